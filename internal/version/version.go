@@ -1,0 +1,108 @@
+// Package version answers: which build is this program?
+//
+// The Makefile stamps the answer in at link time. A program that was built with
+// a plain go build or go install falls back on what the Go toolchain recorded,
+// so that no field is ever empty.
+package version
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Set by the linker (-X); empty in a build that did not go through the Makefile.
+var (
+	gitVersion   string
+	gitCommit    string
+	gitTreeState string
+	buildDate    string
+)
+
+const (
+	// unreleased is the version of a build that no tag describes.
+	unreleased = "v0.0.0-dev"
+	unknown    = "unknown"
+
+	shortCommitLength = 9
+)
+
+// Info identifies a build. The names of its fields are part of what the version
+// commands print.
+type Info struct {
+	// GitVersion is the nearest tag, or v0.0.0-dev.
+	GitVersion string `json:"gitVersion"`
+	// GitCommit is the full hash of the commit.
+	GitCommit string `json:"gitCommit"`
+	// GitShortCommit is the beginning of GitCommit.
+	GitShortCommit string `json:"gitShortCommit"`
+	// GitTreeState is "clean", or "dirty" if files differed from the commit.
+	GitTreeState string `json:"gitTreeState"`
+	// BuildDate is the time of the commit in RFC 3339, so that the same source
+	// gives the same program.
+	BuildDate string `json:"buildDate"`
+	// GoVersion, Compiler and Platform say how it was built and for what.
+	GoVersion string `json:"goVersion"`
+	Compiler  string `json:"compiler"`
+	Platform  string `json:"platform"`
+}
+
+// Get returns the identity of the running program.
+func Get() Info {
+	info := Info{
+		GitVersion:   gitVersion,
+		GitCommit:    gitCommit,
+		GitTreeState: gitTreeState,
+		BuildDate:    buildDate,
+		GoVersion:    runtime.Version(),
+		Compiler:     runtime.Compiler,
+		Platform:     runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		info = info.completedFrom(build)
+	}
+	info.GitVersion = cmp.Or(info.GitVersion, unreleased)
+	info.GitCommit = cmp.Or(info.GitCommit, unknown)
+	info.GitTreeState = cmp.Or(info.GitTreeState, unknown)
+	info.BuildDate = cmp.Or(info.BuildDate, unknown)
+	info.GitShortCommit = info.GitCommit[:min(len(info.GitCommit), shortCommitLength)]
+	return info
+}
+
+// completedFrom fills what the linker did not say with what the toolchain knows.
+func (i Info) completedFrom(build *debug.BuildInfo) Info {
+	if build.Main.Version != "(devel)" {
+		i.GitVersion = cmp.Or(i.GitVersion, build.Main.Version)
+	}
+	for _, setting := range build.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			i.GitCommit = cmp.Or(i.GitCommit, setting.Value)
+		case "vcs.time":
+			i.BuildDate = cmp.Or(i.BuildDate, setting.Value)
+		case "vcs.modified":
+			i.GitTreeState = cmp.Or(i.GitTreeState, treeState(setting.Value == "true"))
+		}
+	}
+	return i
+}
+
+func treeState(modified bool) string {
+	if modified {
+		return "dirty"
+	}
+	return "clean"
+}
+
+// String is the form in which every program prints its build:
+// version.Info{GitVersion:"...", ...}.
+func (i Info) String() string {
+	type plain Info // without this method, which %#v must not see
+	return fmt.Sprintf("version.Info{%s", fmt.Sprintf("%#v", plain(i))[len("version.plain{"):])
+}
+
+// Line is the whole answer of a program's version command.
+func Line(program string) string {
+	return fmt.Sprintf("%s version: %s", program, Get())
+}
