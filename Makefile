@@ -1,0 +1,85 @@
+# Karmada: build, test, run. "make help" lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+GO_MINOR := 26
+
+# Everything but the race detector builds without cgo: one build cache serves
+# build, tests and lint, and the programs run on any Linux.
+export CGO_ENABLED := 0
+
+MODULE := karmada.io/karmada
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w \
+  -X $(MODULE)/internal/version.gitVersion=$(VERSION) \
+  -X $(MODULE)/internal/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null) \
+  -X $(MODULE)/internal/version.gitTreeState=$(shell test -n "$$(git status --porcelain 2>/dev/null)" && echo dirty || echo clean) \
+  -X $(MODULE)/internal/version.buildDate=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+
+# Packages that compile in kube-apiserver and etcd; test/architecture checks that
+# no other package does. They are tested apart: without the race detector, which
+# would compile Kubernetes a second time, and one package at a time, since each
+# test program takes gigabytes to link.
+existing = $(patsubst %,./%/...,$(wildcard $(1)))
+HEAVY := $(call existing,internal/standalone internal/testenv cmd test/integration test/e2e test/compat)
+LIGHT := $(call existing,api internal test/architecture test/bench)
+NOT_LIGHT := ^$(MODULE)/internal/(standalone|testenv)(/|$$)
+
+# The race detector needs a C compiler.
+RACE = $(shell command -v $$($(GO) env CC) >/dev/null && echo -race)
+
+GOLANGCI_LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+go-version:
+	@command -v $(GO) >/dev/null || { echo "Go 1.$(GO_MINOR) or newer is needed and \"$(GO)\" was not found: https://go.dev/dl" >&2; exit 1; }
+	@minor=$$($(GO) env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge $(GO_MINOR) ] \
+	  || { echo "Go 1.$(GO_MINOR) or newer is needed, found $$(cd / && $(GO) env GOVERSION): https://go.dev/dl" >&2; exit 1; }
+
+build: go-version ## compile every program into bin/ (minutes the first time)
+	@.ci/progress $(GO) build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@echo "built: $$(ls bin | sort | xargs)"
+
+test: test-light test-heavy ## run all tests
+
+test-light: go-version
+	@packages=$$($(GO) list $(LIGHT) | grep -v -E '$(NOT_LIGHT)'); export CGO_ENABLED=$(if $(RACE),1,0); \
+	  .ci/progress $(GO) build -v $(RACE) $$packages; \
+	  echo "$(GO) test $(RACE) -shuffle=on -timeout=10m $(LIGHT)"; \
+	  $(GO) test $(RACE) -shuffle=on -timeout=10m $$packages
+
+test-heavy: go-version
+	@.ci/progress $(GO) build -v $(HEAVY)
+	$(GO) test -shuffle=on -p 1 -timeout=20m $(HEAVY)
+
+lint: go-version ## run the linters
+	$(GOLANGCI_LINT) run
+
+generate: go-version ## write all generated files anew
+	$(GO) -C tools run ./generate
+
+verify: go-version ## check formatting, go.mod and that generated files are up to date
+	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "not gofmt-ed:" $$unformatted >&2; exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+	.ci/unchanged $(MAKE) generate
+
+up: build ## start Karmada with two member clusters in this terminal
+	bin/karmada up --members 2
+
+demo: build ## start Karmada, spread nginx over two members, show it, clean up
+	bin/karmada demo
+
+bench: build ## measure propagation on this machine
+	test/bench/run
+
+clean: ## remove what was built
+	rm -rf bin
+
+.PHONY: help go-version build test test-light test-heavy lint generate verify up demo bench clean
