@@ -1,0 +1,30 @@
+package v1alpha1
+
+import "bytes"
+
+// JSON is a value of any JSON type, kept as it was written. The zero value
+// stands for null, and for no value at all.
+//
+// +kubebuilder:validation:Schemaless
+// +kubebuilder:pruning:PreserveUnknownFields
+type JSON struct {
+	// Raw is the encoded value; empty for null.
+	Raw []byte `json:"-"`
+}
+
+// MarshalJSON writes the value as it was read.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if len(j.Raw) == 0 {
+		return []byte("null"), nil
+	}
+	return j.Raw, nil
+}
+
+// UnmarshalJSON keeps a copy of the encoded value.
+func (j *JSON) UnmarshalJSON(data []byte) error {
+	j.Raw = nil
+	if string(data) != "null" {
+		j.Raw = bytes.Clone(data)
+	}
+	return nil
+}

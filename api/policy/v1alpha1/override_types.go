@@ -1,0 +1,138 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kinds and resource names of the override policies.
+const (
+	ResourceKindOverridePolicy          = "OverridePolicy"
+	ResourcePluralOverridePolicy        = "overridepolicies"
+	ResourceKindClusterOverridePolicy   = "ClusterOverridePolicy"
+	ResourcePluralClusterOverridePolicy = "clusteroverridepolicies"
+)
+
+// OverridePolicy changes objects of its own namespace on their way to some
+// clusters.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories={karmada-io},shortName=op
+type OverridePolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the set of changes.
+	// +required
+	Spec OverrideSpec `json:"spec"`
+}
+
+// OverrideSpec gives access to the spec alike for both scopes.
+func (p *OverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
+
+// OverridePolicyList is a list of OverridePolicy.
+//
+// +kubebuilder:object:root=true
+type OverridePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the policies.
+	Items []OverridePolicy `json:"items"`
+}
+
+// ClusterOverridePolicy changes objects of any namespace, and cluster-scoped
+// ones, on their way to some clusters. It is applied before the OverridePolicies,
+// so that those have the last word.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope="Cluster",categories={karmada-io},shortName=cop
+type ClusterOverridePolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the set of changes.
+	// +required
+	Spec OverrideSpec `json:"spec"`
+}
+
+// OverrideSpec gives access to the spec alike for both scopes.
+func (p *ClusterOverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
+
+// ClusterOverridePolicyList is a list of ClusterOverridePolicy.
+//
+// +kubebuilder:object:root=true
+type ClusterOverridePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the policies.
+	Items []ClusterOverridePolicy `json:"items"`
+}
+
+// OverrideSpec says which objects are changed, for which clusters, and how.
+type OverrideSpec struct {
+	// ResourceSelectors name the objects to change; an object is selected when
+	// any of them matches. Unset means all objects that the scope of the policy
+	// covers.
+	// +optional
+	ResourceSelectors []ResourceSelector `json:"resourceSelectors,omitempty"`
+
+	// OverrideRules are changes for groups of clusters, applied in this order.
+	// +optional
+	OverrideRules []RuleWithCluster `json:"overrideRules,omitempty"`
+
+	// TargetCluster selects the clusters for overriders. Deprecated: use
+	// overrideRules, with which it cannot be combined.
+	// +optional
+	TargetCluster *ClusterAffinity `json:"targetCluster,omitempty"`
+
+	// Overriders are the changes for targetCluster. Deprecated: use
+	// overrideRules, with which it cannot be combined.
+	// +optional
+	Overriders Overriders `json:"overriders,omitempty"`
+}
+
+// RuleWithCluster is a set of changes for a group of clusters.
+type RuleWithCluster struct {
+	// TargetCluster selects the clusters. Unset means all of them.
+	// +optional
+	TargetCluster *ClusterAffinity `json:"targetCluster,omitempty"`
+
+	// Overriders are the changes.
+	// +required
+	Overriders Overriders `json:"overriders"`
+}
+
+// Overriders are changes to an object, made kind by kind in the order image,
+// command, args, labels, annotations, field, plaintext; a later one sees what
+// the earlier ones did.
+type Overriders struct {
+	// Plaintext changes any field by its path.
+	// +optional
+	Plaintext []PlaintextOverrider `json:"plaintext,omitempty"`
+
+	// ImageOverrider changes container images.
+	// +optional
+	ImageOverrider []ImageOverrider `json:"imageOverrider,omitempty"`
+
+	// CommandOverrider changes the commands of containers.
+	// +optional
+	CommandOverrider []CommandArgsOverrider `json:"commandOverrider,omitempty"`
+
+	// ArgsOverrider changes the arguments of containers.
+	// +optional
+	ArgsOverrider []CommandArgsOverrider `json:"argsOverrider,omitempty"`
+
+	// LabelsOverrider changes the labels of the object.
+	// +optional
+	LabelsOverrider []LabelAnnotationOverrider `json:"labelsOverrider,omitempty"`
+
+	// AnnotationsOverrider changes the annotations of the object.
+	// +optional
+	AnnotationsOverrider []LabelAnnotationOverrider `json:"annotationsOverrider,omitempty"`
+
+	// FieldOverrider changes a JSON or YAML document that is stored in a field
+	// as text.
+	// +optional
+	FieldOverrider []FieldOverrider `json:"fieldOverrider,omitempty"`
+}

@@ -1,0 +1,254 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Placement says which clusters get an object and how its replicas are spread
+// over them.
+type Placement struct {
+	// ClusterAffinity restricts the clusters. Unset means all of them. It
+	// cannot be combined with clusterAffinities.
+	// +optional
+	ClusterAffinity *ClusterAffinity `json:"clusterAffinity,omitempty"`
+
+	// ClusterAffinities are groups of clusters, tried in this order: the first
+	// one in which the object can be placed is taken. It cannot be combined with
+	// clusterAffinity.
+	// +optional
+	ClusterAffinities []ClusterAffinityTerm `json:"clusterAffinities,omitempty"`
+
+	// ClusterTolerations are the cluster taints that the object tolerates. The
+	// operators Exists and Equal are supported. tolerationSeconds counts, in
+	// seconds, from the moment a NoExecute taint was added.
+	// +optional
+	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
+
+	// SpreadConstraints limit over how many clusters, regions, zones or
+	// providers the object is spread. Whenever a field other than cluster is
+	// used, one constraint must be for cluster. Empty means no limit.
+	// +optional
+	SpreadConstraints []SpreadConstraint `json:"spreadConstraints,omitempty"`
+
+	// ReplicaScheduling says how replicas are spread over the clusters. Unset
+	// means that every cluster gets all of them.
+	// +optional
+	ReplicaScheduling *ReplicaSchedulingStrategy `json:"replicaScheduling,omitempty"`
+
+	// WorkloadAffinity places workloads near to, or away from, each other at the
+	// level of clusters. It needs the feature gate WorkloadAffinity.
+	// +optional
+	WorkloadAffinity *WorkloadAffinity `json:"workloadAffinity,omitempty"`
+}
+
+// ClusterAffinity selects clusters: those that satisfy all given conditions. An
+// empty one selects every cluster.
+type ClusterAffinity struct {
+	// LabelSelector selects by the labels of the Cluster objects.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+
+	// FieldSelector selects by provider, region and zone of the clusters.
+	// +optional
+	FieldSelector *FieldSelector `json:"fieldSelector,omitempty"`
+
+	// ClusterNames selects by name. Empty means any name.
+	// +optional
+	ClusterNames []string `json:"clusterNames,omitempty"`
+
+	// ExcludeClusters are names of clusters that are never selected, whatever
+	// the other conditions say.
+	// +optional
+	ExcludeClusters []string `json:"exclude,omitempty"`
+}
+
+// FieldSelector selects clusters by fields of their spec.
+type FieldSelector struct {
+	// MatchExpressions must all hold. Keys are provider, region and zone,
+	// operators In and NotIn. Of a cluster with several zones every zone must
+	// satisfy an expression.
+	// +optional
+	MatchExpressions []corev1.NodeSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// ClusterAffinityTerm is a named group of clusters.
+type ClusterAffinityTerm struct {
+	// AffinityName names the group; unique in its list, a valid label key. The
+	// group in use is shown in the status of the binding.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	AffinityName string `json:"affinityName"`
+
+	ClusterAffinity `json:",inline"`
+
+	// OverflowAffinities are further clusters, used in this order for the
+	// replicas that do not fit into the group itself, and given up first when
+	// the workload shrinks. Allowed with the division preference Aggregated, or
+	// Weighted with dynamicWeight, and only when the group itself names or
+	// selects clusters.
+	// +optional
+	OverflowAffinities []OverflowAffinityTerm `json:"overflowAffinities,omitempty"`
+}
+
+// OverflowAffinityTerm is a named group of clusters that takes the replicas
+// that do not fit elsewhere.
+type OverflowAffinityTerm struct {
+	// AffinityName names the group; unique in its list, a valid label key,
+	// different from the name of the term that it belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	AffinityName string `json:"affinityName"`
+
+	ClusterAffinity `json:",inline"`
+}
+
+// SpreadFieldValue is a property of clusters over which objects are spread.
+type SpreadFieldValue string
+
+// Values of SpreadFieldValue.
+const (
+	// SpreadByFieldCluster spreads over clusters.
+	SpreadByFieldCluster SpreadFieldValue = "cluster"
+	// SpreadByFieldRegion spreads over the regions of clusters.
+	SpreadByFieldRegion SpreadFieldValue = "region"
+	// SpreadByFieldZone spreads over the zones of clusters.
+	SpreadByFieldZone SpreadFieldValue = "zone"
+	// SpreadByFieldProvider spreads over the providers of clusters.
+	SpreadByFieldProvider SpreadFieldValue = "provider"
+)
+
+// SpreadConstraint limits over how many groups of clusters an object is spread.
+type SpreadConstraint struct {
+	// SpreadByField groups the clusters by a field. It cannot be combined with
+	// spreadByLabel. Default cluster when neither is given.
+	// +optional
+	// +kubebuilder:validation:Enum=cluster;region;zone;provider
+	SpreadByField SpreadFieldValue `json:"spreadByField,omitempty"`
+
+	// SpreadByLabel groups the clusters by the value of this label. Reserved:
+	// the scheduler does not honour it.
+	// +optional
+	SpreadByLabel string `json:"spreadByLabel,omitempty"`
+
+	// MaxGroups is the largest number of groups, at least minGroups. Default 0,
+	// which means no limit.
+	// +optional
+	MaxGroups int `json:"maxGroups,omitempty"`
+
+	// MinGroups is the smallest number of groups; with fewer the object is not
+	// placed at all. Default 1.
+	// +optional
+	MinGroups int `json:"minGroups,omitempty"`
+}
+
+// ReplicaSchedulingType says whether replicas are copied or divided.
+type ReplicaSchedulingType string
+
+// Values of ReplicaSchedulingType.
+const (
+	// ReplicaSchedulingTypeDuplicated gives every cluster all replicas.
+	ReplicaSchedulingTypeDuplicated ReplicaSchedulingType = "Duplicated"
+	// ReplicaSchedulingTypeDivided divides the replicas among the clusters.
+	ReplicaSchedulingTypeDivided ReplicaSchedulingType = "Divided"
+)
+
+// ReplicaDivisionPreference says how replicas are divided among clusters.
+type ReplicaDivisionPreference string
+
+// Values of ReplicaDivisionPreference.
+const (
+	// ReplicaDivisionPreferenceAggregated uses as few clusters as have room.
+	ReplicaDivisionPreferenceAggregated ReplicaDivisionPreference = "Aggregated"
+	// ReplicaDivisionPreferenceWeighted divides in proportion to weights.
+	ReplicaDivisionPreferenceWeighted ReplicaDivisionPreference = "Weighted"
+)
+
+// ReplicaSchedulingStrategy says how the replicas of a workload are spread over
+// clusters.
+type ReplicaSchedulingStrategy struct {
+	// ReplicaSchedulingType is Duplicated (every cluster gets all replicas) or
+	// Divided (the clusters share them). Default Divided.
+	// +optional
+	// +kubebuilder:validation:Enum=Duplicated;Divided
+	// +kubebuilder:default="Divided"
+	ReplicaSchedulingType ReplicaSchedulingType `json:"replicaSchedulingType,omitempty"`
+
+	// ReplicaDivisionPreference says how replicas are divided when the type is
+	// Divided: Aggregated uses as few clusters as have room, Weighted divides in
+	// proportion to weights. Default Weighted.
+	// +optional
+	// +kubebuilder:validation:Enum=Aggregated;Weighted
+	ReplicaDivisionPreference ReplicaDivisionPreference `json:"replicaDivisionPreference,omitempty"`
+
+	// WeightPreference gives the weights when the preference is Weighted. Unset
+	// means that all clusters weigh the same.
+	// +optional
+	WeightPreference *ClusterPreferences `json:"weightPreference,omitempty"`
+}
+
+// ClusterPreferences gives weights to clusters.
+type ClusterPreferences struct {
+	// StaticWeightList gives fixed weights. A cluster that several entries
+	// select has the largest of their weights; one that none selects gets no
+	// replicas, unless no cluster is selected: then all weigh the same.
+	// +optional
+	StaticWeightList []StaticClusterWeight `json:"staticWeightList,omitempty"`
+
+	// DynamicWeight takes the weights from the state of the clusters, in place
+	// of staticWeightList. AvailableReplicas weighs a cluster by the number of
+	// replicas that it still has room for.
+	// +optional
+	// +kubebuilder:validation:Enum=AvailableReplicas
+	DynamicWeight DynamicWeightFactor `json:"dynamicWeight,omitempty"`
+}
+
+// StaticClusterWeight gives a weight to the selected clusters.
+type StaticClusterWeight struct {
+	// TargetCluster selects the clusters.
+	// +required
+	TargetCluster ClusterAffinity `json:"targetCluster"`
+
+	// Weight is the share of each selected cluster, in relation to the weights
+	// of the others. At least 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Weight int64 `json:"weight"`
+}
+
+// DynamicWeightFactor is a property of clusters that gives their weight.
+type DynamicWeightFactor string
+
+// DynamicWeightByAvailableReplicas weighs a cluster by the number of replicas
+// that it still has room for.
+const DynamicWeightByAvailableReplicas DynamicWeightFactor = "AvailableReplicas"
+
+// WorkloadAffinity places workloads of a group near to, or away from, each
+// other. Both keys may be given, but not the same one.
+type WorkloadAffinity struct {
+	// Affinity prefers clusters that have a workload of the same group.
+	// +optional
+	Affinity *WorkloadAffinityTerm `json:"affinity,omitempty"`
+
+	// AntiAffinity avoids clusters that have a workload of the same group.
+	// +optional
+	AntiAffinity *WorkloadAntiAffinityTerm `json:"antiAffinity,omitempty"`
+}
+
+// WorkloadAffinityTerm groups workloads that belong together.
+type WorkloadAffinityTerm struct {
+	// GroupByLabelKey is a label key: the workloads with the same value of this
+	// label form a group. A workload without it belongs to none.
+	// +required
+	GroupByLabelKey string `json:"groupByLabelKey"`
+}
+
+// WorkloadAntiAffinityTerm groups workloads that are to be kept apart.
+type WorkloadAntiAffinityTerm struct {
+	// GroupByLabelKey is a label key: the workloads with the same value of this
+	// label form a group. A workload without it belongs to none.
+	// +required
+	GroupByLabelKey string `json:"groupByLabelKey"`
+}

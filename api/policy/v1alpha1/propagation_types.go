@@ -1,0 +1,272 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kinds and resource names of the propagation policies.
+const (
+	ResourceKindPropagationPolicy          = "PropagationPolicy"
+	ResourcePluralPropagationPolicy        = "propagationpolicies"
+	ResourceKindClusterPropagationPolicy   = "ClusterPropagationPolicy"
+	ResourcePluralClusterPropagationPolicy = "clusterpropagationpolicies"
+)
+
+// PropagationPolicy says which objects of its own namespace are propagated, and
+// to which member clusters.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories={karmada-io},shortName=pp
+// +kubebuilder:printcolumn:JSONPath=`.spec.conflictResolution`,name="CONFLICT-RESOLUTION",type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.priority`,name="PRIORITY",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type PropagationPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the desired propagation.
+	// +required
+	Spec PropagationSpec `json:"spec"`
+}
+
+// PropagationSpec gives access to the spec alike for both scopes.
+func (p *PropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
+
+// PropagationPolicyList is a list of PropagationPolicy.
+//
+// +kubebuilder:object:root=true
+type PropagationPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the policies.
+	Items []PropagationPolicy `json:"items"`
+}
+
+// ClusterPropagationPolicy says which objects of any namespace, and which
+// cluster-scoped objects, are propagated, and to which member clusters. A
+// PropagationPolicy that selects the same object always goes first.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope="Cluster",categories={karmada-io},shortName=cpp
+// +kubebuilder:printcolumn:JSONPath=`.spec.conflictResolution`,name="CONFLICT-RESOLUTION",type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.priority`,name="PRIORITY",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type ClusterPropagationPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the desired propagation.
+	// +required
+	Spec PropagationSpec `json:"spec"`
+}
+
+// PropagationSpec gives access to the spec alike for both scopes.
+func (p *ClusterPropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
+
+// ClusterPropagationPolicyList is a list of ClusterPropagationPolicy.
+//
+// +kubebuilder:object:root=true
+type ClusterPropagationPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the policies.
+	Items []ClusterPropagationPolicy `json:"items"`
+}
+
+// PropagationSpec is the desired propagation of the selected objects.
+type PropagationSpec struct {
+	// ResourceSelectors name the objects that the policy is for; an object is
+	// selected when any of them matches.
+	// +required
+	// +kubebuilder:validation:MinItems=1
+	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
+
+	// Association is kept for old objects and has no effect; use propagateDeps.
+	// +optional
+	Association bool `json:"association,omitempty"`
+
+	// PropagateDeps sends the objects that a selected object refers to
+	// (ConfigMaps, Secrets, ServiceAccounts, claims and so on) to the same
+	// clusters, without a policy of their own. Default false.
+	// +optional
+	PropagateDeps bool `json:"propagateDeps,omitempty"`
+
+	// Placement says which clusters get the objects and how replicas are spread
+	// over them. Empty means every cluster, each with all replicas.
+	// +optional
+	Placement Placement `json:"placement,omitempty"`
+
+	// Priority ranks the policies of one kind that select the same object: the
+	// highest claims it. Equal ones are ranked by how closely they select (by
+	// name, then by label, then everything of the kind), then by the policy's
+	// name in alphabetical order. May be negative. Default 0.
+	// +optional
+	// +kubebuilder:default=0
+	Priority *int32 `json:"priority,omitempty"`
+
+	// Preemption says whether the policy may take objects that a policy of lower
+	// priority has claimed already. Always demands a name in every resource
+	// selector. Default Never.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;Never
+	// +kubebuilder:default="Never"
+	Preemption PreemptionBehavior `json:"preemption,omitempty"`
+
+	// DependentOverrides are names of override policies that must exist before
+	// anything is propagated: OverridePolicies of the same namespace for a
+	// PropagationPolicy, ClusterOverridePolicies for a ClusterPropagationPolicy.
+	// +optional
+	DependentOverrides []string `json:"dependentOverrides,omitempty"`
+
+	// SchedulerName is the scheduler that places the objects. It cannot be
+	// changed later. Default default-scheduler.
+	// +optional
+	// +kubebuilder:default="default-scheduler"
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	// Failover says what happens when a cluster or the application in it fails.
+	// Unset means that application failures move nothing.
+	// +optional
+	Failover *FailoverBehavior `json:"failover,omitempty"`
+
+	// ConflictResolution says what happens when a cluster has an object of the
+	// same name that Karmada did not create: Abort leaves it alone and reports
+	// the conflict, Overwrite takes it over. Default Abort.
+	// +optional
+	// +kubebuilder:validation:Enum=Abort;Overwrite
+	// +kubebuilder:default="Abort"
+	ConflictResolution ConflictResolution `json:"conflictResolution,omitempty"`
+
+	// ActivationPreference says when a change of the policy takes effect. Empty
+	// means at once; Lazy waits for the next change of each selected object by
+	// its user.
+	// +optional
+	// +kubebuilder:validation:Enum=Lazy
+	ActivationPreference ActivationPreference `json:"activationPreference,omitempty"`
+
+	// Suspension stops the delivery of changes to clusters. Unset means not
+	// suspended.
+	// +optional
+	Suspension *Suspension `json:"suspension,omitempty"`
+
+	// PreserveResourcesOnDeletion keeps the objects in the clusters when the
+	// object in the control plane is deleted. Default false: they are deleted
+	// too.
+	// +optional
+	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
+
+	// SchedulePriority says how urgent the scheduling of the objects is. Unset
+	// means priority 0.
+	// +optional
+	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
+}
+
+// ResourceSelector selects objects of one kind.
+type ResourceSelector struct {
+	// APIVersion is the group and version of the objects, such as apps/v1. It
+	// must be the version that the API server prefers.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// Kind is the kind of the objects.
+	// +required
+	Kind string `json:"kind"`
+
+	// Namespace is the namespace of the objects. In a namespaced policy it must
+	// be, and defaults to, the namespace of the policy; in a cluster-scoped one
+	// empty means all namespaces.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name is the name of one object; labelSelector is then ignored. Empty means
+	// all names.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// LabelSelector selects by labels when name is empty. Unset selects all
+	// objects of the kind; so does an empty one, but it ranks above an unset one
+	// when policies compete.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// PreemptionBehavior says whether a policy takes objects from others.
+type PreemptionBehavior string
+
+// Values of PreemptionBehavior.
+const (
+	// PreemptAlways takes objects from policies of lower priority, and from
+	// ClusterPropagationPolicies when the policy is namespaced.
+	PreemptAlways PreemptionBehavior = "Always"
+	// PreemptNever leaves claimed objects where they are.
+	PreemptNever PreemptionBehavior = "Never"
+)
+
+// ConflictResolution says what to do with an object in a cluster that has the
+// wanted name but was not created by Karmada.
+type ConflictResolution string
+
+// Values of ConflictResolution.
+const (
+	// ConflictOverwrite takes the object over and makes it as wanted.
+	ConflictOverwrite ConflictResolution = "Overwrite"
+	// ConflictAbort leaves the object as it is and reports the conflict.
+	ConflictAbort ConflictResolution = "Abort"
+)
+
+// ActivationPreference says when a changed policy takes effect.
+type ActivationPreference string
+
+// LazyActivation applies a changed policy to an object at the next change of
+// that object by its user.
+const LazyActivation ActivationPreference = "Lazy"
+
+// Suspension stops the delivery of changes to clusters. What has been delivered
+// stays as it is.
+type Suspension struct {
+	// Dispatching true stops the delivery to all clusters. Default false.
+	// +optional
+	Dispatching *bool `json:"dispatching,omitempty"`
+
+	// DispatchingOnClusters stops the delivery to some clusters. It cannot be
+	// combined with dispatching: true.
+	// +optional
+	DispatchingOnClusters *SuspendClusters `json:"dispatchingOnClusters,omitempty"`
+}
+
+// SuspendClusters names clusters to which nothing is delivered for now.
+type SuspendClusters struct {
+	// ClusterNames are the names of the clusters.
+	// +optional
+	ClusterNames []string `json:"clusterNames,omitempty"`
+}
+
+// SchedulePriority names the class that gives the scheduling priority.
+type SchedulePriority struct {
+	// PriorityClassSource says where the class is looked up. KubePriorityClass
+	// is a PriorityClass of scheduling.k8s.io/v1 in the control plane.
+	// +required
+	// +kubebuilder:validation:Enum=KubePriorityClass
+	PriorityClassSource PriorityClassSource `json:"priorityClassSource"`
+
+	// PriorityClassName is the name of the class; the objects are not
+	// propagated before it exists.
+	// +required
+	PriorityClassName string `json:"priorityClassName"`
+}
+
+// PriorityClassSource says where a priority class is looked up.
+type PriorityClassSource string
+
+// Values of PriorityClassSource. Only KubePriorityClass is accepted by the API;
+// the other names are reserved.
+const (
+	// KubePriorityClass is a PriorityClass of scheduling.k8s.io/v1.
+	KubePriorityClass PriorityClassSource = "KubePriorityClass"
+	// PodPriorityClass is the class named in the pod template.
+	PodPriorityClass PriorityClassSource = "PodPriorityClass"
+	// FederatedPriorityClass is a class of Karmada's own.
+	FederatedPriorityClass PriorityClassSource = "FederatedPriorityClass"
+)

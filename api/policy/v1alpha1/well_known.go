@@ -1,0 +1,81 @@
+package v1alpha1
+
+// Marks of a policy on itself, on the objects that it has claimed and on the
+// bindings made from them.
+const (
+	// PropagationPolicyPermanentIDLabel holds the random UUID of a
+	// PropagationPolicy. The policy bears it, and so does everything it claims.
+	PropagationPolicyPermanentIDLabel = "propagationpolicy.karmada.io/permanent-id"
+
+	// ClusterPropagationPolicyPermanentIDLabel holds the random UUID of a
+	// ClusterPropagationPolicy. The policy bears it, and so does everything it
+	// claims.
+	ClusterPropagationPolicyPermanentIDLabel = "clusterpropagationpolicy.karmada.io/permanent-id"
+
+	// PropagationPolicyNamespaceAnnotation holds the namespace of the claiming
+	// PropagationPolicy.
+	PropagationPolicyNamespaceAnnotation = "propagationpolicy.karmada.io/namespace"
+
+	// PropagationPolicyNameAnnotation holds the name of the claiming
+	// PropagationPolicy.
+	PropagationPolicyNameAnnotation = "propagationpolicy.karmada.io/name"
+
+	// ClusterPropagationPolicyAnnotation holds the name of the claiming
+	// ClusterPropagationPolicy.
+	ClusterPropagationPolicyAnnotation = "clusterpropagationpolicy.karmada.io/name"
+)
+
+// Annotations that tell what policies did.
+const (
+	// AppliedPlacementAnnotation holds, on a binding, the JSON of the placement
+	// that the last successful scheduling used.
+	AppliedPlacementAnnotation = "policy.karmada.io/applied-placement"
+
+	// AppliedOverrides holds, on a Work, a JSON array of the OverridePolicies
+	// that were applied, with their overriders.
+	AppliedOverrides = "policy.karmada.io/applied-overrides"
+
+	// AppliedClusterOverrides holds, on a Work, a JSON array of the
+	// ClusterOverridePolicies that were applied, with their overriders.
+	AppliedClusterOverrides = "policy.karmada.io/applied-cluster-overrides"
+)
+
+// Finalizers of policies.
+const (
+	// PropagationPolicyControllerFinalizer keeps a PropagationPolicy until it
+	// has let go of what it claimed.
+	PropagationPolicyControllerFinalizer = "karmada.io/propagation-policy-controller"
+
+	// ClusterPropagationPolicyControllerFinalizer keeps a
+	// ClusterPropagationPolicy until it has let go of what it claimed.
+	ClusterPropagationPolicyControllerFinalizer = "karmada.io/cluster-propagation-policy-controller"
+)
+
+// NamespaceSkipAutoPropagationLabel on a Namespace of the control plane, with
+// the value true in any case, keeps it from being created in the clusters.
+const NamespaceSkipAutoPropagationLabel = "namespace.karmada.io/skip-auto-propagation"
+
+// Marks of the Works that carry the ResourceQuota of a FederatedResourceQuota.
+const (
+	// FederatedResourceQuotaNamespaceLabel holds the namespace of the
+	// FederatedResourceQuota.
+	FederatedResourceQuotaNamespaceLabel = "federatedresourcequota.karmada.io/namespace"
+
+	// FederatedResourceQuotaNameLabel holds the name of the
+	// FederatedResourceQuota.
+	FederatedResourceQuotaNameLabel = "federatedresourcequota.karmada.io/name"
+)
+
+// DefaultSchedulerName is the scheduler of policies and bindings that name
+// none.
+const DefaultSchedulerName = "default-scheduler"
+
+// Keys of FieldSelector expressions.
+const (
+	// ClusterFieldProvider is the provider of a cluster.
+	ClusterFieldProvider = "provider"
+	// ClusterFieldRegion is the region of a cluster.
+	ClusterFieldRegion = "region"
+	// ClusterFieldZone stands for the zones of a cluster.
+	ClusterFieldZone = "zone"
+)

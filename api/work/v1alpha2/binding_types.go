@@ -1,0 +1,291 @@
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// Kinds and resource names of the bindings.
+const (
+	ResourceKindResourceBinding          = "ResourceBinding"
+	ResourcePluralResourceBinding        = "resourcebindings"
+	ResourceKindClusterResourceBinding   = "ClusterResourceBinding"
+	ResourcePluralClusterResourceBinding = "clusterresourcebindings"
+)
+
+// ResourceBinding ties a namespaced object to the clusters that it goes to.
+// Karmada makes one for each propagated object, in the object's namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:categories={karmada-io},shortName=rb
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type ResourceBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what goes where.
+	// +required
+	Spec ResourceBindingSpec `json:"spec"`
+
+	// Status is how it is there.
+	// +optional
+	Status ResourceBindingStatus `json:"status,omitempty"`
+}
+
+// BindingSpec gives access to the spec alike for both scopes.
+func (b *ResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
+
+// BindingStatus gives access to the status alike for both scopes.
+func (b *ResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
+
+// ResourceBindingList is a list of ResourceBinding.
+//
+// +kubebuilder:object:root=true
+type ResourceBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the bindings.
+	Items []ResourceBinding `json:"items"`
+}
+
+// ClusterResourceBinding ties a cluster-scoped object to the clusters that it
+// goes to. Karmada makes one for each propagated object.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope="Cluster",categories={karmada-io},shortName=crb
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type ClusterResourceBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what goes where.
+	// +required
+	Spec ResourceBindingSpec `json:"spec"`
+
+	// Status is how it is there.
+	// +optional
+	Status ResourceBindingStatus `json:"status,omitempty"`
+}
+
+// BindingSpec gives access to the spec alike for both scopes.
+func (b *ClusterResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
+
+// BindingStatus gives access to the status alike for both scopes.
+func (b *ClusterResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
+
+// ClusterResourceBindingList is a list of ClusterResourceBinding.
+//
+// +kubebuilder:object:root=true
+type ClusterResourceBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the bindings.
+	Items []ClusterResourceBinding `json:"items"`
+}
+
+// ResourceBindingSpec is what goes where. The policy gives most of it, the
+// scheduler clusters, the failover controllers gracefulEvictionTasks.
+type ResourceBindingSpec struct {
+	// Resource is the object in the control plane that is propagated.
+	// +required
+	Resource ObjectReference `json:"resource"`
+
+	// PropagateDeps sends the objects that the resource refers to to the same
+	// clusters. Default false.
+	// +optional
+	PropagateDeps bool `json:"propagateDeps,omitempty"`
+
+	// ReplicaRequirements is what one replica needs. Unset for objects without
+	// replicas, and for those with several components.
+	// +optional
+	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
+
+	// Replicas is the number of replicas that the object asks for in all. 0 for
+	// objects without replicas, and for those with several components.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// Components are the parts of a workload that has several pod templates.
+	// They need the feature gate MultiplePodTemplatesScheduling.
+	// +optional
+	Components []Component `json:"components,omitempty"`
+
+	// Clusters are the clusters that the object goes to, and how many replicas
+	// each of them gets. Written by the scheduler.
+	// +optional
+	Clusters []TargetCluster `json:"clusters,omitempty"`
+
+	// GracefulEvictionTasks are the clusters that the object is leaving. They
+	// take no new replicas, and what is there stays as it is until the task is
+	// done.
+	// +optional
+	GracefulEvictionTasks []GracefulEvictionTask `json:"gracefulEvictionTasks,omitempty"`
+
+	// RequiredBy are the bindings whose objects depend on this one, with their
+	// clusters: this object goes there too.
+	// +optional
+	RequiredBy []BindingSnapshot `json:"requiredBy,omitempty"`
+
+	// SchedulerName is the scheduler that places the object. Empty means
+	// default-scheduler.
+	// +optional
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	// Placement is the placement of the policy. Unset for an object that only
+	// follows others.
+	// +optional
+	Placement *policyv1alpha1.Placement `json:"placement,omitempty"`
+
+	// Failover says what happens when a cluster or the application in it fails.
+	// +optional
+	Failover *policyv1alpha1.FailoverBehavior `json:"failover,omitempty"`
+
+	// ConflictResolution says what happens when a cluster has an object of the
+	// same name that Karmada did not create: Abort leaves it alone and reports
+	// the conflict, Overwrite takes it over. Default Abort.
+	// +optional
+	// +kubebuilder:validation:Enum=Abort;Overwrite
+	// +kubebuilder:default="Abort"
+	ConflictResolution policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
+
+	// RescheduleTriggeredAt asks for a fresh scheduling, one that does not start
+	// from the present clusters, when it is later than status.lastScheduledTime.
+	// +optional
+	RescheduleTriggeredAt *metav1.Time `json:"rescheduleTriggeredAt,omitempty"`
+
+	// Suspension stops the scheduling of the object or its delivery to clusters.
+	// Unset means not suspended.
+	// +optional
+	Suspension *Suspension `json:"suspension,omitempty"`
+
+	// PreserveResourcesOnDeletion keeps the object in the clusters when the
+	// object in the control plane is deleted. Default false: it is deleted too.
+	// +optional
+	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
+
+	// SchedulePriority says how urgent the scheduling of the object is. Unset
+	// means priority 0.
+	// +optional
+	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
+
+	// WorkloadAffinityGroups are the groups of workloads that the object belongs
+	// to. They need the feature gate WorkloadAffinity.
+	// +optional
+	WorkloadAffinityGroups *WorkloadAffinityGroups `json:"workloadAffinityGroups,omitempty"`
+}
+
+// ObjectReference points to an object in the control plane.
+type ObjectReference struct {
+	// APIVersion is the group and version of the object, such as apps/v1.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// Kind is the kind of the object.
+	// +required
+	Kind string `json:"kind"`
+
+	// Namespace is the namespace of the object; empty when it is cluster-scoped.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name is the name of the object.
+	// +required
+	Name string `json:"name"`
+
+	// UID is the UID of the object.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// ResourceVersion is the version of the object that the binding was last
+	// made from.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// TargetCluster is a cluster that an object goes to.
+type TargetCluster struct {
+	// Name is the name of the cluster.
+	// +required
+	Name string `json:"name"`
+
+	// Replicas is the number of replicas that the cluster gets. 0 for objects
+	// without replicas.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// Components are the numbers of replicas that the cluster gets of each
+	// component, for workloads that have more than one.
+	// +optional
+	Components []TargetComponent `json:"components,omitempty"`
+}
+
+// TargetComponent is the share that a cluster gets of a component.
+type TargetComponent struct {
+	// Name is the name of the component.
+	// +required
+	Name string `json:"name"`
+
+	// Replicas is the number of replicas that the cluster gets.
+	// +required
+	Replicas int32 `json:"replicas"`
+}
+
+// BindingSnapshot is what a depended-on binding knows of the one that depends
+// on it.
+type BindingSnapshot struct {
+	// Namespace is the namespace of the binding; empty when it is
+	// cluster-scoped.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name is the name of the binding.
+	// +required
+	Name string `json:"name"`
+
+	// Clusters are the clusters that its object goes to.
+	// +optional
+	Clusters []TargetCluster `json:"clusters,omitempty"`
+}
+
+// Suspension stops the scheduling of an object or its delivery to clusters.
+type Suspension struct {
+	policyv1alpha1.Suspension `json:",inline"`
+
+	// Scheduling true stops the scheduling. It is for other systems, such as
+	// queues, to set; Karmada leaves it as it is. Default false.
+	// +optional
+	Scheduling *bool `json:"scheduling,omitempty"`
+}
+
+// SchedulePriority says how urgent the scheduling of an object is.
+type SchedulePriority struct {
+	// Priority is the value of the priority class: the higher, the earlier.
+	// Default 0.
+	// +optional
+	// +kubebuilder:default=0
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// WorkloadAffinityGroups are the groups of workloads that an object belongs to.
+// A group is written as label=value.
+type WorkloadAffinityGroups struct {
+	// AffinityGroup is the group whose workloads prefer to be together.
+	// +optional
+	AffinityGroup string `json:"affinityGroup,omitempty"`
+
+	// AntiAffinityGroup is the group whose workloads are kept apart.
+	// +optional
+	AntiAffinityGroup string `json:"antiAffinityGroup,omitempty"`
+}

@@ -1,0 +1,32 @@
+package v1alpha2
+
+// Reasons of the events on bindings and on the objects of users. Those that end
+// in Succeed are of type Normal, the others of type Warning.
+const (
+	EventReasonSyncWorkSucceed   = "SyncWorkSucceed"
+	EventReasonSyncWorkFailed    = "SyncWorkFailed"
+	EventReasonCleanupWorkFailed = "CleanupWorkFailed"
+
+	EventReasonAggregateStatusSucceed = "AggregateStatusSucceed"
+	EventReasonAggregateStatusFailed  = "AggregateStatusFailed"
+
+	EventReasonScheduleBindingSucceed   = "ScheduleBindingSucceed"
+	EventReasonScheduleBindingFailed    = "ScheduleBindingFailed"
+	EventReasonDescheduleBindingSucceed = "DescheduleBindingSucceed"
+	EventReasonDescheduleBindingFailed  = "DescheduleBindingFailed"
+
+	EventReasonEvictWorkloadFromClusterSucceed = "EvictWorkloadFromClusterSucceed"
+	EventReasonEvictWorkloadFromClusterFailed  = "EvictWorkloadFromClusterFailed"
+
+	EventReasonGetReplicasSucceed     = "GetReplicasSucceed"
+	EventReasonGetReplicasFailed      = "GetReplicasFailed"
+	EventReasonGetComponentsSucceed   = "GetComponentsSucceed"
+	EventReasonGetComponentsFailed    = "GetComponentsFailed"
+	EventReasonGetDependenciesSucceed = "GetDependenciesSucceed"
+	EventReasonGetDependenciesFailed  = "GetDependenciesFailed"
+
+	EventReasonSyncScheduleResultToDependenciesSucceed = "SyncScheduleResultToDependenciesSucceed"
+	EventReasonSyncScheduleResultToDependenciesFailed  = "SyncScheduleResultToDependenciesFailed"
+
+	EventReasonDependencyPolicyConflict = "DependencyPolicyConflict"
+)

@@ -1,0 +1,168 @@
+package v1alpha2
+
+// Marks of a binding on itself, on its Works and on the objects in clusters.
+const (
+	// ResourceBindingPermanentIDLabel holds the random UUID of a
+	// ResourceBinding. The binding, its Works and the objects in clusters bear
+	// it.
+	ResourceBindingPermanentIDLabel = "resourcebinding.karmada.io/permanent-id"
+
+	// ClusterResourceBindingPermanentIDLabel holds the random UUID of a
+	// ClusterResourceBinding. The binding, its Works and the objects in clusters
+	// bear it.
+	ClusterResourceBindingPermanentIDLabel = "clusterresourcebinding.karmada.io/permanent-id"
+
+	// BindingManagedByLabel names the system other than a policy that has made
+	// the binding.
+	BindingManagedByLabel = "binding.karmada.io/managed-by"
+
+	// ResourceBindingNamespaceAnnotation holds, on a Work and its manifest, the
+	// namespace of the ResourceBinding.
+	ResourceBindingNamespaceAnnotation = "resourcebinding.karmada.io/namespace"
+
+	// ResourceBindingNameAnnotation holds, on a Work and its manifest, the name
+	// of the ResourceBinding.
+	ResourceBindingNameAnnotation = "resourcebinding.karmada.io/name"
+
+	// ClusterResourceBindingAnnotation holds, on a Work and its manifest, the
+	// name of the ClusterResourceBinding.
+	ClusterResourceBindingAnnotation = "clusterresourcebinding.karmada.io/name"
+)
+
+// Marks of dependencies between bindings.
+const (
+	// DependedByLabelPrefix, followed by the reference key of the binding of a
+	// dependent object, is a label on the binding of what it depends on. The
+	// value is the permanent id of the former.
+	DependedByLabelPrefix = "resourcebinding.karmada.io/depended-by-"
+
+	// DependenciesAnnotation holds, on the binding of a dependent object, a JSON
+	// array of references to what it depends on.
+	DependenciesAnnotation = "resourcebinding.karmada.io/dependencies"
+)
+
+// Marks on the objects of users, called templates, and on what is made of them.
+const (
+	// ResourceTemplateUIDAnnotation holds, on a manifest, the UID of the
+	// template.
+	ResourceTemplateUIDAnnotation = "resourcetemplate.karmada.io/uid"
+
+	// ResourceTemplateGenerationAnnotation holds, on a manifest, the generation
+	// of the template in decimal, when it has one.
+	ResourceTemplateGenerationAnnotation = "resourcetemplate.karmada.io/generation"
+
+	// ManagedAnnotations holds, on a manifest, the sorted keys of the
+	// annotations that it brings, joined by commas. It lists itself and
+	// ManagedLabels too.
+	ManagedAnnotations = "resourcetemplate.karmada.io/managed-annotations"
+
+	// ManagedLabels holds, on a manifest, the sorted keys of the labels that it
+	// brings, joined by commas.
+	ManagedLabels = "resourcetemplate.karmada.io/managed-labels"
+
+	// RetainReplicasLabel on a template, with the value RetainReplicasValue,
+	// lets each cluster keep the number of replicas that it has.
+	RetainReplicasLabel = "resourcetemplate.karmada.io/retain-replicas"
+
+	// RetainReplicasValue is the value of RetainReplicasLabel.
+	RetainReplicasValue = "true"
+
+	// ResourceTemplateClaimedByLabel on a template, when not empty, names the
+	// kind that propagates it; policies leave it alone.
+	ResourceTemplateClaimedByLabel = "resourcetemplate.karmada.io/claimed-by"
+
+	// DeletionProtectionLabel on any object of the control plane, with the value
+	// DeletionProtectionAlways, makes the API server refuse its deletion.
+	DeletionProtectionLabel = "resourcetemplate.karmada.io/deletion-protected"
+
+	// DeletionProtectionAlways is the value of DeletionProtectionLabel.
+	DeletionProtectionAlways = "Always"
+)
+
+// What to do with an object in a cluster that has the wanted name but was not
+// created by Karmada.
+const (
+	// ResourceConflictResolutionAnnotation holds the answer, on a template, a
+	// Work and a manifest.
+	ResourceConflictResolutionAnnotation = "work.karmada.io/conflict-resolution"
+
+	// ResourceConflictResolutionOverwrite takes the object over.
+	ResourceConflictResolutionOverwrite = "overwrite"
+
+	// ResourceConflictResolutionAbort leaves the object as it is.
+	ResourceConflictResolutionAbort = "abort"
+)
+
+// Finalizers of bindings.
+const (
+	// BindingControllerFinalizer keeps a ResourceBinding until its Works are
+	// deleted.
+	BindingControllerFinalizer = "karmada.io/binding-controller"
+
+	// ClusterResourceBindingControllerFinalizer keeps a ClusterResourceBinding
+	// until its Works are deleted.
+	ClusterResourceBindingControllerFinalizer = "karmada.io/cluster-resource-binding-controller"
+
+	// BindingDependenciesDistributorFinalizer keeps a ResourceBinding until what
+	// it depends on has been released.
+	BindingDependenciesDistributorFinalizer = "karmada.io/binding-dependencies-distributor"
+)
+
+// Conditions of bindings and their reasons.
+const (
+	// Scheduled says whether the scheduler has placed the object.
+	Scheduled = "Scheduled"
+
+	// FullyApplied says whether all clusters have the object.
+	FullyApplied = "FullyApplied"
+
+	// BindingReasonSuccess: the object is placed.
+	BindingReasonSuccess = "Success"
+
+	// BindingReasonSchedulerError: the scheduler met an error.
+	BindingReasonSchedulerError = "SchedulerError"
+
+	// BindingReasonNoClusterFit: no cluster satisfies the placement.
+	BindingReasonNoClusterFit = "NoClusterFit"
+
+	// BindingReasonUnschedulable: clusters satisfy the placement but cannot take
+	// all replicas.
+	BindingReasonUnschedulable = "Unschedulable"
+
+	// BindingReasonQuotaExceeded: a FederatedResourceQuota forbids the replicas.
+	BindingReasonQuotaExceeded = "QuotaExceeded"
+
+	// FullyAppliedSuccessReason: all clusters have the object.
+	FullyAppliedSuccessReason = "FullyAppliedSuccess"
+
+	// FullyAppliedFailedReason: some cluster does not have the object.
+	FullyAppliedFailedReason = "FullyAppliedFailed"
+
+	// FullyAppliedSuccessMessage is the message for FullyAppliedSuccessReason.
+	FullyAppliedSuccessMessage = "All works have been successfully applied"
+
+	// FullyAppliedFailedMessage is the message for FullyAppliedFailedReason.
+	FullyAppliedFailedMessage = "Failed to apply all works, see status.aggregatedStatus for details"
+)
+
+// Reasons and producers of eviction tasks.
+const (
+	// EvictionReasonTaintUntolerated: the cluster has a NoExecute taint that the
+	// placement does not tolerate.
+	EvictionReasonTaintUntolerated = "TaintUntolerated"
+
+	// EvictionReasonApplicationFailure: the application was unhealthy for too
+	// long.
+	EvictionReasonApplicationFailure = "ApplicationFailure"
+
+	// EvictionProducerTaintManager is the producer for taints.
+	EvictionProducerTaintManager = "TaintManager"
+
+	// EvictionProducerApplicationFailover is the producer for the applications
+	// of ResourceBindings.
+	EvictionProducerApplicationFailover = "resource-binding-application-failover-controller"
+
+	// EvictionProducerClusterApplicationFailover is the producer for the
+	// applications of ClusterResourceBindings.
+	EvictionProducerClusterApplicationFailover = "cluster-resource-binding-application-failover-controller"
+)
