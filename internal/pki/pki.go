@@ -1,0 +1,259 @@
+// Package pki answers "with which certificates do the parts of an installation
+// trust each other?": certificate authorities, leaves signed by them, service
+// account keys and kubeconfigs, kept as PEM files in one directory.
+//
+// Keys never leave the directory and are readable by their owner only. Ensure*
+// functions are idempotent: what is valid stays as it is, and a leaf that is
+// missing, signed by another authority, or in the last third of its life is
+// issued anew.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+const (
+	authorityLifetime = 10 * 365 * 24 * time.Hour
+	// DefaultLeafLifetime is how long an issued certificate is valid.
+	DefaultLeafLifetime = 365 * 24 * time.Hour
+	// backdate tolerates clocks that are a little behind.
+	backdate = 5 * time.Minute
+)
+
+// Dir is a directory of certificates and keys.
+type Dir struct {
+	Path string
+	// Now is the clock; nil means the system's.
+	Now func() time.Time
+}
+
+// CertFile is the path of the certificate called name.
+func (d Dir) CertFile(name string) string { return filepath.Join(d.Path, name+".crt") }
+
+// KeyFile is the path of the private key called name.
+func (d Dir) KeyFile(name string) string { return filepath.Join(d.Path, name+".key") }
+
+func (d Dir) now() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
+}
+
+// Authority is a certificate authority that lives in a Dir.
+type Authority struct {
+	dir  Dir
+	Name string
+	Cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// PEM is the authority's certificate, PEM encoded.
+func (a *Authority) PEM() []byte { return encodeCert(a.Cert.Raw) }
+
+// EnsureAuthority loads the authority called name, or creates it with the given
+// common name.
+func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return nil, fmt.Errorf("creating certificate directory: %w", err)
+	}
+	cert, key, err := d.load(name)
+	if err == nil {
+		return &Authority{dir: d, Name: name, Cert: cert, key: key}, nil
+	}
+	if !os.IsNotExist(err) {
+		return nil, fmt.Errorf("loading certificate authority %q: %w", name, err)
+	}
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating key of certificate authority %q: %w", name, err)
+	}
+	now := d.now()
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: commonName},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(authorityLifetime),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer)
+	if err != nil {
+		return nil, fmt.Errorf("signing certificate authority %q: %w", name, err)
+	}
+	if err := d.store(name, raw, signer); err != nil {
+		return nil, err
+	}
+	cert, err = x509.ParseCertificate(raw)
+	if err != nil {
+		return nil, fmt.Errorf("parsing certificate authority %q: %w", name, err)
+	}
+	return &Authority{dir: d, Name: name, Cert: cert, key: signer}, nil
+}
+
+// Leaf describes a certificate to be issued.
+type Leaf struct {
+	// CommonName and Organizations are the identity: user and groups for a client.
+	CommonName    string
+	Organizations []string
+	// Hosts are the DNS names and IP addresses a serving certificate is valid for.
+	Hosts []string
+	// Lifetime is how long it is valid; 0 means DefaultLeafLifetime.
+	Lifetime time.Duration
+}
+
+// Ensure makes sure that the certificate called name exists, is signed by this
+// authority, names the wanted identity and hosts, and has at least a third of
+// its life left. It reports whether it had to be issued.
+func (a *Authority) Ensure(name string, leaf Leaf) (issued bool, err error) {
+	cert, _, err := a.dir.load(name)
+	if err == nil && a.serves(cert, leaf) {
+		return false, nil
+	}
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return false, fmt.Errorf("generating key %q: %w", name, err)
+	}
+	raw, err := a.sign(signer.Public(), leaf)
+	if err != nil {
+		return false, fmt.Errorf("issuing certificate %q: %w", name, err)
+	}
+	return true, a.dir.store(name, raw, signer)
+}
+
+// serves tells whether an existing certificate still does what leaf asks for.
+func (a *Authority) serves(cert *x509.Certificate, leaf Leaf) bool {
+	if cert.CheckSignatureFrom(a.Cert) != nil || cert.Subject.CommonName != leaf.CommonName ||
+		!slices.Equal(cert.Subject.Organization, leaf.Organizations) {
+		return false
+	}
+	for _, host := range leaf.Hosts {
+		if cert.VerifyHostname(host) != nil {
+			return false
+		}
+	}
+	life := cert.NotAfter.Sub(cert.NotBefore)
+	return cert.NotAfter.Sub(a.dir.now()) > life/3
+}
+
+func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	lifetime := leaf.Lifetime
+	if lifetime == 0 {
+		lifetime = DefaultLeafLifetime
+	}
+	now := a.dir.now()
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations},
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     now.Add(lifetime),
+		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range leaf.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	return x509.CreateCertificate(rand.Reader, template, a.Cert, public, a.key)
+}
+
+// EnsureKey makes sure that a private key called name exists, for signing
+// service account tokens; its public half is stored as name.pub.
+func (d Dir) EnsureKey(name string) error {
+	if _, err := os.Stat(d.KeyFile(name)); err == nil {
+		return nil
+	}
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("generating key %q: %w", name, err)
+	}
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(signer)
+	if err != nil {
+		return fmt.Errorf("encoding key %q: %w", name, err)
+	}
+	return writeFile(d.KeyFile(name), encoded, 0o600)
+}
+
+func (d Dir) load(name string) (*x509.Certificate, crypto.Signer, error) {
+	if _, err := os.Stat(d.CertFile(name)); err != nil {
+		return nil, nil, err
+	}
+	certs, err := certutil.CertsFromFile(d.CertFile(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	private, err := keyutil.PrivateKeyFromFile(d.KeyFile(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s holds no signing key", d.KeyFile(name))
+	}
+	return certs[0], signer, nil
+}
+
+func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
+	key, err := keyutil.MarshalPrivateKeyToPEM(signer)
+	if err != nil {
+		return fmt.Errorf("encoding key %q: %w", name, err)
+	}
+	if err := writeFile(d.KeyFile(name), key, 0o600); err != nil {
+		return err
+	}
+	return writeFile(d.CertFile(name), encodeCert(raw), 0o644)
+}
+
+// writeFile replaces a file at once, so that a crash leaves the old or the new
+// content and never half of it.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, data, mode); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+func encodeCert(raw []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: raw})
+}
+
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64-1))
+	if err != nil {
+		return nil, fmt.Errorf("drawing a serial number: %w", err)
+	}
+	return serial.Add(serial, big.NewInt(1)), nil
+}

@@ -1,0 +1,106 @@
+package pki
+
+import (
+	"crypto/x509"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
+)
+
+func TestEnsureIssuesOnlyWhatIsNeeded(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	leaf := Leaf{CommonName: "karmada-apiserver", Hosts: []string{"localhost", "127.0.0.1"}, Lifetime: 90 * time.Minute}
+	cases := map[string]struct {
+		later time.Duration
+		leaf  Leaf
+		want  bool
+	}{
+		"a valid certificate stays":                      {leaf: leaf},
+		"a certificate past two thirds of its life goes": {later: 70 * time.Minute, leaf: leaf, want: true},
+		"a new host needs a new certificate":             {leaf: Leaf{CommonName: leaf.CommonName, Hosts: []string{"10.0.0.1"}}, want: true},
+		"another identity needs a new certificate":       {leaf: Leaf{CommonName: "system:admin"}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			now := start
+			dir := Dir{Path: t.TempDir(), Now: func() time.Time { return now }}
+			ca, err := dir.EnsureAuthority("ca", "karmada")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if issued, err := ca.Ensure("leaf", leaf); err != nil || !issued {
+				t.Fatalf("first Ensure: issued=%v err=%v", issued, err)
+			}
+			now = start.Add(tc.later)
+			issued, err := ca.Ensure("leaf", tc.leaf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if issued != tc.want {
+				t.Errorf("issued = %v, want %v", issued, tc.want)
+			}
+		})
+	}
+}
+
+func TestLeafIsTrustedThroughItsAuthorityOnly(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := dir.EnsureAuthority("front-proxy-ca", "front-proxy-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ca.Ensure("admin", Leaf{CommonName: "system:admin", Organizations: []string{"system:masters"}}); err != nil {
+		t.Fatal(err)
+	}
+	certs, err := certutil.CertsFromFile(dir.CertFile("admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		authority *Authority
+		trusted   bool
+	}{{ca, true}, {other, false}} {
+		roots := x509.NewCertPool()
+		roots.AddCert(tc.authority.Cert)
+		_, err := certs[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if trusted := err == nil; trusted != tc.trusted {
+			t.Errorf("trusted through %s = %v, want %v (%v)", tc.authority.Name, trusted, tc.trusted, err)
+		}
+	}
+	again, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil || !again.Cert.Equal(ca.Cert) {
+		t.Errorf("a second EnsureAuthority made another authority (err %v)", err)
+	}
+}
+
+func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ca.Ensure("admin", Leaf{CommonName: "system:admin"}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir.Path, "sub", "config")
+	access := Access{Server: "https://127.0.0.1:1", CA: ca.PEM(), ClientCertFile: dir.CertFile("admin"), ClientKeyFile: dir.KeyFile("admin")}
+	first, second := access, access
+	first.Context, second.Context = "member1", "member2"
+	if err := WriteKubeconfig(path, first, second); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "member1" || len(config.Contexts) != 2 || config.Contexts["member2"].Cluster != "member2" {
+		t.Errorf("unexpected kubeconfig: %+v", config)
+	}
+}

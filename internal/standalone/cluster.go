@@ -1,0 +1,279 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"karmada.io/karmada/internal/pki"
+)
+
+// Names of the certificates in a cluster's pki directory.
+const (
+	certCA               = "ca"
+	certAPIServer        = "apiserver"
+	certAdmin            = "karmada"
+	certServiceAccount   = "sa"
+	certFrontProxyCA     = "front-proxy-ca"
+	certFrontProxyClient = "front-proxy-client"
+)
+
+const (
+	readyTimeout  = 90 * time.Second
+	readyPoll     = 50 * time.Millisecond
+	probeTimeout  = 5 * time.Second
+	adminUser     = "system:admin"
+	adminGroup    = "system:masters"
+	localhostName = "localhost"
+)
+
+// Options describe a cluster.
+type Options struct {
+	// Name is the cluster's name: the context in its kubeconfig.
+	Name string
+	// Dir holds everything the cluster keeps.
+	Dir string
+	// BindAddress is where the API server listens; empty means loopback.
+	BindAddress string
+	// Port is the API server's port; 0 picks a free one.
+	Port int
+	// CommonName is the name of the certificate authority.
+	CommonName string
+	// Fsync makes etcd survive a crash of the machine.
+	Fsync bool
+	// Admission are plugins that run inside the API server.
+	Admission []AdmissionPlugin
+	// APIServerFlags are added to kube-apiserver's.
+	APIServerFlags []string
+	// Log receives etcd's warnings.
+	Log zapcore.WriteSyncer
+}
+
+// Cluster is a running cluster: an API server with its storage, and what was
+// started on top of it.
+type Cluster struct {
+	options  Options
+	certs    pki.Dir
+	ca       *pki.Authority
+	endpoint string
+	listener net.Listener
+	config   *rest.Config
+	group    group
+	stopped  sync.Once
+}
+
+// The stages in which a cluster's servers start and, backwards, stop.
+const (
+	stageStorage = iota
+	stageAPI
+	stageClients
+)
+
+// Start runs etcd and kube-apiserver and returns once the API server is ready.
+// The cluster ends by Stop, which also the end of ctx calls.
+func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
+	if o.BindAddress == "" {
+		o.BindAddress = Loopback
+	}
+	c := &Cluster{options: o, certs: pki.Dir{Path: filepath.Join(o.Dir, "pki")}}
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	context.AfterFunc(ctx, c.Stop)
+	if c.listener, err = Listen(o.BindAddress, o.Port); err != nil {
+		return nil, err
+	}
+	if err := c.ensureCertificates(); err != nil {
+		return nil, err
+	}
+	var etcd *server
+	c.endpoint, etcd, err = startEtcd(ctx, EtcdOptions{DataDir: filepath.Join(o.Dir, "etcd"), Fsync: o.Fsync, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	c.group.add(stageStorage, etcd)
+	apiServer, err := startAPIServer(ctx, apiServerOptions{
+		certs: c.certs, etcd: c.endpoint, listener: c.listener, flags: o.APIServerFlags, admission: o.Admission,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.group.add(stageAPI, apiServer)
+	if err := pki.WriteKubeconfig(c.Kubeconfig(), c.Access()); err != nil {
+		return nil, err
+	}
+	if c.config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
+		return nil, fmt.Errorf("reading kubeconfig of cluster %q: %w", o.Name, err)
+	}
+	c.config.QPS = -1
+	return c, c.awaitReady(ctx)
+}
+
+func (c *Cluster) ensureCertificates() error {
+	var err error
+	if c.ca, err = c.certs.EnsureAuthority(certCA, c.options.CommonName); err != nil {
+		return err
+	}
+	frontProxyCA, err := c.certs.EnsureAuthority(certFrontProxyCA, certFrontProxyCA)
+	if err != nil {
+		return err
+	}
+	hosts := []string{
+		localhostName, Loopback, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"karmada-apiserver", "karmada-apiserver.karmada-system.svc", "10.96.0.1",
+	}
+	if ip := net.ParseIP(c.options.BindAddress); ip != nil && !ip.IsUnspecified() && c.options.BindAddress != Loopback {
+		hosts = append(hosts, c.options.BindAddress)
+	}
+	if hostname, err := os.Hostname(); err == nil {
+		hosts = append(hosts, hostname)
+	}
+	for _, leaf := range []struct {
+		authority *pki.Authority
+		name      string
+		leaf      pki.Leaf
+	}{
+		{c.ca, certAPIServer, pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts}},
+		{c.ca, certAdmin, pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts}},
+		{frontProxyCA, certFrontProxyClient, pki.Leaf{CommonName: certFrontProxyClient}},
+	} {
+		if _, err := leaf.authority.Ensure(leaf.name, leaf.leaf); err != nil {
+			return err
+		}
+	}
+	return c.certs.EnsureKey(certServiceAccount)
+}
+
+// awaitReady polls the API server until it says that it is ready.
+func (c *Cluster) awaitReady(ctx context.Context) error {
+	config := rest.CopyConfig(c.config)
+	config.Timeout = probeTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for {
+		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err == nil {
+			return nil
+		}
+		if failed := c.group.failed(); failed != nil {
+			return failed
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("API server of cluster %q is not ready: %w", c.options.Name, errors.Join(ctx.Err(), err))
+		case <-ticker.C:
+		}
+	}
+}
+
+// Access is the administrator's way into the cluster.
+func (c *Cluster) Access() pki.Access {
+	return pki.Access{
+		Context: c.options.Name, User: c.options.Name + "-admin", Server: c.Server(), CA: c.ca.PEM(),
+		ClientCertFile: c.certs.CertFile(certAdmin), ClientKeyFile: c.certs.KeyFile(certAdmin),
+	}
+}
+
+// Server is the URL of the API server.
+func (c *Cluster) Server() string {
+	host := c.options.BindAddress
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = Loopback
+	}
+	return "https://" + net.JoinHostPort(host, fmt.Sprint(c.Port()))
+}
+
+// Port is the API server's port.
+func (c *Cluster) Port() int { return Port(c.listener) }
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.options.Dir, "admin.kubeconfig") }
+
+// Config is the administrator's client configuration, without a client-side
+// rate limit.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// EtcdEndpoint is the address of the cluster's etcd, for servers that keep their
+// own objects there.
+func (c *Cluster) EtcdEndpoint() string { return c.endpoint }
+
+// CA is the certificate authority that signs what the cluster's servers show.
+func (c *Cluster) CA() *pki.Authority { return c.ca }
+
+// Certs is the directory of the cluster's certificates.
+func (c *Cluster) Certs() pki.Dir { return c.certs }
+
+// ServingCert returns the certificate and key that servers beside the API server
+// show; it is valid for localhost.
+func (c *Cluster) ServingCert() (certFile, keyFile string) {
+	return c.certs.CertFile(certAdmin), c.certs.KeyFile(certAdmin)
+}
+
+// StartControllers runs the named controllers of kube-controller-manager; none
+// means all that are on by default.
+func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
+	s, err := startControllerManager(ctx, c.certs, c.Kubeconfig(), c.options.Name, controllers)
+	if err != nil {
+		return err
+	}
+	c.group.add(stageClients, s)
+	return nil
+}
+
+// StartWorkloads runs what lets Pods run: all controllers, the scheduler, and
+// simulated nodes.
+func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
+	client, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
+	}
+	if err := createNodes(ctx, client, nodes); err != nil {
+		return err
+	}
+	if err := c.StartControllers(ctx); err != nil {
+		return err
+	}
+	scheduler, err := startScheduler(ctx, c.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	c.group.add(stageClients, scheduler)
+	simulator, err := startSimulator(ctx, c.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	c.group.add(stageClients, simulator)
+	return nil
+}
+
+// Failed returns an error as soon as a server of the cluster ended by itself.
+func (c *Cluster) Failed() error { return c.group.failed() }
+
+// Stop ends all servers of the cluster in the reverse order of their start and
+// waits for them, a few seconds at most. It may be called more than once.
+func (c *Cluster) Stop() {
+	c.stopped.Do(func() {
+		c.group.stop()
+		if c.listener != nil {
+			_ = c.listener.Close()
+		}
+	})
+}

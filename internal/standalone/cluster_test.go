@@ -1,0 +1,96 @@
+package standalone
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// A cluster is expensive, so one test follows it through its life: it starts,
+// runs a Deployment, stops, and finds its objects again.
+func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir()}
+
+	began := time.Now()
+	cluster, err := Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("API server ready after %s", time.Since(began).Round(time.Millisecond))
+	if err := cluster.StartWorkloads(ctx, DefaultNodeOptions()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client))
+	t.Logf("Deployment available after %s", time.Since(began).Round(time.Millisecond))
+
+	options.Port = cluster.Port()
+	cluster.Stop()
+	if err := cluster.Failed(); err != nil {
+		t.Errorf("stopping was taken for a failure: %v", err)
+	}
+
+	cluster, err = Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Stop()
+	client, err = kubernetes.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{}); err != nil {
+		t.Errorf("the Deployment did not survive the restart: %v", err)
+	}
+}
+
+func createDeployment(ctx context.Context, t *testing.T, client kubernetes.Interface) *appsv1.Deployment {
+	t.Helper()
+	labels := map[string]string{"app": "web"}
+	replicas := int32(2)
+	deployment, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.19"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+func awaitAvailable(ctx context.Context, t *testing.T, client kubernetes.Interface, deployment *appsv1.Deployment) {
+	t.Helper()
+	watcher := client.AppsV1().Deployments(deployment.Namespace)
+	selector := fields.OneTermEqualSelector("metadata.name", deployment.Name).String()
+	list, err := watcher.Watch(ctx, metav1.ListOptions{FieldSelector: selector, ResourceVersion: deployment.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = watchtools.UntilWithoutRetry(ctx, list, func(event watch.Event) (bool, error) {
+		current, ok := event.Object.(*appsv1.Deployment)
+		return ok && current.Status.AvailableReplicas == 2, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the Deployment to become available: %v", err)
+	}
+}

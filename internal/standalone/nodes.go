@@ -1,0 +1,182 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	kwokv1alpha1 "sigs.k8s.io/kwok/pkg/apis/internalversion"
+	kwokclientset "sigs.k8s.io/kwok/pkg/client/clientset/versioned"
+	kwokconfig "sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/kwok/controllers"
+	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
+
+	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+)
+
+// SimulatedNodeLabel marks the nodes that KWOK plays.
+const SimulatedNodeLabel = "karmada.io/simulated"
+
+// NodeOptions describe the simulated nodes of a cluster.
+type NodeOptions struct {
+	// Count is how many nodes there are.
+	Count int
+	// CPU, Memory and Pods are the capacity of each.
+	CPU, Memory, Pods resource.Quantity
+	// Region and Zones become the topology labels; zones are dealt out in turn.
+	Region string
+	Zones  []string
+}
+
+// DefaultNodeOptions are three nodes with room for whatever one wants to try.
+func DefaultNodeOptions() NodeOptions {
+	return NodeOptions{
+		Count:  3,
+		CPU:    resource.MustParse("64"),
+		Memory: resource.MustParse("256Gi"),
+		Pods:   resource.MustParse("5000"),
+	}
+}
+
+const (
+	simulatedNodeIP     = "10.255.0.1"
+	simulatedPodCIDR    = "10.0.0.0/16"
+	simulatorWorkers    = 8
+	leaseSeconds        = 40
+	simulatorName       = "karmada-simulator"
+	simulatorKubeletRun = 10250
+)
+
+// createNodes registers the nodes that do not exist yet.
+func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions) error {
+	for i := range o.Count {
+		node := simulatedNode(i, o)
+		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating simulated node %q: %w", node.Name, err)
+		}
+	}
+	return nil
+}
+
+func simulatedNode(index int, o NodeOptions) *corev1.Node {
+	name := fmt.Sprintf("node-%d", index+1)
+	labels := map[string]string{
+		SimulatedNodeLabel:        "true",
+		corev1.LabelHostname:      name,
+		corev1.LabelOSStable:      "linux",
+		corev1.LabelArchStable:    "amd64",
+		"node.kubernetes.io/role": "simulated",
+	}
+	if o.Region != "" {
+		labels[corev1.LabelTopologyRegion] = o.Region
+	}
+	if len(o.Zones) > 0 {
+		labels[corev1.LabelTopologyZone] = o.Zones[index%len(o.Zones)]
+	}
+	capacity := corev1.ResourceList{corev1.ResourceCPU: o.CPU, corev1.ResourceMemory: o.Memory, corev1.ResourcePods: o.Pods}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity.DeepCopy()},
+	}
+}
+
+// startSimulator lets KWOK play the kubelets of the simulated nodes: it keeps
+// the nodes ready and lets the Pods on them run, complete and end.
+func startSimulator(ctx context.Context, kubeconfig string) (*server, error) {
+	clients, err := kwokclient.NewClientset("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("making clients of the node simulator: %w", err)
+	}
+	config, err := simulatorConfig(clients)
+	if err != nil {
+		return nil, err
+	}
+	simulator, err := controllers.NewController(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the node simulator: %w", err)
+	}
+	return start(ctx, "kwok", func(ctx context.Context) error {
+		if err := simulator.Start(ctx); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}), nil
+}
+
+func simulatorConfig(clients kwokclient.Clientset) (controllers.Config, error) {
+	config, err := clients.ToRESTConfig()
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("reading kubeconfig of the node simulator: %w", err)
+	}
+	dynamicClient, err := clients.ToDynamicClient()
+	if err != nil {
+		return controllers.Config{}, err
+	}
+	mapper, err := clients.ToRESTMapper()
+	if err != nil {
+		return controllers.Config{}, err
+	}
+	restClient, err := rest.RESTClientFor(config)
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("making REST client of the node simulator: %w", err)
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("making client of the node simulator: %w", err)
+	}
+	kwok, err := kwokclientset.NewForConfig(config)
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("making stage client of the node simulator: %w", err)
+	}
+	stages, err := simulatorStages()
+	if err != nil {
+		return controllers.Config{}, err
+	}
+	return controllers.Config{
+		Clock:                        clock.RealClock{},
+		DynamicClient:                dynamicClient,
+		RESTClient:                   restClient,
+		RESTMapper:                   mapper,
+		ImpersonatingDynamicClient:   clients.ToImpersonatingDynamicClient(),
+		ImpersonatingTypedClient:     clients.ToImpersonatingTypedClient(),
+		TypedClient:                  typed,
+		TypedKwokClient:              kwok,
+		ManageNodesWithLabelSelector: SimulatedNodeLabel + "=true",
+		CIDR:                         simulatedPodCIDR,
+		NodeIP:                       simulatedNodeIP,
+		NodeName:                     simulatorName,
+		NodePort:                     simulatorKubeletRun,
+		LocalStages:                  stages,
+		PodPlayStageParallelism:      simulatorWorkers,
+		NodePlayStageParallelism:     1,
+		NodeLeaseParallelism:         1,
+		NodeLeaseDurationSeconds:     leaseSeconds,
+		PodsOnNodeSyncParallelism:    1,
+		ID:                           simulatorName,
+	}, nil
+}
+
+// simulatorStages are KWOK's own rules for how nodes and Pods live.
+func simulatorStages() (map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage, error) {
+	stages := map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage{}
+	for _, manifest := range []string{
+		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+	} {
+		stage, err := kwokconfig.UnmarshalWithType[*kwokv1alpha1.Stage](manifest)
+		if err != nil {
+			return nil, fmt.Errorf("reading a stage of the node simulator: %w", err)
+		}
+		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
+	}
+	return stages, nil
+}

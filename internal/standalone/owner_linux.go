@@ -1,0 +1,11 @@
+package standalone
+
+import (
+	"os"
+	"syscall"
+)
+
+func ownedByUs(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
