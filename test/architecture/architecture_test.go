@@ -1,0 +1,132 @@
+// Package architecture answers: is the code still laid out as
+// docs/ARCHITECTURE.md says?
+//
+// The rules are tables: which layer may import which, what must never be
+// reached, which versions are pinned, how long a file may grow. A failure names
+// the rule and what to do instead. Whoever changes a rule changes the table and
+// the document together.
+package architecture
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "karmada.io/karmada"
+
+// root is the top of the repository, seen from this package.
+var root = filepath.Join("..", "..")
+
+// pkg is one package, or one test variant of it, as go list describes it.
+type pkg struct {
+	ImportPath string
+	ForTest    string
+	DepOnly    bool
+	Imports    []string
+}
+
+// isTest tells whether p is compiled for tests only.
+func (p *pkg) isTest() bool {
+	return p.ForTest != "" || p.isTestProgram()
+}
+
+// isTestProgram tells whether p is the main of a package's tests.
+func (p *pkg) isTestProgram() bool {
+	return strings.HasSuffix(p.ImportPath, ".test")
+}
+
+// graph holds every package of the module, its tests and all they depend on, by
+// import path.
+type graph map[string]*pkg
+
+var loadGraph = sync.OnceValues(func() (graph, error) {
+	command := exec.Command("go", "list", "-deps", "-test", "-json=ImportPath,ForTest,DepOnly,Imports", "./...")
+	command.Dir = root
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing packages: %w\n%s", err, &stderr)
+	}
+	return parseGraph(bytes.NewReader(output))
+})
+
+func parseGraph(r io.Reader) (graph, error) {
+	packages := graph{}
+	for decoder := json.NewDecoder(r); ; {
+		var p pkg
+		switch err := decoder.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the list of packages: %w", err)
+		}
+		packages[p.ImportPath] = &p
+	}
+}
+
+// own returns the packages of this module in order, followed each by its test
+// program if tests are wanted.
+func (g graph) own(tests bool) []*pkg {
+	var found []*pkg
+	for path, p := range g {
+		if within(path, module) && !p.DepOnly && (!p.isTest() || tests && p.isTestProgram()) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b *pkg) int { return strings.Compare(a.ImportPath, b.ImportPath) })
+	return found
+}
+
+// way returns a shortest chain of imports from one package to the first package
+// that target accepts, both included; nil if there is none.
+func (g graph) way(from string, target func(path string) bool) []string {
+	cameFrom := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if target(at) {
+			var chain []string
+			for ; at != ""; at = cameFrom[at] {
+				chain = append(chain, at)
+			}
+			slices.Reverse(chain)
+			return chain
+		}
+		p, ok := g[at]
+		if !ok {
+			continue
+		}
+		for _, next := range p.Imports {
+			if _, seen := cameFrom[next]; !seen {
+				cameFrom[next] = at
+				queue = append(queue, next)
+			}
+		}
+	}
+	return nil
+}
+
+// within tells whether path is one of the given packages or below one of them.
+func within(path string, parents ...string) bool {
+	return slices.ContainsFunc(parents, func(parent string) bool {
+		return path == parent || strings.HasPrefix(path, parent+"/")
+	})
+}
+
+func load(t *testing.T) graph {
+	t.Helper()
+	g, err := loadGraph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}

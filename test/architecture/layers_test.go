@@ -1,0 +1,181 @@
+package architecture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// layer is a part of the tree whose packages obey the same rule about imports.
+type layer struct {
+	// folder is relative to the top. A last element of * makes each folder there
+	// a unit of its own, and no unit may import another one.
+	folder string
+	// uses lists the folders of this module that the layer may import apart from
+	// its own unit.
+	uses []string
+	// libraries, if not nil, lists all foreign packages that it may import.
+	libraries []string
+	// never lists packages, of the standard library mostly, that it must not import.
+	never []string
+	// because is the reason, and what to do instead.
+	because string
+}
+
+// foundations are small packages without opinions about Karmada.
+var foundations = []string{"internal/pki", "internal/version"}
+
+var (
+	decisions = append([]string{"api", "internal/domain"}, foundations...)
+	building  = append([]string{"internal/access", "internal/step"}, decisions...)
+)
+
+// assembling lists what wires programs together: everything but mains and commands.
+var assembling = append([]string{
+	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
+	"internal/programs", "internal/standalone", "internal/install", "internal/testenv",
+}, building...)
+
+// layers is the map of the module. The first row that fits a package counts.
+var layers = []layer{
+	{
+		folder: "api", uses: []string{"api"},
+		libraries: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/kube-openapi/pkg"},
+		because:   "whoever imports our types must not get our dependencies: move code that needs more into internal/domain or internal/access",
+	},
+	{
+		folder: "internal/domain", uses: []string{"api", "internal/domain"},
+		libraries: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
+			"github.com/evanphx/json-patch/v5", "gomodules.xyz/jsonpatch/v2",
+			"github.com/yuin/gopher-lua", "layeh.com/gopher-json",
+		},
+		never:   []string{"net/http", "os", "os/exec", "net", "log"},
+		because: "decisions are values in, values out: let the caller read the world and pass in what it found",
+	},
+	{folder: "internal/pki", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/version", uses: []string{}, libraries: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{
+		folder: "internal/step", uses: append([]string{"internal/access"}, decisions...),
+		because: "the way a reconcile runs knows no controller: pass the step in as a function",
+	},
+	{
+		folder: "internal/access", uses: append([]string{"internal/access"}, decisions...),
+		because: "access wraps one outside thing: the loop that uses it belongs into a controller",
+	},
+	{folder: "internal/controllers/*", uses: building, because: "controllers speak through stored objects: move what two of them need into internal/domain or internal/access"},
+	{folder: "internal/scheduler", uses: building, because: "the scheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
+	{folder: "internal/descheduler", uses: building, because: "the descheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
+	{folder: "internal/servers/*", uses: building, because: "servers stand alone: move what two of them need into internal/domain or internal/access"},
+	{folder: "internal/programs", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/programs"},
+	{folder: "internal/standalone", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/standalone"},
+	{folder: "internal/install", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/install"},
+	{folder: "internal/testenv", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/testenv"},
+	{folder: "internal/cli", uses: append([]string{"internal/cli"}, assembling...), because: "a main is imported by nobody: move the code below internal/cli"},
+	{folder: "cmd/*", uses: append([]string{"internal/cli"}, assembling...), because: "a main is a few lines: move the code into internal"},
+	{folder: "test/*", uses: append([]string{"internal/cli"}, assembling...), because: "tests of different kinds stand alone: move what they share into internal/testenv"},
+	{folder: "tools/*", uses: []string{"api"}, because: "tools read the API and nothing else"},
+}
+
+func TestLayersImportOnlyWhatTheyMay(t *testing.T) {
+	for _, violation := range violations(load(t)) {
+		t.Error(violation)
+	}
+}
+
+func TestBrokenImportRulesAreFound(t *testing.T) {
+	tests := map[string]struct {
+		from, to string
+		want     bool
+	}{
+		"api may import apimachinery":                {"api/work/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false},
+		"api may not import client-go":               {"api/work/v1alpha1", "k8s.io/client-go/rest", true},
+		"api may not import internal packages":       {"api/work/v1alpha1", module + "/internal/domain/work", true},
+		"a prefix of a name is not a parent":         {"api/work/v1alpha1", "k8s.io/apiserver", true},
+		"domain may import strings":                  {"internal/domain/work", "strings", false},
+		"domain may not import os":                   {"internal/domain/work", "os", true},
+		"domain may not import unlisted libraries":   {"internal/domain/work", "github.com/google/uuid", true},
+		"domain packages may import each other":      {"internal/domain/work", module + "/internal/domain/binding", false},
+		"controllers may import access":              {"internal/controllers/execution", module + "/internal/access/member", false},
+		"controllers may not import each other":      {"internal/controllers/execution", module + "/internal/controllers/binding", true},
+		"parts of one controller may":                {"internal/controllers/execution", module + "/internal/controllers/execution/apply", false},
+		"the scheduler may not import a controller":  {"internal/scheduler", module + "/internal/controllers/binding", true},
+		"programs may import controllers":            {"internal/programs", module + "/internal/controllers/binding", false},
+		"programs may not import the command line":   {"internal/programs", module + "/internal/cli/join", true},
+		"commands may import the command line":       {"cmd/karmadactl", module + "/internal/cli/join", false},
+		"nothing may import a main":                  {"internal/cli/up", module + "/cmd/karmada", true},
+		"a package outside the map is a violation":   {"internal/util", "strings", true},
+		"a package right above units is a violation": {"internal/controllers", "strings", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			from := module + "/" + test.from
+			g := graph{from: {ImportPath: from, Imports: []string{test.to}}}
+			if got := violations(g); (len(got) > 0) != test.want {
+				t.Errorf("%s importing %s: violations %q, want some: %t", test.from, test.to, got, test.want)
+			}
+		})
+	}
+}
+
+func violations(g graph) []string {
+	var found []string
+	for _, p := range g.own(false) {
+		path := relative(p.ImportPath)
+		l, unit := layerOf(path)
+		if l == nil {
+			found = append(found, fmt.Sprintf("%s has no place in the layout: put it into a folder that has, or add a row to the table of layers and a line to docs/ARCHITECTURE.md", path))
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !l.allows(unit, imported) {
+				found = append(found, fmt.Sprintf("%s imports %s, which %s may not: %s", path, relative(imported), l.folder, l.because))
+			}
+		}
+	}
+	return found
+}
+
+// layerOf returns the row for a package and the folder of its unit.
+func layerOf(path string) (l *layer, unit string) {
+	for i := range layers {
+		parent, isolated := strings.CutSuffix(layers[i].folder, "/*")
+		switch {
+		case !within(path, parent) || isolated && path == parent:
+			continue
+		case isolated:
+			below, _, _ := strings.Cut(strings.TrimPrefix(path, parent+"/"), "/")
+			return &layers[i], parent + "/" + below
+		default:
+			return &layers[i], parent
+		}
+	}
+	return nil, ""
+}
+
+func (l *layer) allows(unit, imported string) bool {
+	switch first, _, _ := strings.Cut(imported, "/"); {
+	case within(imported, module):
+		path := relative(imported)
+		return within(path, unit) || within(path, l.uses...)
+	case !strings.Contains(first, "."): // the standard library
+		return !slices.Contains(l.never, imported)
+	default:
+		return l.libraries == nil || within(imported, l.libraries...)
+	}
+}
+
+// relative shortens the path of a package of this module.
+func relative(path string) string {
+	return strings.TrimPrefix(path, module+"/")
+}
+
+func TestUnitsAreFolders(t *testing.T) {
+	_, unit := layerOf("internal/controllers/execution/apply")
+	if diff := cmp.Diff("internal/controllers/execution", unit); diff != "" {
+		t.Errorf("unit (-want +got):\n%s", diff)
+	}
+}

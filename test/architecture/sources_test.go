@@ -1,0 +1,123 @@
+package architecture
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxLines     = 500
+	maxTestLines = 900
+)
+
+// vague lists names that say nothing about what a package answers.
+var vague = []string{
+	"base", "common", "commons", "helper", "helpers", "lib", "manager", "misc", "shared", "types", "util", "utils",
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// machinePath finds absolute paths into somebody's home or checkout.
+var machinePath = regexp.MustCompile("(?m)(?:^|[\\s\"'`=(:])(/(?:home|Users|root|work)/[^\\s\"'`)]*)")
+
+// source is a text file of the repository.
+type source struct {
+	path    string // with slashes, from the top
+	content []byte
+}
+
+func (s source) isGo() bool        { return strings.HasSuffix(s.path, ".go") }
+func (s source) isGenerated() bool { return generated.Match(s.content) }
+
+func (s source) maxLines() int {
+	if strings.HasSuffix(s.path, "_test.go") {
+		return maxTestLines
+	}
+	return maxLines
+}
+
+func TestFilesAreShort(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.isGo() || s.isGenerated() {
+			continue
+		}
+		if lines := bytes.Count(s.content, []byte("\n")); lines > s.maxLines() {
+			t.Errorf("%s has %d lines, more than %d: split it by idea", s.path, lines, s.maxLines())
+		}
+	}
+}
+
+func TestPackagesHaveNamesThatSaySomething(t *testing.T) {
+	for _, s := range sources(t) {
+		folder := filepath.Base(filepath.Dir(s.path))
+		if s.isGo() && slices.Contains(vague, folder) {
+			t.Errorf("%s: a package named %q can hold anything, and will: name it after what it answers", s.path, folder)
+		}
+	}
+}
+
+func TestNoFileNamesPathsOfOneMachine(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, found := range machinePath.FindAllSubmatch(s.content, -1) {
+			t.Errorf("%s names %s, which exists on one machine only: use a path relative to the repository or a temporary one", s.path, found[1])
+		}
+	}
+}
+
+func TestMachinePathsAreRecognized(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want bool
+	}{
+		"a home":                         {"see " + "/home" + "/anna/karmada", true},
+		"a quoted checkout":              {`dir := "` + "/work" + `/karmada"`, true},
+		"a path in a URL":                {"https://example.com/home/page", false},
+		"an API path":                    {"api/work/v1alpha1", false},
+		"a temporary file":               {"/tmp/karmada", false},
+		"the home directory by variable": {"$HOME/.kube/config", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := machinePath.MatchString(test.text); got != test.want {
+				t.Errorf("%q is a machine path: %t, want %t", test.text, got, test.want)
+			}
+		})
+	}
+}
+
+// sources returns the text files below the top, without those that Git ignores
+// by folder.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var found []source
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "node_modules"}, entry.Name()):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if bytes.IndexByte(content, 0) >= 0 {
+			return nil // not a text
+		}
+		relative, err := filepath.Rel(root, path)
+		found = append(found, source{path: filepath.ToSlash(relative), content: content})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,103 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// pin says which versions of some modules go.mod may name.
+type pin struct {
+	module string
+	// version is exact, or ends with a dot and is a prefix.
+	version string
+	because string
+}
+
+// Kubernetes in one binary works only if all of these move together.
+var pins = []pin{
+	{"k8s.io/kubernetes", "v1.36.3", "its staging modules below must be of the same release"},
+	{"github.com/google/cel-go", "v0.26.", "the API server's CEL environment is built against it; never lift it alone"},
+	{"go.etcd.io/etcd/server/v3", "v3.6.", "3.7 changes what is stored"},
+	{"go.etcd.io/etcd/client/v3", "v3.6.", "client and server are released together"},
+	{"go.etcd.io/etcd/api/v3", "v3.6.", "client and server are released together"},
+	{"sigs.k8s.io/controller-runtime", "v0.24.", "0.25 needs a newer Kubernetes"},
+}
+
+const stagingVersion = "v0.36.3"
+
+// notStaging lists the modules under k8s.io that have a life of their own.
+var notStaging = []string{"k8s.io/kubernetes", "k8s.io/klog", "k8s.io/utils", "k8s.io/kube-openapi", "k8s.io/gengo"}
+
+func TestModulesStayAtTheirVersions(t *testing.T) {
+	versions := map[string]string{}
+	for _, r := range readModFile(t, "go.mod").Require {
+		versions[r.Mod.Path] = r.Mod.Version
+		if within(r.Mod.Path, "k8s.io") {
+			if !within(r.Mod.Path, notStaging...) && r.Mod.Version != stagingVersion {
+				t.Errorf("%s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; see what lifted it with: go mod graph | grep %q",
+					r.Mod.Path, r.Mod.Version, stagingVersion, r.Mod.Path+"@"+r.Mod.Version)
+			}
+		}
+	}
+	for _, p := range pins {
+		if version, ok := versions[p.module]; !ok {
+			t.Errorf("go.mod does not name %s", p.module)
+		} else if !p.accepts(version) {
+			t.Errorf("%s is at %s instead of %s: %s", p.module, version, p.version, p.because)
+		}
+	}
+}
+
+func TestPinsAcceptOnlyTheirVersions(t *testing.T) {
+	tests := map[string]struct {
+		pin, version string
+		want         bool
+	}{
+		"an exact version":                   {"v1.36.3", "v1.36.3", true},
+		"a longer version is another one":    {"v1.36.3", "v1.36.30", false},
+		"any patch release of a minor":       {"v0.26.", "v0.26.7", true},
+		"a minor that begins with the digit": {"v0.2.", "v0.26.7", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (pin{version: test.pin}).accepts(test.version); got != test.want {
+				t.Errorf("pin %s accepts %s: %t, want %t", test.pin, test.version, got, test.want)
+			}
+		})
+	}
+}
+
+func (p pin) accepts(version string) bool {
+	return version == p.version || strings.HasSuffix(p.version, ".") && strings.HasPrefix(version, p.version)
+}
+
+// Whoever requires this module does not see its replace directives, so that the
+// module must build without any.
+func TestNothingIsReplaced(t *testing.T) {
+	for _, name := range []string{"go.mod", filepath.Join("tools", "go.mod")} {
+		for _, r := range readModFile(t, name).Replace {
+			local := slices.Contains([]string{"..", "../"}, r.New.Path) && name != "go.mod"
+			if !local {
+				t.Errorf("%s replaces %s: require a version that works instead", name, r.Old.Path)
+			}
+		}
+	}
+}
+
+func readModFile(t *testing.T, name string) *modfile.File {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
