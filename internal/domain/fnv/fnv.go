@@ -1,0 +1,34 @@
+// Package fnv answers: what short, name-safe text stands for a string?
+//
+// The answer is part of the wire format: names of Works and keys of labels are
+// built from it, and every component, of whatever version, has to arrive at the
+// same text. It may therefore never change.
+package fnv
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// alphabet has neither vowels nor look-alikes, so that no word and no typing
+// mistake comes out of a hash.
+const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// Encode hashes s with 32 bit FNV-1a, writes the hash as a decimal number and
+// replaces each digit by the letter or digit that its character code selects.
+// The result has 1 to 10 characters, all valid in a DNS label.
+func Encode(s string) string {
+	var out strings.Builder
+	for _, digit := range []byte(strconv.FormatUint(uint64(Sum32(s)), 10)) {
+		out.WriteByte(alphabet[int(digit)%len(alphabet)])
+	}
+	return out.String()
+}
+
+// Sum32 is the 32 bit FNV-1a hash of the bytes of s.
+func Sum32(s string) uint32 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(s)) // a hash never fails to write
+	return hash.Sum32()
+}
