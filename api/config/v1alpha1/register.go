@@ -6,24 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupName is the API group of the types in this package.
+// GroupName is the API group of this package.
 const GroupName = "config.karmada.io"
 
-// GroupVersion identifies this version of the group.
+// GroupVersion is the group and version of this package.
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// Resource qualifies a plural resource name with the group.
+// Resource qualifies an unqualified resource name with the group.
 func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
 }
 
-// AddToScheme registers the types of this package.
+// AddToScheme registers the types of this group version with the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
-		&ResourceInterpreterCustomization{},
-		&ResourceInterpreterCustomizationList{},
-		&ResourceInterpreterWebhookConfiguration{},
-		&ResourceInterpreterWebhookConfigurationList{},
+		&ResourceInterpreterCustomization{}, &ResourceInterpreterCustomizationList{},
+		&ResourceInterpreterWebhookConfiguration{}, &ResourceInterpreterWebhookConfigurationList{},
+		&ResourceInterpreterContext{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
