@@ -1,0 +1,179 @@
+package v1alpha1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CronFederatedHPA changes the size of a workload, or the bounds of a
+// FederatedHPA, at set times.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=cronfederatedhpas,scope=Namespaced,shortName=cronfhpa,categories={karmada-io}
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:JSONPath=`.spec.scaleTargetRef.kind`,name=`REFERENCE-KIND`,type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.scaleTargetRef.name`,name=`REFERENCE-NAME`,type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name=`AGE`,type=date
+type CronFederatedHPA struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what to scale and when.
+	// +required
+	Spec CronFederatedHPASpec `json:"spec"`
+
+	// Status tells how the last runs of each rule went.
+	// +optional
+	Status CronFederatedHPAStatus `json:"status,omitempty"`
+}
+
+// CronFederatedHPASpec says what to scale and when.
+type CronFederatedHPASpec struct {
+	// ScaleTargetRef names what to scale in the namespace of this object: a
+	// workload with a scale subresource, or a FederatedHPA of
+	// autoscaling.karmada.io/v1alpha1, whose bounds are then changed.
+	// +required
+	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
+
+	// Rules are the times and the sizes to set then. Each rule runs on its own;
+	// the order of rules that fire at the same moment is not defined.
+	// +required
+	Rules []CronFederatedHPARule `json:"rules"`
+}
+
+// CronFederatedHPARule sets a size at recurring times.
+type CronFederatedHPARule struct {
+	// Name identifies the rule among the rules of the object. 1 to 32
+	// characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// Schedule is when to run, as a cron expression of five fields: minute,
+	// hour, day of month, month, day of week. "0 8 * * 1-5" is 8 o'clock from
+	// Monday to Friday.
+	// +required
+	Schedule string `json:"schedule"`
+
+	// TargetReplicas is the number of replicas to set, 0 or more. A workload
+	// needs it; for a FederatedHPA it has no meaning.
+	// +optional
+	TargetReplicas *int32 `json:"targetReplicas,omitempty"`
+
+	// TargetMinReplicas is the minReplicas to set in a FederatedHPA, above 0.
+	// Unset leaves it as it is. At least one of targetMinReplicas and
+	// targetMaxReplicas is needed for a FederatedHPA.
+	// +optional
+	TargetMinReplicas *int32 `json:"targetMinReplicas,omitempty"`
+
+	// TargetMaxReplicas is the maxReplicas to set in a FederatedHPA, above 0 and
+	// not below targetMinReplicas. Unset leaves it as it is.
+	// +optional
+	TargetMaxReplicas *int32 `json:"targetMaxReplicas,omitempty"`
+
+	// Suspend stops the rule as long as it is true. Runs that fall into that
+	// time are not made up for. Defaults to false.
+	// +optional
+	// +kubebuilder:default=false
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// TimeZone is the IANA name, such as "Europe/Berlin", of the time zone that
+	// the schedule is read in. Unset means the zone of the controller's process.
+	// +optional
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// SuccessfulHistoryLimit is how many successful runs the status keeps, 1 to
+	// 32. Defaults to 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=32
+	SuccessfulHistoryLimit *int32 `json:"successfulHistoryLimit,omitempty"`
+
+	// FailedHistoryLimit is how many failed runs the status keeps, 0 to 32,
+	// where 0 keeps none. Defaults to 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=32
+	FailedHistoryLimit *int32 `json:"failedHistoryLimit,omitempty"`
+}
+
+// CronFederatedHPAStatus tells how the last runs of each rule went.
+type CronFederatedHPAStatus struct {
+	// ExecutionHistories holds one entry for each rule of the spec.
+	// +optional
+	ExecutionHistories []ExecutionHistory `json:"executionHistories,omitempty"`
+}
+
+// ExecutionHistory is the past and the next run of one rule.
+type ExecutionHistory struct {
+	// RuleName is the name of the rule.
+	// +required
+	RuleName string `json:"ruleName"`
+
+	// NextExecutionTime is when the rule runs next. It is unset while the rule
+	// is suspended.
+	// +optional
+	NextExecutionTime *metav1.Time `json:"nextExecutionTime,omitempty"`
+
+	// SuccessfulExecutions are the last successful runs, the newest first. A run
+	// that found nothing to change is a successful one.
+	// +optional
+	SuccessfulExecutions []SuccessfulExecution `json:"successfulExecutions,omitempty"`
+
+	// FailedExecutions are the last failed runs, the newest first.
+	// +optional
+	FailedExecutions []FailedExecution `json:"failedExecutions,omitempty"`
+}
+
+// SuccessfulExecution is a run that set its size.
+type SuccessfulExecution struct {
+	// ScheduleTime is when the run was due.
+	// +required
+	ScheduleTime *metav1.Time `json:"scheduleTime"`
+
+	// ExecutionTime is when it took place.
+	// +required
+	ExecutionTime *metav1.Time `json:"executionTime"`
+
+	// AppliedReplicas is the number of replicas that was set in a workload.
+	// +optional
+	AppliedReplicas *int32 `json:"appliedReplicas,omitempty"`
+
+	// AppliedMaxReplicas is the maxReplicas that was set in a FederatedHPA.
+	// +optional
+	AppliedMaxReplicas *int32 `json:"appliedMaxReplicas,omitempty"`
+
+	// AppliedMinReplicas is the minReplicas that was set in a FederatedHPA.
+	// +optional
+	AppliedMinReplicas *int32 `json:"appliedMinReplicas,omitempty"`
+}
+
+// FailedExecution is a run that could not set its size.
+type FailedExecution struct {
+	// ScheduleTime is when the run was due.
+	// +required
+	ScheduleTime *metav1.Time `json:"scheduleTime"`
+
+	// ExecutionTime is when it took place.
+	// +required
+	ExecutionTime *metav1.Time `json:"executionTime"`
+
+	// Message tells what went wrong, for humans.
+	// +required
+	Message string `json:"message"`
+}
+
+// CronFederatedHPAList is a list of scheduled scalers.
+//
+// +kubebuilder:object:root=true
+type CronFederatedHPAList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the scheduled scalers.
+	Items []CronFederatedHPA `json:"items"`
+}

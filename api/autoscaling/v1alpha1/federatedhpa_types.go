@@ -1,0 +1,115 @@
+package v1alpha1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FederatedHPA keeps a workload as large as its metrics demand, where the pods
+// of all clusters that run the workload count as one set. It sets the replicas
+// of the template in the control plane.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=federatedhpas,scope=Namespaced,shortName=fhpa,categories={karmada-io}
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:JSONPath=`.spec.scaleTargetRef.kind`,name=`REFERENCE-KIND`,type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.scaleTargetRef.name`,name=`REFERENCE-NAME`,type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.minReplicas`,name=`MINPODS`,type=integer
+// +kubebuilder:printcolumn:JSONPath=`.spec.maxReplicas`,name=`MAXPODS`,type=integer
+// +kubebuilder:printcolumn:JSONPath=`.status.currentReplicas`,name=`REPLICAS`,type=integer
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name=`AGE`,type=date
+type FederatedHPA struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what to scale, by which metrics and within which bounds.
+	// +required
+	Spec FederatedHPASpec `json:"spec"`
+
+	// Status tells what was last measured and decided.
+	// +optional
+	Status FederatedHPAStatus `json:"status,omitempty"`
+}
+
+// FederatedHPASpec says what to scale, by which metrics and within which bounds.
+type FederatedHPASpec struct {
+	// ScaleTargetRef names the workload in the namespace of this object. The
+	// workload needs a scale subresource and must be propagated by a policy.
+	// +required
+	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
+
+	// MinReplicas is the smallest number of replicas over all clusters to scale
+	// down to. At least 1. Defaults to 1.
+	// +optional
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+
+	// MaxReplicas is the largest number of replicas over all clusters to scale
+	// up to. At least 1 and not below minReplicas.
+	// +required
+	MaxReplicas int32 `json:"maxReplicas"`
+
+	// Metrics are what to measure and the values to keep. Each proposes a number
+	// of replicas and the largest proposal is taken. The types Resource,
+	// ContainerResource, Pods and Object are supported. Defaults to an average
+	// CPU utilization of 80 percent of the requests.
+	// +optional
+	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
+
+	// Behavior limits how fast the workload grows and shrinks. Unset means that
+	// it may grow to the larger of 4 and twice its size at a time, and that it
+	// shrinks only to the largest size recommended within a window, 5 minutes
+	// unless configured otherwise. Where it is set, parts left out get defaults:
+	// growing by the larger of 4 pods and 100 percent each 15 seconds without a
+	// window, shrinking by up to 100 percent each 15 seconds.
+	// +optional
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
+}
+
+// FederatedHPAStatus tells what was last measured and decided.
+type FederatedHPAStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is
+	// about.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// LastScaleTime is when the number of replicas was last changed by this
+	// autoscaler. Unset means never.
+	// +optional
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+
+	// CurrentReplicas is the number of replicas that the template had when it
+	// was last looked at.
+	// +optional
+	CurrentReplicas int32 `json:"currentReplicas,omitempty"`
+
+	// DesiredReplicas is the number of replicas last decided upon.
+	// +required
+	DesiredReplicas int32 `json:"desiredReplicas"`
+
+	// CurrentMetrics are the last measured values of the metrics of the spec.
+	// +optional
+	// +listType=atomic
+	CurrentMetrics []autoscalingv2.MetricStatus `json:"currentMetrics,omitempty"`
+
+	// Conditions tell whether the autoscaler works: AbleToScale (the target can
+	// be read and changed), ScalingActive (a number can be computed from the
+	// metrics) and ScalingLimited (the number wanted is beyond a bound).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []autoscalingv2.HorizontalPodAutoscalerCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}
+
+// FederatedHPAList is a list of federated autoscalers.
+//
+// +kubebuilder:object:root=true
+type FederatedHPAList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the autoscalers.
+	Items []FederatedHPA `json:"items"`
+}

@@ -1,0 +1,93 @@
+package v1alpha1
+
+// The kind by which a CronFederatedHPA recognizes a FederatedHPA as its target.
+const (
+	// FederatedHPAKind is the kind of the metric-driven autoscaler.
+	FederatedHPAKind = "FederatedHPA"
+	// CronFederatedHPAKind is the kind of the clock-driven scaler.
+	CronFederatedHPAKind = "CronFederatedHPA"
+)
+
+// Reasons of the condition AbleToScale of a FederatedHPA. The conditions
+// themselves have the types of HorizontalPodAutoscaler.
+const (
+	// ReasonSucceededGetScale means that the size of the target is known.
+	ReasonSucceededGetScale = "SucceededGetScale"
+	// ReasonSucceededRescale means that the size was changed.
+	ReasonSucceededRescale = "SucceededRescale"
+	// ReasonReadyForNewScale means that the number decided upon stands as it is.
+	ReasonReadyForNewScale = "ReadyForNewScale"
+	// ReasonScaleDownStabilized means that an earlier, larger recommendation
+	// holds back shrinking.
+	ReasonScaleDownStabilized = "ScaleDownStabilized"
+	// ReasonScaleUpStabilized means that an earlier, smaller recommendation
+	// holds back growing.
+	ReasonScaleUpStabilized = "ScaleUpStabilized"
+	// ReasonFailedGetScale means that the size of the target cannot be read.
+	ReasonFailedGetScale = "FailedGetScale"
+	// ReasonFailedGetScaleTargetRef means that the target cannot be read.
+	ReasonFailedGetScaleTargetRef = "FailedGetScaleTargetRef"
+	// ReasonFailedGetBinding means that the target has no binding.
+	ReasonFailedGetBinding = "FailedGetBinding"
+	// ReasonFailedGetTargetClusters means that no cluster runs the target.
+	ReasonFailedGetTargetClusters = "FailedGetTargetClusters"
+	// ReasonFailedUpdateScale means that the new size was refused.
+	ReasonFailedUpdateScale = "FailedUpdateScale"
+)
+
+// Reasons of the condition ScalingActive of a FederatedHPA. All but
+// ValidMetricFound are also reasons of events, as far as they are failures.
+const (
+	// ReasonValidMetricFound means that a number could be computed.
+	ReasonValidMetricFound = "ValidMetricFound"
+	// ReasonScalingDisabled means that the target has no replicas.
+	ReasonScalingDisabled = "ScalingDisabled"
+	// ReasonInvalidSelector means that the target has no usable pod selector.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonAmbiguousSelector means that another autoscaler selects the same pods.
+	ReasonAmbiguousSelector = "AmbiguousSelector"
+	// ReasonInvalidMetricSourceType means that the type of a metric is not supported.
+	ReasonInvalidMetricSourceType = "InvalidMetricSourceType"
+	// ReasonFailedGetObjectMetric means that a metric of an object is missing.
+	ReasonFailedGetObjectMetric = "FailedGetObjectMetric"
+	// ReasonFailedGetPodsMetric means that a metric of pods is missing.
+	ReasonFailedGetPodsMetric = "FailedGetPodsMetric"
+	// ReasonFailedGetResourceMetric means that the use of a resource is unknown.
+	ReasonFailedGetResourceMetric = "FailedGetResourceMetric"
+	// ReasonFailedGetContainerResourceMetric means that the use of a resource by
+	// a container is unknown.
+	ReasonFailedGetContainerResourceMetric = "FailedGetContainerResourceMetric"
+)
+
+// Reasons of the condition ScalingLimited of a FederatedHPA.
+const (
+	// ReasonDesiredWithinRange means that no bound was touched.
+	ReasonDesiredWithinRange = "DesiredWithinRange"
+	// ReasonTooFewReplicas means that minReplicas was the bound.
+	ReasonTooFewReplicas = "TooFewReplicas"
+	// ReasonTooManyReplicas means that maxReplicas was the bound.
+	ReasonTooManyReplicas = "TooManyReplicas"
+	// ReasonScaleUpLimit means that the speed of growing was the bound.
+	ReasonScaleUpLimit = "ScaleUpLimit"
+	// ReasonScaleDownLimit means that the speed of shrinking was the bound.
+	ReasonScaleDownLimit = "ScaleDownLimit"
+)
+
+// Reasons of the events on a FederatedHPA, in addition to the failures above.
+// SuccessfulRescale is of type Normal, the others are of type Warning.
+const (
+	EventReasonSuccessfulRescale            = "SuccessfulRescale"
+	EventReasonFailedRescale                = "FailedRescale"
+	EventReasonFailedGetBindings            = "FailedGetBindings"
+	EventReasonFailedComputeMetricsReplicas = "FailedComputeMetricsReplicas"
+	EventReasonSelectorRequired             = "SelectorRequired"
+	EventReasonFailedUpdateStatus           = "FailedUpdateStatus"
+)
+
+// Reasons of the events on a CronFederatedHPA, all of type Warning.
+const (
+	EventReasonStartRuleFailed              = "StartRuleFailed"
+	EventReasonScaleFailed                  = "ScaleFailed"
+	EventReasonUpdateStatusFailed           = "UpdateStatusFailed"
+	EventReasonUpdateCronFederatedHPAFailed = "UpdateCronFederatedHPAFailed"
+)
