@@ -1,0 +1,9 @@
+// Package v1alpha1 answers: how is a Service reached from other clusters and
+// from outside? It holds the networking.karmada.io/v1alpha1 wire types.
+//
+// Field names, defaults and enums are a contract with stored objects and with
+// clients of other releases: fields may be added, never renamed or retyped.
+//
+// +kubebuilder:object:generate=true
+// +groupName=networking.karmada.io
+package v1alpha1

@@ -1,0 +1,63 @@
+package v1alpha1
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MultiClusterIngress is an Ingress whose backends may be in any cluster.
+// External providers implement it; the control plane stores and validates it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=multiclusteringresses,scope=Namespaced,shortName=mci,categories={karmada-io}
+// +kubebuilder:storageversion
+type MultiClusterIngress struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec holds the rules, as in an Ingress.
+	// +optional
+	Spec networkingv1.IngressSpec `json:"spec,omitempty"`
+
+	// Status tells where the ingress is served.
+	// +optional
+	Status MultiClusterIngressStatus `json:"status,omitempty"`
+}
+
+// MultiClusterIngressStatus tells where an ingress is served.
+type MultiClusterIngressStatus struct {
+	// IngressStatus is the status as in an Ingress.
+	networkingv1.IngressStatus `json:",inline"`
+
+	// TrafficBlockClusters are the names of the clusters to which no traffic
+	// shall be sent, for instance because a Remedy demands it.
+	// +optional
+	TrafficBlockClusters []string `json:"trafficBlockClusters,omitempty"`
+
+	// ServiceLocations tells in which clusters each backend Service is.
+	// +optional
+	ServiceLocations []ServiceLocation `json:"serviceLocations,omitempty"`
+}
+
+// ServiceLocation tells in which clusters a backend Service is.
+type ServiceLocation struct {
+	// Name is the name of the Service, in the namespace of the ingress.
+	// +required
+	Name string `json:"name"`
+
+	// Clusters are the names of the clusters that have the Service.
+	// +optional
+	Clusters []string `json:"clusters,omitempty"`
+}
+
+// MultiClusterIngressList is a list of ingresses.
+//
+// +kubebuilder:object:root=true
+type MultiClusterIngressList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the ingresses.
+	Items []MultiClusterIngress `json:"items"`
+}

@@ -1,0 +1,133 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MultiClusterService exposes the Service of the same name and namespace beyond
+// the clusters that run its pods: to pods in other clusters, under its own name,
+// or to the outside. Addresses of pods are copied as they are, so pods of
+// different clusters must be able to reach each other.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=multiclusterservices,scope=Namespaced,shortName=mcs,categories={karmada-io}
+// +kubebuilder:storageversion
+type MultiClusterService struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says how, from where and to where the Service is exposed.
+	// +required
+	Spec MultiClusterServiceSpec `json:"spec"`
+
+	// Status tells whether the Service is exposed as wanted.
+	// +optional
+	Status MultiClusterServiceStatus `json:"status,omitempty"`
+}
+
+// MultiClusterServiceSpec says how, from where and to where a Service is
+// exposed.
+type MultiClusterServiceSpec struct {
+	// Types says how the Service is exposed: CrossCluster to pods in other
+	// clusters, LoadBalancer to the outside by an external provider. Only one
+	// type can be given, and it cannot be changed.
+	// +required
+	Types []ExposureType `json:"types"`
+
+	// Ports are the ports of the Service to expose. Empty means all of them.
+	// +optional
+	Ports []ExposurePort `json:"ports,omitempty"`
+
+	// Range is deprecated and has no effect: use providerClusters and
+	// consumerClusters.
+	// +optional
+	Range ExposureRange `json:"range,omitempty"`
+
+	// ServiceProvisionClusters is deprecated and has no effect: use
+	// providerClusters.
+	// +optional
+	ServiceProvisionClusters []string `json:"serviceProvisionClusters,omitempty"`
+
+	// ServiceConsumptionClusters is deprecated and has no effect: use
+	// consumerClusters.
+	// +optional
+	ServiceConsumptionClusters []string `json:"serviceConsumptionClusters,omitempty"`
+
+	// ProviderClusters are the clusters whose pods serve. Empty means every
+	// cluster, those that join later included.
+	// +optional
+	ProviderClusters []ClusterSelector `json:"providerClusters,omitempty"`
+
+	// ConsumerClusters are the clusters whose pods can use the Service. Empty
+	// means every cluster, those that join later included.
+	// +optional
+	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
+}
+
+// ClusterSelector selects clusters.
+type ClusterSelector struct {
+	// Name is the name of the cluster.
+	// +required
+	Name string `json:"name"`
+}
+
+// ExposureType is a way to expose a Service.
+type ExposureType string
+
+const (
+	// ExposureTypeCrossCluster makes a Service usable by pods of other clusters.
+	ExposureTypeCrossCluster ExposureType = "CrossCluster"
+	// ExposureTypeLoadBalancer makes a Service usable from outside through a
+	// load balancer over all clusters. External providers implement it.
+	ExposureTypeLoadBalancer ExposureType = "LoadBalancer"
+)
+
+// ExposurePort is a port of a Service to expose.
+type ExposurePort struct {
+	// Name is the name of the port in the Service. Needed when several ports
+	// are listed.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// Port is the number of the port in the Service, 1 to 65535.
+	// +required
+	Port int32 `json:"port"`
+}
+
+// ExposureRange is the former way to name the clusters of a Service.
+type ExposureRange struct {
+	// ClusterNames are names of clusters.
+	// +optional
+	ClusterNames []string `json:"clusterNames,omitempty"`
+}
+
+// MultiClusterServiceStatus tells whether a Service is exposed as wanted.
+type MultiClusterServiceStatus struct {
+	// LoadBalancer holds the addresses given by the provider of a Service of
+	// type LoadBalancer.
+	// +optional
+	LoadBalancer corev1.LoadBalancerStatus `json:"loadBalancer,omitempty"`
+
+	// Conditions tell how far a Service of type CrossCluster got:
+	// ServiceApplied (it is in the clusters) and EndpointSliceDispatched (its
+	// endpoints are in the consumer clusters).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}
+
+// MultiClusterServiceList is a list of services.
+//
+// +kubebuilder:object:root=true
+type MultiClusterServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the services.
+	Items []MultiClusterService `json:"items"`
+}

@@ -1,0 +1,83 @@
+package v1alpha1
+
+// MultiClusterServiceKind is the kind of a MultiClusterService. It is also the
+// value of the labels that tell on whose behalf an object is managed.
+const MultiClusterServiceKind = "MultiClusterService"
+
+// Labels of the objects made for a MultiClusterService.
+const (
+	// MultiClusterServicePermanentIDLabel holds the random UUID of a
+	// MultiClusterService, on itself and on the Service, binding and Works that
+	// belong to it.
+	MultiClusterServicePermanentIDLabel = "multiclusterservice.karmada.io/permanent-id"
+
+	// MultiClusterServiceNamespaceLabel holds, on a Work, the namespace of the
+	// MultiClusterService that it belongs to.
+	MultiClusterServiceNamespaceLabel = "multiclusterservice.karmada.io/namespace"
+
+	// MultiClusterServiceNameLabel holds, on a Work, the name of the
+	// MultiClusterService that it belongs to.
+	MultiClusterServiceNameLabel = "multiclusterservice.karmada.io/name"
+)
+
+// Annotations of the Service taken over by a MultiClusterService and of its
+// binding.
+const (
+	// MultiClusterServiceNamespaceAnnotation holds the namespace of the
+	// MultiClusterService.
+	MultiClusterServiceNamespaceAnnotation = "multiclusterservice.karmada.io/namespace"
+
+	// MultiClusterServiceNameAnnotation holds the name of the
+	// MultiClusterService.
+	MultiClusterServiceNameAnnotation = "multiclusterservice.karmada.io/name"
+)
+
+// Finalizers of a MultiClusterService and of the Works of its endpoints.
+const (
+	// MultiClusterServiceFinalizer keeps a MultiClusterService until the Works
+	// made for it are gone.
+	MultiClusterServiceFinalizer = "karmada.io/multiclusterservice-controller"
+
+	// MCSEndpointSliceCollectFinalizer is a reserved name: nothing adds or
+	// removes it.
+	MCSEndpointSliceCollectFinalizer = "karmada.io/mcs-endpointslice-collect-controller"
+
+	// MCSEndpointSliceDispatchFinalizer keeps the Work of a collected
+	// EndpointSlice until its copies in the consumer clusters are gone.
+	MCSEndpointSliceDispatchFinalizer = "karmada.io/mcs-endpointslice-dispatch-controller"
+)
+
+// EndpointSliceDispatchManagedBy is the value of the label
+// endpointslice.kubernetes.io/managed-by on an EndpointSlice dispatched to a
+// consumer cluster. Such slices are never collected again.
+const EndpointSliceDispatchManagedBy = "endpointslice-dispatch-controller.karmada.io"
+
+// Condition types of a MultiClusterService, with the reasons for True and False.
+const (
+	// MCSServiceAppliedConditionType says whether the Service was handed to the
+	// clusters.
+	MCSServiceAppliedConditionType = "ServiceApplied"
+	// MCSServiceAppliedSucceed is its reason when True.
+	MCSServiceAppliedSucceed = "ServiceAppliedSucceed"
+	// MCSServiceAppliedFailed is its reason when False.
+	MCSServiceAppliedFailed = "ServiceAppliedFailed"
+
+	// MCSEndpointSliceDispatchedConditionType says whether the endpoints were
+	// handed to the consumer clusters.
+	MCSEndpointSliceDispatchedConditionType = "EndpointSliceDispatched"
+	// MCSEndpointSliceDispatchedSucceed is its reason when True.
+	MCSEndpointSliceDispatchedSucceed = "EndpointSliceDispatchedSucceed"
+	// MCSEndpointSliceDispatchedFailed is its reason when False.
+	MCSEndpointSliceDispatchedFailed = "EndpointSliceDispatchedFailed"
+)
+
+// Reasons of the events on a MultiClusterService. Those that end in Succeed are
+// of type Normal, the others of type Warning.
+const (
+	EventReasonSyncServiceSucceed           = "SyncServiceSucceed"
+	EventReasonSyncServiceFailed            = "SyncServiceFailed"
+	EventReasonDispatchEndpointSliceSucceed = "DispatchEndpointSliceSucceed"
+	EventReasonDispatchEndpointSliceFailed  = "DispatchEndpointSliceFailed"
+	EventReasonClusterNotFound              = "ClusterNotFound"
+	EventReasonAPIIncompatible              = "APIIncompatible"
+)
