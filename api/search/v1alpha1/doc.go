@@ -1,0 +1,14 @@
+// Package v1alpha1 answers: which objects of the member clusters can be found
+// from the control plane? It holds the search.karmada.io/v1alpha1 wire types.
+// They are served by an aggregated API server and have no
+// CustomResourceDefinition: enums and formats are checked by that server.
+//
+// Field names, defaults and enums are a contract with stored objects and with
+// clients of other releases: fields may be added, never renamed or retyped.
+//
+// +kubebuilder:object:generate=true
+// +kubebuilder:skip
+// +k8s:openapi-gen=true
+// +k8s:openapi-model-package=io.karmada.search.v1alpha1
+// +groupName=search.karmada.io
+package v1alpha1
