@@ -168,7 +168,6 @@ type ResourceModelRange struct {
 // ClusterProxyOptions are the query options of the proxy subresource.
 //
 // +kubebuilder:object:root=true
-// +k8s:conversion-gen:explicit-from=net/url.Values
 type ClusterProxyOptions struct {
 	metav1.TypeMeta `json:",inline"`
 

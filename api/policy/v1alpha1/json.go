@@ -4,9 +4,6 @@ import "bytes"
 
 // JSON is a value of any JSON type, kept as it was written. The zero value
 // stands for null, and for no value at all.
-//
-// +kubebuilder:validation:Schemaless
-// +kubebuilder:pruning:PreserveUnknownFields
 type JSON struct {
 	// Raw is the encoded value; empty for null.
 	Raw []byte `json:"-"`

@@ -27,6 +27,8 @@ type PlaintextOverrider struct {
 
 	// Value is the new value, of any JSON type. Not used by remove.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value JSON `json:"value,omitempty,omitzero"`
 }
 
@@ -141,6 +143,8 @@ type JSONPatchOperation struct {
 	// Value is the new value, of any JSON type. Needed by add and replace,
 	// forbidden with remove.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value JSON `json:"value,omitempty,omitzero"`
 }
 
@@ -159,5 +163,7 @@ type YAMLPatchOperation struct {
 	// Value is the new value, of any JSON type. Needed by add and replace,
 	// forbidden with remove.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value JSON `json:"value,omitempty,omitzero"`
 }
