@@ -1,0 +1,80 @@
+// Package conditions answers: what may a status condition say, and when does
+// writing it make a difference?
+//
+// Invariants:
+//   - every type and reason that this project writes is a row of Table;
+//   - lastTransitionTime moves only when the status flips, so it tells how long
+//     the present status has held;
+//   - observedGeneration is stored on every write, so readers can tell an
+//     answer about the current spec from one about an older spec;
+//   - messages are bounded, because a condition is rewritten often and is read
+//     by everyone who watches the object;
+//   - the package has no clock: the caller says what time it is.
+package conditions
+
+import (
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxMessageBytes bounds the message of a condition. Longer messages are cut
+// at the last whole rune that leaves room for the ellipsis.
+const MaxMessageBytes = 1024
+
+const ellipsis = "..."
+
+// Set stores c in conditions and reports whether anything changed, so that the
+// caller can leave out a write that would change nothing.
+//
+// c.LastTransitionTime is the present time. It is stored when the condition is
+// new or its status differs from the stored one, and ignored otherwise.
+// c.ObservedGeneration is the generation of the object that c judges.
+func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
+	c.Message = Clip(c.Message)
+	stored := Get(*conditions, c.Type)
+	if stored == nil {
+		*conditions = append(*conditions, c)
+		return true
+	}
+	if stored.Status == c.Status {
+		c.LastTransitionTime = stored.LastTransitionTime
+	}
+	if *stored == c {
+		return false
+	}
+	*stored = c
+	return true
+}
+
+// Get returns the condition of that type, or nil. The result points into
+// conditions.
+func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == conditionType {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether the condition exists and has that status. A missing
+// condition is never True, False or Unknown: nobody has looked yet.
+func Is(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
+	c := Get(conditions, conditionType)
+	return c != nil && c.Status == status
+}
+
+// Clip shortens message to MaxMessageBytes without splitting a rune. Bytes that
+// are no UTF-8 are kept as they are.
+func Clip(message string) string {
+	if len(message) <= MaxMessageBytes {
+		return message
+	}
+	end := MaxMessageBytes - len(ellipsis)
+	// A rune has at most four bytes, so at most three steps lead to its start.
+	for step := 0; step < utf8.UTFMax-1 && !utf8.RuneStart(message[end]); step++ {
+		end--
+	}
+	return message[:end] + ellipsis
+}
