@@ -1,0 +1,367 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+func fullPolicy(p Object) {
+	*p.PropagationSpec() = policyv1alpha1.PropagationSpec{
+		ResourceSelectors:           []policyv1alpha1.ResourceSelector{namedWeb},
+		PropagateDeps:               true,
+		SchedulerName:               "default-scheduler",
+		ConflictResolution:          policyv1alpha1.ConflictAbort,
+		PreserveResourcesOnDeletion: new(true),
+		Failover:                    &policyv1alpha1.FailoverBehavior{},
+		Suspension:                  &policyv1alpha1.Suspension{Dispatching: new(true)},
+		Placement: policyv1alpha1.Placement{
+			ClusterAffinity:  &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1", "m2"}},
+			WorkloadAffinity: &policyv1alpha1.WorkloadAffinity{Affinity: &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"}},
+		},
+	}
+}
+
+func fullInput(policy Object) BindInput {
+	return BindInput{
+		Template:         deployment("shop", "web", map[string]string{"app": "web"}),
+		Policy:           policy,
+		Replicas:         2,
+		Requirements:     &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": resource.MustParse("1")}},
+		SchedulePriority: new(int32(7)),
+		WorkloadAffinity: true,
+	}
+}
+
+func wantedSpec() workv1alpha2.ResourceBindingSpec {
+	p := policyOf("shop", "web", fullPolicy).PropagationSpec()
+	return workv1alpha2.ResourceBindingSpec{
+		Resource:                    workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "812"},
+		PropagateDeps:               true,
+		Replicas:                    2,
+		ReplicaRequirements:         &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": resource.MustParse("1")}},
+		SchedulerName:               "default-scheduler",
+		Placement:                   &p.Placement,
+		Failover:                    p.Failover,
+		ConflictResolution:          policyv1alpha1.ConflictAbort,
+		PreserveResourcesOnDeletion: new(true),
+		Suspension:                  &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}},
+		SchedulePriority:            &workv1alpha2.SchedulePriority{Priority: 7},
+		WorkloadAffinityGroups:      &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=web"},
+	}
+}
+
+func wantedMeta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: "web-deployment", Namespace: "shop",
+		Labels:          map[string]string{ppID: "id-web"},
+		Annotations:     map[string]string{ppNS: "shop", ppName: "web"},
+		Finalizers:      []string{"karmada.io/binding-controller"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "uid-1", Controller: new(true), BlockOwnerDeletion: new(true)}},
+	}
+}
+
+func TestBindCreates(t *testing.T) {
+	got := binding.New(true)
+	changed, err := Bind(got, fullInput(policyOf("shop", "web", fullPolicy)))
+	if err != nil || !changed {
+		t.Fatalf("Bind = %v, %v; want a change", changed, err)
+	}
+	want := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("binding differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestBindOfAClusterScopedTemplate(t *testing.T) {
+	in := fullInput(policyOf("", "all", fullPolicy))
+	in.Template = object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:foo", map[string]string{"app": "web"})
+	got := binding.New(false)
+	if _, err := Bind(got, in); err != nil {
+		t.Fatal(err)
+	}
+	if name := got.GetName(); name != "system.foo-clusterrole" {
+		t.Errorf("name = %q", name)
+	}
+	if diff := cmp.Diff([]string{"karmada.io/cluster-resource-binding-controller"}, got.GetFinalizers()); diff != "" {
+		t.Errorf("finalizers differ (-want +got):\n%s", diff)
+	}
+	if spec := got.BindingSpec(); spec.SchedulePriority != nil || spec.WorkloadAffinityGroups != nil || !spec.PropagateDeps {
+		t.Errorf("priority %v, groups %v, propagateDeps %v; want none, none, true", spec.SchedulePriority, spec.WorkloadAffinityGroups, spec.PropagateDeps)
+	}
+	if diff := cmp.Diff(marks{map[string]string{cpID: "id-all"}, map[string]string{cpName: "all"}}, marks{got.GetLabels(), got.GetAnnotations()}); diff != "" {
+		t.Errorf("claim differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestBindMerges(t *testing.T) {
+	tests := map[string]struct {
+		before func(*workv1alpha2.ResourceBinding)
+		input  func(*BindInput)
+		want   func(*workv1alpha2.ResourceBinding)
+	}{
+		"nothing to do": {},
+		"what the scheduler and others decided stays": {
+			before: othersDecisions,
+			want:   othersDecisions,
+		},
+		"labels and annotations of others stay": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.Labels["resourcebinding.karmada.io/permanent-id"] = "91aa"
+				b.Annotations["policy.karmada.io/applied-placement"] = "{}"
+			},
+			want: func(b *workv1alpha2.ResourceBinding) {
+				b.Labels["resourcebinding.karmada.io/permanent-id"] = "91aa"
+				b.Annotations["policy.karmada.io/applied-placement"] = "{}"
+			},
+		},
+		"a cluster claim gives way": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.Labels, b.Annotations = map[string]string{cpID: "id-all"}, map[string]string{cpName: "all"}
+			},
+		},
+		"a finalizer is added to others": {
+			before: func(b *workv1alpha2.ResourceBinding) { b.Finalizers = []string{"x"} },
+			want:   func(b *workv1alpha2.ResourceBinding) { b.Finalizers = []string{"x", "karmada.io/binding-controller"} },
+		},
+		"a binding that is being deleted gets no finalizer": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.Finalizers, b.DeletionTimestamp = []string{"x"}, &metav1.Time{}
+			},
+			want: func(b *workv1alpha2.ResourceBinding) {
+				b.Finalizers, b.DeletionTimestamp = []string{"x"}, &metav1.Time{}
+			},
+		},
+		"owner references are replaced": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.OwnerReferences = append(b.OwnerReferences, metav1.OwnerReference{Name: "x", UID: "y"})
+			},
+		},
+		"the same object in another API version stays the holder": {
+			before: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.APIVersion = "extensions/v1beta1" },
+		},
+		"a binding without owner is adopted": {
+			before: func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = nil },
+		},
+		"a priority that the policy has no more is removed": {
+			input: func(in *BindInput) { in.SchedulePriority = nil },
+			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulePriority = nil },
+		},
+		"without the feature there are no affinity groups": {
+			input: func(in *BindInput) { in.WorkloadAffinity = false },
+			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.WorkloadAffinityGroups = nil },
+		},
+		"components replace replicas": {
+			input: func(in *BindInput) {
+				in.Replicas, in.Requirements, in.Components = 0, nil, []workv1alpha2.Component{{Name: "driver", Replicas: 1}}
+			},
+			want: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Replicas, b.Spec.ReplicaRequirements = 0, nil
+				b.Spec.Components = []workv1alpha2.Component{{Name: "driver", Replicas: 1}}
+			},
+		},
+		"the user's state is recorded": {
+			input: func(in *BindInput) { in.UserState = "abc" },
+			want:  func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
+		},
+		"the record goes when the policy is no longer lazy": {
+			before: func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := fullInput(policyOf("shop", "web", fullPolicy))
+			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
+			want := got.DeepCopy()
+			for change, object := range map[*func(*workv1alpha2.ResourceBinding)]*workv1alpha2.ResourceBinding{&test.before: got, &test.want: want} {
+				if *change != nil {
+					(*change)(object)
+				}
+			}
+			if test.input != nil {
+				test.input(&in)
+			}
+			before := got.DeepCopy()
+			changed, err := Bind(got, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("binding differs (-want +got):\n%s", diff)
+			}
+			if differs := cmp.Diff(before, got) != ""; changed != differs {
+				t.Errorf("changed = %v, but differs = %v", changed, differs)
+			}
+		})
+	}
+}
+
+func othersDecisions(b *workv1alpha2.ResourceBinding) {
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m3"}}
+	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Name: "x"}}
+	b.Spec.RescheduleTriggeredAt = &metav1.Time{}
+	b.Spec.Suspension.Scheduling = new(false)
+	b.Status.SchedulerObservedGeneration = 3
+}
+
+func TestBindRefusesWhatBelongsToOthers(t *testing.T) {
+	tests := map[string]struct {
+		before    func(*workv1alpha2.ResourceBinding)
+		owner     bool
+		collision []string
+	}{
+		"a binding of an earlier template of the same name": {
+			before: func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "uid-0" },
+			owner:  true,
+		},
+		"a binding of the same kind in another group": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.OwnerReferences[0].UID = "uid-2"
+				b.Spec.Resource.APIVersion = "example.io/v1"
+			},
+			collision: []string{"example.io/v1 Deployment shop/web", "apps/v1 Deployment shop/web"},
+		},
+		"a binding of names that are split another way": {
+			before: func(b *workv1alpha2.ResourceBinding) {
+				b.OwnerReferences[0].UID = "uid-2"
+				b.Spec.Resource.Name, b.Spec.Resource.Kind = "web-deployment", ""
+			},
+			collision: []string{"shop/web-deployment", "apps/v1 Deployment shop/web"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
+			test.before(got)
+			before := got.DeepCopy()
+			changed, err := Bind(got, fullInput(policyOf("shop", "web", fullPolicy)))
+			if changed || cmp.Diff(before, got) != "" {
+				t.Error("the binding of another is changed")
+			}
+			var owner *OwnerError
+			if errors.As(err, &owner) != test.owner || test.owner && !strings.Contains(err.Error(), "different owner reference UID") {
+				t.Errorf("err = %v, want an OwnerError: %v", err, test.owner)
+			}
+			var collision *CollisionError
+			if errors.As(err, &collision) != (test.collision != nil) {
+				t.Fatalf("err = %v, want a CollisionError: %v", err, test.collision != nil)
+			}
+			for _, part := range test.collision {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not name %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestBindTwiceChangesOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		namespace := rapid.SampledFrom([]string{"", "shop"}).Draw(t, "scope")
+		got := binding.New(namespace != "")
+		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
+			in := drawInput(t, namespace)
+			before := got.DeepCopyObject()
+			changed, err := Bind(got, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if differs := cmp.Diff(before, got.DeepCopyObject()) != ""; changed != differs {
+				t.Fatalf("changed = %v, differs = %v", changed, differs)
+			}
+			if again, err := Bind(got, in); again || err != nil {
+				t.Fatalf("the second Bind = %v, %v", again, err)
+			}
+		}
+	})
+}
+
+func drawInput(t *rapid.T, namespace string) BindInput {
+	policyNamespace := namespace
+	if rapid.Bool().Draw(t, "cluster policy") {
+		policyNamespace = ""
+	}
+	policy := policyOf(policyNamespace, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "policy"), fullPolicy)
+	if rapid.Bool().Draw(t, "not suspended") {
+		policy.PropagationSpec().Suspension = nil
+	}
+	in := fullInput(policy)
+	in.Template.SetNamespace(namespace)
+	in.Replicas = rapid.Int32Range(0, 2).Draw(t, "replicas")
+	in.WorkloadAffinity = rapid.Bool().Draw(t, "workload affinity")
+	in.UserState = rapid.SampledFrom([]string{"", "s"}).Draw(t, "state")
+	if rapid.Bool().Draw(t, "no requirements") {
+		in.Requirements, in.SchedulePriority = nil, nil
+	}
+	return in
+}
+
+func TestSuspend(t *testing.T) {
+	dispatching := &policyv1alpha1.Suspension{Dispatching: new(true)}
+	tests := map[string]struct {
+		policy *policyv1alpha1.Suspension
+		before *workv1alpha2.Suspension
+		want   *workv1alpha2.Suspension
+	}{
+		"set, nothing before": {policy: dispatching, want: &workv1alpha2.Suspension{Suspension: *dispatching}},
+		"set, the dispatch part is replaced and scheduling kept": {
+			policy: dispatching,
+			before: &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}}}, Scheduling: new(true)},
+			want:   &workv1alpha2.Suspension{Suspension: *dispatching, Scheduling: new(true)},
+		},
+		"none, nothing before": {},
+		"none, scheduling is kept": {
+			before: &workv1alpha2.Suspension{Suspension: *dispatching, Scheduling: new(true)},
+			want:   &workv1alpha2.Suspension{Scheduling: new(true)},
+		},
+		"none, scheduling is kept when false": {
+			before: &workv1alpha2.Suspension{Scheduling: new(false)},
+			want:   &workv1alpha2.Suspension{Scheduling: new(false)},
+		},
+		"none, without scheduling nothing is left": {before: &workv1alpha2.Suspension{Suspension: *dispatching}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Suspend(test.policy, test.before)); diff != "" {
+				t.Errorf("suspension differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAffinityGroups(t *testing.T) {
+	both := &policyv1alpha1.WorkloadAffinity{
+		Affinity:     &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"},
+		AntiAffinity: &policyv1alpha1.WorkloadAntiAffinityTerm{GroupByLabelKey: "tier"},
+	}
+	tests := map[string]struct {
+		affinity *policyv1alpha1.WorkloadAffinity
+		labels   map[string]string
+		want     *workv1alpha2.WorkloadAffinityGroups
+	}{
+		"no workload affinity":            {labels: map[string]string{"app": "web"}},
+		"a template without the labels":   {affinity: both, labels: map[string]string{"x": "y"}},
+		"both labels":                     {affinity: both, labels: map[string]string{"app": "web", "tier": "1"}, want: &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=web", AntiAffinityGroup: "tier=1"}},
+		"a label with an empty value":     {affinity: both, labels: map[string]string{"app": ""}, want: &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app="}},
+		"the label of anti-affinity only": {affinity: both, labels: map[string]string{"tier": "1"}, want: &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: "tier=1"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := AffinityGroups(&policyv1alpha1.Placement{WorkloadAffinity: test.affinity}, test.labels)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("groups differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+const (
+	ppID   = "propagationpolicy.karmada.io/permanent-id"
+	ppNS   = "propagationpolicy.karmada.io/namespace"
+	ppName = "propagationpolicy.karmada.io/name"
+	cpID   = "clusterpropagationpolicy.karmada.io/permanent-id"
+	cpName = "clusterpropagationpolicy.karmada.io/name"
+)
+
+type marks struct{ Labels, Annotations map[string]string }
+
+var (
+	ppMarks = marks{map[string]string{ppID: "id-web", "app": "web"}, map[string]string{ppNS: "shop", ppName: "web"}}
+	cpMarks = marks{map[string]string{cpID: "id-all", "app": "web"}, map[string]string{cpName: "all"}}
+	free    = marks{Labels: map[string]string{"app": "web"}}
+)
+
+func TestClaimApplyAndRemove(t *testing.T) {
+	pp, cp := ClaimOf(policyOf("shop", "web")), ClaimOf(policyOf("", "all"))
+	stale := pp
+	stale.ID = "another"
+	tests := map[string]struct {
+		before  marks
+		do      func(Claim, *policyv1alpha1.PropagationPolicy) bool
+		claim   Claim
+		want    marks
+		changed bool
+	}{
+		"a PropagationPolicy claims":                    {before: free, do: applyClaim, claim: pp, want: ppMarks, changed: true},
+		"a ClusterPropagationPolicy claims":             {before: free, do: applyClaim, claim: cp, want: cpMarks, changed: true},
+		"a claim that is there changes nothing":         {before: ppMarks, do: applyClaim, claim: pp, want: ppMarks},
+		"a new id replaces the old one":                 {before: marks{map[string]string{ppID: "old", "app": "web"}, ppMarks.Annotations}, do: applyClaim, claim: pp, want: ppMarks, changed: true},
+		"a PropagationPolicy takes a cluster claim off": {before: cpMarks, do: applyClaim, claim: pp, want: ppMarks, changed: true},
+		"a lost annotation is repaired":                 {before: marks{ppMarks.Labels, map[string]string{ppNS: "shop"}}, do: applyClaim, claim: pp, want: ppMarks, changed: true},
+		"a claim is removed":                            {before: ppMarks, do: removeClaim, claim: pp, want: free, changed: true},
+		"a cluster claim is removed":                    {before: cpMarks, do: removeClaim, claim: cp, want: free, changed: true},
+		"a claim with another id is left alone":         {before: ppMarks, do: removeClaim, claim: stale, want: ppMarks},
+		"the claim of the other kind is left alone":     {before: ppMarks, do: removeClaim, claim: cp, want: ppMarks},
+		"a claim without id removes nothing":            {before: free, do: removeClaim, claim: Claim{Name: "all"}, want: free},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := &policyv1alpha1.PropagationPolicy{}
+			object.Labels, object.Annotations = test.before.Labels, test.before.Annotations
+			object = object.DeepCopy()
+			if changed := test.do(test.claim, object); changed != test.changed {
+				t.Errorf("changed = %v, want %v", changed, test.changed)
+			}
+			if diff := cmp.Diff(test.want, marks{object.Labels, object.Annotations}); diff != "" {
+				t.Errorf("marks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func applyClaim(c Claim, object *policyv1alpha1.PropagationPolicy) bool  { return c.Apply(object) }
+func removeClaim(c Claim, object *policyv1alpha1.PropagationPolicy) bool { return c.Remove(object) }
+
+func TestClaimedBy(t *testing.T) {
+	without := func(m marks, key string) marks {
+		object := deployment("shop", "web", m.Labels)
+		object.SetAnnotations(m.Annotations)
+		labels, annotations := object.GetLabels(), object.GetAnnotations()
+		delete(labels, key)
+		delete(annotations, key)
+		return marks{labels, annotations}
+	}
+	both := marks{map[string]string{ppID: "id-web", cpID: "id-all"}, map[string]string{ppNS: "shop", ppName: "web", cpName: "all"}}
+	tests := map[string]struct {
+		marks marks
+		want  Claim
+	}{
+		"all keys of a PropagationPolicy":           {ppMarks, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
+		"all keys of a ClusterPropagationPolicy":    {cpMarks, Claim{Name: "all", ID: "id-all"}},
+		"the PropagationPolicy goes first":          {both, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
+		"an incomplete one gives way to the other":  {without(both, ppNS), Claim{Name: "all", ID: "id-all"}},
+		"a missing id is no claim":                  {without(ppMarks, ppID), Claim{}},
+		"a missing name is no claim":                {without(ppMarks, ppName), Claim{}},
+		"a missing namespace is no claim":           {without(ppMarks, ppNS), Claim{}},
+		"a missing cluster policy name is no claim": {without(cpMarks, cpName), Claim{}},
+		"nothing is no claim":                       {free, Claim{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := deployment("shop", "web", test.marks.Labels)
+			object.SetAnnotations(test.marks.Annotations)
+			got, ok := ClaimedBy(object)
+			if got != test.want || ok != (test.want != Claim{}) {
+				t.Errorf("ClaimedBy = %+v, %v; want %+v", got, ok, test.want)
+			}
+		})
+	}
+}

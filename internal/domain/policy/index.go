@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// Index holds policies so that a template meets only those selectors that can
+// select it: selectors are filed by kind, and within a kind by name, by one
+// required label, or as a match for all. The time of a match grows with the
+// labels of the template and the selectors that share one of them, not with the
+// number of policies.
+//
+// Index has no lock. Any number of readers may use it at a time, but callers
+// keep Put and Delete apart from everything else. Policies handed to Put belong
+// to the index until they are replaced: they must not be changed.
+type Index struct {
+	policies map[types.NamespacedName]Object
+	slots    map[slot][]*entry
+}
+
+// slot is the place of a selector: the most selective facts about a template
+// that it demands. Empty fields are not demanded. At most one of name and
+// labelKey is set.
+type slot struct {
+	policyNamespace  string
+	apiVersion, kind string
+	namespace, name  string
+	labelKey         string
+	labelValue       string
+}
+
+// entry is one selector of a policy, ranked for the case that it matches.
+// labels is nil when the slot says all that the selector demands.
+type entry struct {
+	candidate
+	labels labels.Selector
+}
+
+// NewIndex returns an empty index.
+func NewIndex() *Index {
+	return &Index{
+		policies: make(map[types.NamespacedName]Object),
+		slots:    make(map[slot][]*entry),
+	}
+}
+
+// Put adds a policy, or replaces the one of its namespace and name.
+func (x *Index) Put(policy Object) {
+	x.Delete(policy.GetNamespace(), policy.GetName())
+	x.policies[keyOf(policy)] = policy
+	for at, s := range entries(policy) {
+		list := x.slots[at]
+		i, _ := slices.BinarySearchFunc(list, s, compareEntries)
+		x.slots[at] = slices.Insert(list, i, s)
+	}
+}
+
+// Delete removes a policy; namespace is empty for a ClusterPropagationPolicy.
+// Removing what is not there does nothing.
+func (x *Index) Delete(namespace, name string) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	policy, ok := x.policies[key]
+	if !ok {
+		return
+	}
+	delete(x.policies, key)
+	for at, s := range entries(policy) {
+		x.remove(at, s)
+	}
+}
+
+func (x *Index) remove(at slot, s *entry) {
+	list := x.slots[at]
+	i, found := slices.BinarySearchFunc(list, s, compareEntries)
+	if !found {
+		return
+	}
+	list = slices.Delete(list, i, i+1)
+	if len(list) == 0 {
+		delete(x.slots, at)
+		return
+	}
+	x.slots[at] = list
+}
+
+// Get returns the policy of that name, or nil; namespace is empty for a
+// ClusterPropagationPolicy.
+func (x *Index) Get(namespace, name string) Object {
+	return x.policies[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// Len returns the number of policies.
+func (x *Index) Len() int { return len(x.policies) }
+
+// Best answers as the function Best does for all policies of the index.
+func (x *Index) Best(template *unstructured.Unstructured) Object {
+	probe := newProbe(template)
+	if probe.template.namespace != "" {
+		if best := x.bestOf(probe, probe.template.namespace); best != nil {
+			return best.policy
+		}
+	}
+	if best := x.bestOf(probe, ""); best != nil {
+		return best.policy
+	}
+	return nil
+}
+
+// bestOf asks one scope: the policies of one namespace, or the cluster's.
+func (x *Index) bestOf(p probe, policyNamespace string) *entry {
+	var best *entry
+	for at := range p.slots(policyNamespace) {
+		// A slot is sorted by rank, so its first match is its best.
+		for _, s := range x.slots[at] {
+			if best != nil && s.compare(&best.candidate) >= 0 {
+				break
+			}
+			if s.matches(p.labels) {
+				best = s
+				break
+			}
+		}
+	}
+	return best
+}
+
+func (s *entry) matches(of labels.Set) bool {
+	return !isTerminating(s.policy) && (s.labels == nil || s.labels.Matches(of))
+}
+
+// compareEntries orders by rank. Two selectors of one policy that rank the
+// same are interchangeable within a slot only when they demand the same labels,
+// so these come last in the order.
+func compareEntries(a, b *entry) int {
+	if order := a.compare(&b.candidate); order != 0 {
+		return order
+	}
+	return compareLabels(a.labels, b.labels)
+}
+
+func keyOf(policy Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: policy.GetNamespace(), Name: policy.GetName()}
+}
+
+// entries yields each selector of the policy with its slot. Invalid label
+// selectors select nothing and are left out.
+func entries(policy Object) func(yield func(slot, *entry) bool) {
+	return func(yield func(slot, *entry) bool) {
+		for i := range policy.PropagationSpec().ResourceSelectors {
+			at, s, ok := newEntry(policy, &policy.PropagationSpec().ResourceSelectors[i])
+			if ok && !yield(at, s) {
+				return
+			}
+		}
+	}
+}
+
+func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, *entry, bool) {
+	at := slot{
+		policyNamespace: policy.GetNamespace(),
+		apiVersion:      selector.APIVersion,
+		kind:            selector.Kind,
+		namespace:       selector.Namespace,
+		name:            selector.Name,
+	}
+	switch {
+	case selector.Name != "":
+		return at, &entry{candidate: *newCandidate(policy, MatchName)}, true
+	case selector.LabelSelector == nil:
+		return at, &entry{candidate: *newCandidate(policy, MatchAll)}, true
+	}
+	compiled, ok := compileSelector(selector.LabelSelector)
+	if !ok {
+		return slot{}, nil, false
+	}
+	var rest labels.Selector
+	at.labelKey, at.labelValue, rest = splitSelector(compiled)
+	return at, &entry{candidate: *newCandidate(policy, MatchLabel), labels: rest}, true
+}

@@ -1,0 +1,68 @@
+package policy
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// Priority is the implicit priority of a policy for one template: how precisely
+// the policy points at it.
+type Priority int
+
+// The implicit priorities, from no match to the most precise one.
+const (
+	MatchNone  Priority = iota // not selected
+	MatchAll                   // by kind (and namespace) only
+	MatchLabel                 // by a label selector, even an empty one
+	MatchName                  // by name
+)
+
+// ImplicitPriority returns the highest priority among the selectors that select
+// the template, or MatchNone.
+func ImplicitPriority(selectors []policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) Priority {
+	best := MatchNone
+	for i := range selectors {
+		best = max(best, matchSelector(&selectors[i], template))
+	}
+	return best
+}
+
+// Selects reports whether any selector of the policy selects the template.
+func Selects(policy Object, template *unstructured.Unstructured) bool {
+	return ImplicitPriority(policy.PropagationSpec().ResourceSelectors, template) != MatchNone
+}
+
+// matchSelector compares apiVersion strings exactly: only a kind's preferred
+// version is ever looked at.
+func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) Priority {
+	if selector.APIVersion != template.GetAPIVersion() || selector.Kind != template.GetKind() {
+		return MatchNone
+	}
+	if selector.Namespace != "" && selector.Namespace != template.GetNamespace() {
+		return MatchNone
+	}
+	if selector.Name != "" {
+		if selector.Name == template.GetName() {
+			return MatchName
+		}
+		return MatchNone
+	}
+	if selector.LabelSelector == nil {
+		return MatchAll
+	}
+	compiled, ok := compileSelector(selector.LabelSelector)
+	if ok && compiled.Matches(labels.Set(template.GetLabels())) {
+		return MatchLabel
+	}
+	return MatchNone
+}
+
+// compileSelector returns false for an invalid selector, which selects nothing:
+// a selector that cannot be understood must not claim anything.
+func compileSelector(selector *metav1.LabelSelector) (labels.Selector, bool) {
+	compiled, err := metav1.LabelSelectorAsSelector(selector)
+	return compiled, err == nil
+}

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// Preempts reports whether a policy takes a template away from the policy that
+// claims it. claimant is the policy that the claim names, nil if it cannot be
+// found; where its priority matters, that is an error. Implicit priority and
+// name do not count here.
+//
+//	preemptor                 claimed by                       preempts
+//	PropagationPolicy         another PropagationPolicy        with higher spec.priority
+//	PropagationPolicy         a ClusterPropagationPolicy       always
+//	ClusterPropagationPolicy  another ClusterPropagationPolicy with higher spec.priority
+//	ClusterPropagationPolicy  a PropagationPolicy              never
+//	any                       itself, or nobody                never
+func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
+	switch {
+	case claim == Claim{} || claim.Names(preemptor):
+		return false, nil
+	case claim.IsCluster() != IsCluster(preemptor):
+		return claim.IsCluster(), nil
+	case claimant == nil:
+		return false, fmt.Errorf("policy %s, which claims the template, does not exist", claim)
+	}
+	return ExplicitPriority(preemptor) > ExplicitPriority(claimant), nil
+}
+
+// MayPreempt reports whether the policy asks for preemption at all.
+func MayPreempt(policy Object) bool {
+	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
+}
+
+// Overtakers returns the policies that may preempt now that another policy of
+// their kind lowered its spec.priority from before to after: those of explicit
+// priority between the two, highest first. candidates are the policies of that
+// kind and, for PropagationPolicies, of that namespace.
+func Overtakers(before, after int32, candidates []Object) []Object {
+	var overtakers []Object
+	for _, policy := range candidates {
+		priority := policy.PropagationSpec().Priority
+		if priority != nil && after < *priority && *priority < before && MayPreempt(policy) {
+			overtakers = append(overtakers, policy)
+		}
+	}
+	slices.SortFunc(overtakers, func(a, b Object) int {
+		return cmp.Or(
+			cmp.Compare(ExplicitPriority(b), ExplicitPriority(a)),
+			cmp.Compare(a.GetName(), b.GetName()),
+		)
+	})
+	return overtakers
+}

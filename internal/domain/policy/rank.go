@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Best returns the policy that gets an unclaimed template, or nil when none
+// selects it. Any PropagationPolicy of the template's namespace beats every
+// ClusterPropagationPolicy; then the higher explicit priority wins, then the
+// higher implicit one, then the smaller name. Policies that are being deleted
+// and PropagationPolicies of other namespaces do not take part. The order of
+// candidates is irrelevant.
+//
+// Best looks at every candidate. Index.Best gives the same answer from an index.
+func Best(template *unstructured.Unstructured, candidates []Object) Object {
+	var best *candidate
+	for _, policy := range candidates {
+		if isTerminating(policy) || !inScope(policy, template) {
+			continue
+		}
+		implicit := ImplicitPriority(policy.PropagationSpec().ResourceSelectors, template)
+		if implicit == MatchNone {
+			continue
+		}
+		if c := newCandidate(policy, implicit); best == nil || c.compare(best) < 0 {
+			best = c
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.policy
+}
+
+func inScope(policy Object, template *unstructured.Unstructured) bool {
+	return IsCluster(policy) || policy.GetNamespace() == template.GetNamespace()
+}
+
+// candidate is a policy together with what ranks it. The rank is read once:
+// sorted lists stay sorted whatever happens to the policy object.
+type candidate struct {
+	policy   Object
+	cluster  bool
+	explicit int32
+	implicit Priority
+	name     string
+}
+
+func newCandidate(policy Object, implicit Priority) *candidate {
+	return &candidate{
+		policy:   policy,
+		cluster:  IsCluster(policy),
+		explicit: ExplicitPriority(policy),
+		implicit: implicit,
+		name:     policy.GetName(),
+	}
+}
+
+// compare is negative when c is to be preferred over other.
+func (c *candidate) compare(other *candidate) int {
+	if c.cluster != other.cluster {
+		if c.cluster {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		cmp.Compare(other.explicit, c.explicit),
+		cmp.Compare(other.implicit, c.implicit),
+		cmp.Compare(c.name, other.name),
+	)
+}

@@ -1,0 +1,221 @@
+package policy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+func TestImplicitPriority(t *testing.T) {
+	wrongNameRightLabels := namedWeb
+	wrongNameRightLabels.Name, wrongNameRightLabels.LabelSelector = "other", labelledWeb.LabelSelector
+	rightNameWrongLabels := namedWeb
+	rightNameWrongLabels.LabelSelector = labelledOther.LabelSelector
+	tests := map[string]struct {
+		selectors []policyv1alpha1.ResourceSelector
+		want      Priority
+	}{
+		"no selector selects nothing":                         {want: MatchNone},
+		"the kind alone selects all":                          {selectors: []policyv1alpha1.ResourceSelector{allDeployments}, want: MatchAll},
+		"another apiVersion of the kind does not match":       {selectors: []policyv1alpha1.ResourceSelector{otherAPIVersion}, want: MatchNone},
+		"another kind does not match":                         {selectors: []policyv1alpha1.ResourceSelector{otherKind}, want: MatchNone},
+		"the namespace has to be equal":                       {selectors: []policyv1alpha1.ResourceSelector{inNamespace(allDeployments, "other")}, want: MatchNone},
+		"an equal namespace matches":                          {selectors: []policyv1alpha1.ResourceSelector{inNamespace(allDeployments, "shop")}, want: MatchAll},
+		"a name is the most precise":                          {selectors: []policyv1alpha1.ResourceSelector{namedWeb}, want: MatchName},
+		"the label selector is not consulted beside a name":   {selectors: []policyv1alpha1.ResourceSelector{rightNameWrongLabels}, want: MatchName},
+		"matching labels do not help a wrong name":            {selectors: []policyv1alpha1.ResourceSelector{wrongNameRightLabels}, want: MatchNone},
+		"labels that match":                                   {selectors: []policyv1alpha1.ResourceSelector{labelledWeb}, want: MatchLabel},
+		"labels that do not match":                            {selectors: []policyv1alpha1.ResourceSelector{labelledOther}, want: MatchNone},
+		"an empty label selector matches as a label selector": {selectors: []policyv1alpha1.ResourceSelector{anyLabels}, want: MatchLabel},
+		"an invalid label selector does not match":            {selectors: []policyv1alpha1.ResourceSelector{brokenSelector}, want: MatchNone},
+		"the highest of the selectors counts":                 {selectors: []policyv1alpha1.ResourceSelector{allDeployments, namedWeb, labelledWeb}, want: MatchName},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := deployment("shop", "web", map[string]string{"app": "web"})
+			if got := ImplicitPriority(test.selectors, template); got != test.want {
+				t.Errorf("ImplicitPriority = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBest(t *testing.T) {
+	tests := map[string]struct {
+		policies []Object
+		want     string
+	}{
+		"none": {},
+		"the explicit priority goes first": {
+			policies: []Object{
+				policyOf("shop", "b", selecting(namedWeb)),
+				policyOf("shop", "a", selecting(allDeployments)),
+				policyOf("shop", "z", priority(1), selecting(allDeployments)),
+			},
+			want: "shop/z",
+		},
+		"then the implicit priority": {
+			policies: []Object{
+				policyOf("shop", "b", selecting(namedWeb)),
+				policyOf("shop", "a", selecting(allDeployments)),
+			},
+			want: "shop/b",
+		},
+		"then the smaller name": {
+			policies: []Object{policyOf("shop", "b", selecting(allDeployments)), policyOf("shop", "B", selecting(allDeployments))},
+			want:     "shop/B",
+		},
+		"a negative priority is below none": {
+			policies: []Object{policyOf("shop", "a", priority(-1), selecting(namedWeb)), policyOf("shop", "b", selecting(allDeployments))},
+			want:     "shop/b",
+		},
+		"a PropagationPolicy beats a ClusterPropagationPolicy of any priority": {
+			policies: []Object{policyOf("", "a", priority(100), selecting(namedWeb)), policyOf("shop", "b", priority(-5), selecting(allDeployments))},
+			want:     "shop/b",
+		},
+		"an empty label selector beats none of a smaller name": {
+			policies: []Object{policyOf("shop", "a", selecting(allDeployments)), policyOf("shop", "b", selecting(anyLabels))},
+			want:     "shop/b",
+		},
+		"a PropagationPolicy of another namespace does not take part": {
+			policies: []Object{policyOf("other", "a", selecting(allDeployments)), policyOf("", "c", selecting(allDeployments))},
+			want:     "c",
+		},
+		"a policy that is being deleted does not take part": {
+			policies: []Object{policyOf("shop", "a", terminating, selecting(namedWeb)), policyOf("", "c", selecting(allDeployments))},
+			want:     "c",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := deployment("shop", "web", map[string]string{"app": "web"})
+			index := NewIndex()
+			for _, p := range test.policies {
+				index.Put(p)
+			}
+			for how, got := range map[string]Object{"Best": Best(template, test.policies), "Index.Best": index.Best(template)} {
+				if nameOf(got) != test.want {
+					t.Errorf("%s = %q, want %q", how, nameOf(got), test.want)
+				}
+			}
+		})
+	}
+}
+
+func nameOf(policy Object) string {
+	if policy == nil {
+		return ""
+	}
+	return ClaimOf(policy).String()
+}
+
+// drawPolicies makes policies that often collide in rank and match often.
+func drawPolicies(t *rapid.T) []Object {
+	selector := rapid.Custom(func(t *rapid.T) policyv1alpha1.ResourceSelector {
+		s := rapid.SampledFrom([]policyv1alpha1.ResourceSelector{
+			allDeployments, namedWeb, anyLabels, labelledWeb, labelledOther, brokenSelector, otherAPIVersion, otherKind,
+			labelled(map[string]string{"app": "web", "tier": "1"}),
+			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"1", "2"}},
+			}}},
+			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist},
+			}}},
+		}).Draw(t, "selector")
+		return inNamespace(s, rapid.SampledFrom([]string{"", "shop", "other"}).Draw(t, "selector namespace"))
+	})
+	var policies []Object
+	for i := range rapid.IntRange(0, 8).Draw(t, "policies") {
+		namespace := rapid.SampledFrom([]string{"", "shop", "other"}).Draw(t, "namespace")
+		p := policyOf(namespace, fmt.Sprintf("p%d", i), selecting(rapid.SliceOfN(selector, 0, 3).Draw(t, "selectors")...))
+		if rapid.Bool().Draw(t, "has priority") {
+			priority(rapid.Int32Range(-1, 1).Draw(t, "priority"))(p)
+		}
+		if rapid.IntRange(0, 5).Draw(t, "terminating") == 0 {
+			terminating(p)
+		}
+		policies = append(policies, p)
+	}
+	return policies
+}
+
+func TestBestDependsNeitherOnOrderNorOnTheIndex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		policies := drawPolicies(t)
+		template := deployment(
+			rapid.SampledFrom([]string{"shop", "other", ""}).Draw(t, "template namespace"),
+			rapid.SampledFrom([]string{"web", "db"}).Draw(t, "template name"),
+			rapid.MapOf(rapid.SampledFrom([]string{"app", "tier"}), rapid.SampledFrom([]string{"web", "1"})).Draw(t, "labels"),
+		)
+		want := nameOf(Best(template, policies))
+		shuffled := rapid.Permutation(policies).Draw(t, "order")
+		if got := nameOf(Best(template, shuffled)); got != want {
+			t.Fatalf("Best = %q in one order and %q in another", want, got)
+		}
+		index := NewIndex()
+		for _, p := range shuffled {
+			index.Put(p)
+			index.Put(p)
+		}
+		if got := nameOf(index.Best(template)); got != want {
+			t.Fatalf("Index.Best = %q, Best = %q", got, want)
+		}
+		for _, p := range policies {
+			index.Delete(p.GetNamespace(), p.GetName())
+		}
+		if index.Len() != 0 || len(index.slots) != 0 || index.Best(template) != nil {
+			t.Fatalf("an emptied index holds %d policies, %d slots", index.Len(), len(index.slots))
+		}
+	})
+}
+
+func TestIndexReplacesAPolicy(t *testing.T) {
+	index := NewIndex()
+	index.Put(policyOf("shop", "a", selecting(namedWeb)))
+	index.Put(policyOf("shop", "a", selecting(labelledOther)))
+	template := deployment("shop", "web", nil)
+	if got := index.Best(template); got != nil {
+		t.Errorf("the selectors of a replaced policy still match: %q", nameOf(got))
+	}
+	if index.Get("shop", "a") == nil || index.Get("", "a") != nil || index.Len() != 1 {
+		t.Error("Get does not find the policy under its namespace and name alone")
+	}
+}
+
+// The three shapes of a large control plane; none may take 1 ms a match.
+func BenchmarkIndexBest(b *testing.B) {
+	shapes := map[string]func(i int) policyv1alpha1.ResourceSelector{
+		"one name each": func(i int) policyv1alpha1.ResourceSelector {
+			s := namedWeb
+			s.Name = fmt.Sprintf("web-%d", i)
+			return s
+		},
+		"one label each": func(i int) policyv1alpha1.ResourceSelector {
+			return labelled(map[string]string{"app": fmt.Sprintf("web-%d", i)})
+		},
+		"one expression each": func(i int) policyv1alpha1.ResourceSelector {
+			return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{fmt.Sprintf("a-%d", i), fmt.Sprintf("b-%d", i)}}},
+			}}
+		},
+		"all match": func(int) policyv1alpha1.ResourceSelector { return allDeployments },
+	}
+	const policies = 10_000
+	for name, shape := range shapes {
+		b.Run(name, func(b *testing.B) {
+			index := NewIndex()
+			for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(policies) {
+				index.Put(policyOf("", fmt.Sprintf("p%d", i), selecting(shape(i))))
+			}
+			template := deployment("shop", "web-77", map[string]string{"app": "web-77", "tier": "1"})
+			for b.Loop() {
+				index.Best(template)
+			}
+		})
+	}
+}
