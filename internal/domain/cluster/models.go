@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Unbounded is the maximum of the highest grade: nothing is larger.
+const Unbounded int64 = math.MaxInt64
+
+const gibibyte int64 = 1 << 30
+
+// defaultBounds are the edges between the default grades: cores beside GiB.
+// Grade i reaches from bound i (included) to bound i+1 (excluded).
+func defaultBounds() []struct{ cores, gibibytes int64 } {
+	return []struct{ cores, gibibytes int64 }{
+		{0, 0}, {1, 4}, {2, 16}, {4, 32}, {8, 64}, {16, 128}, {32, 256}, {64, 512}, {128, 1024},
+	}
+}
+
+// DefaultModels returns the nine grades of nodes that a Cluster has when its
+// owner describes none: from [0,1) cores and [0,4) GiB of memory up to everything
+// from 128 cores and 1 TiB. The result is the caller's to change.
+func DefaultModels() []clusterv1alpha1.ResourceModel {
+	bounds := defaultBounds()
+	models := make([]clusterv1alpha1.ResourceModel, len(bounds))
+	for i, lower := range bounds {
+		cores, memory := Unbounded, Unbounded
+		if i+1 < len(bounds) {
+			cores, memory = bounds[i+1].cores, bounds[i+1].gibibytes*gibibyte
+		}
+		models[i] = clusterv1alpha1.ResourceModel{
+			Grade: uint(i),
+			Ranges: []clusterv1alpha1.ResourceModelRange{
+				modelRange(corev1.ResourceCPU, lower.cores, cores, resource.DecimalSI),
+				modelRange(corev1.ResourceMemory, lower.gibibytes*gibibyte, memory, resource.BinarySI),
+			},
+		}
+	}
+	return models
+}
+
+func modelRange(name corev1.ResourceName, lower, upper int64, format resource.Format) clusterv1alpha1.ResourceModelRange {
+	return clusterv1alpha1.ResourceModelRange{
+		Name: name,
+		Min:  *resource.NewQuantity(lower, format),
+		Max:  *resource.NewQuantity(upper, format),
+	}
+}
+
+// StandardiseModels returns the models sorted by grade, the lowest grade open to
+// 0 and the highest to Unbounded, so that every node falls into one of them. The
+// argument is left alone.
+func StandardiseModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.ResourceModel {
+	if len(models) == 0 {
+		return models
+	}
+	standard := make([]clusterv1alpha1.ResourceModel, len(models))
+	for i := range models {
+		models[i].DeepCopyInto(&standard[i])
+	}
+	slices.SortStableFunc(standard, func(a, b clusterv1alpha1.ResourceModel) int {
+		return cmp.Compare(a.Grade, b.Grade)
+	})
+	lowest, highest := standard[0].Ranges, standard[len(standard)-1].Ranges
+	for i := range lowest {
+		if !lowest[i].Min.IsZero() {
+			lowest[i].Min = *resource.NewQuantity(0, lowest[i].Min.Format)
+		}
+	}
+	for i := range highest {
+		if !isUnbounded(highest[i].Max) {
+			highest[i].Max = *resource.NewQuantity(Unbounded, highest[i].Max.Format)
+		}
+	}
+	return standard
+}
+
+func isUnbounded(q resource.Quantity) bool {
+	return q.CmpInt64(Unbounded) == 0
+}
