@@ -1,0 +1,221 @@
+// Package fanout answers "how does work for many member clusters proceed so that
+// no cluster waits for another?": every cluster has a queue and workers of its
+// own, behind one set of event handlers.
+//
+// A cluster that hangs blocks its own workers only. Queues deduplicate, so their
+// length is bounded by the number of objects; workers end with the context or
+// when their cluster is dropped.
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Priorities of queued keys: what changes now goes before what is listed at
+// start.
+const (
+	Live    = 0
+	Initial = -100
+)
+
+// Reconcile brings one object of one cluster in order. An error is retried with
+// back-off; a result with RequeueAfter is looked at again after that time.
+type Reconcile func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
+
+// Options bound the pools.
+type Options struct {
+	// Name appears in logs and in the names of the queue metrics.
+	Name string
+	// Workers is how many objects of one cluster are worked on at once.
+	Workers int
+	// BaseDelay and MaxDelay bound the exponential back-off of one object.
+	BaseDelay, MaxDelay time.Duration
+}
+
+// Pools holds one queue and its workers for each cluster.
+type Pools struct {
+	options   Options
+	reconcile Reconcile
+
+	mu      sync.Mutex
+	pools   map[string]*pool
+	pending []queued
+	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, under the context given to Start
+	wg      sync.WaitGroup
+}
+
+type queued struct {
+	cluster string
+	key     types.NamespacedName
+	opts    priorityqueue.AddOpts
+}
+
+type pool struct {
+	queue  priorityqueue.PriorityQueue[types.NamespacedName]
+	cancel context.CancelFunc
+
+	mu sync.Mutex
+	// waiting are the keys whose last try failed: Wake tries them at once.
+	waiting map[types.NamespacedName]struct{}
+}
+
+// New makes pools that call reconcile.
+func New(options Options, reconcile Reconcile) *Pools {
+	return &Pools{options: options, reconcile: reconcile, pools: map[string]*pool{}}
+}
+
+// Start runs the pools until ctx ends and waits for their workers.
+func (p *Pools) Start(ctx context.Context) error {
+	p.mu.Lock()
+	p.ctx = ctx
+	pending := p.pending
+	p.pending = nil
+	p.mu.Unlock()
+	for _, item := range pending {
+		p.add(item)
+	}
+	<-ctx.Done()
+	p.mu.Lock()
+	for _, pool := range p.pools {
+		pool.queue.ShutDown()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+// Add queues a key of a cluster with a priority, to be looked at after delay.
+func (p *Pools) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
+	p.add(queued{cluster: cluster, key: key, opts: priorityqueue.AddOpts{Priority: &priority, After: delay}})
+}
+
+func (p *Pools) add(item queued) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx == nil {
+		p.pending = append(p.pending, item)
+		return
+	}
+	if p.ctx.Err() != nil {
+		return
+	}
+	p.poolFor(item.cluster).queue.AddWithOpts(item.opts, item.key)
+}
+
+// Wake tries everything of a cluster that waits in back-off at once, because
+// the cluster came back.
+func (p *Pools) Wake(cluster string) {
+	p.mu.Lock()
+	pool := p.pools[cluster]
+	p.mu.Unlock()
+	if pool == nil {
+		return
+	}
+	pool.mu.Lock()
+	keys := make([]types.NamespacedName, 0, len(pool.waiting))
+	for key := range pool.waiting {
+		keys = append(keys, key)
+	}
+	pool.mu.Unlock()
+	for _, key := range keys {
+		pool.queue.Forget(key)
+		pool.queue.Add(key)
+	}
+}
+
+// Drop ends the workers of a cluster that is gone.
+func (p *Pools) Drop(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pool, ok := p.pools[cluster]; ok {
+		pool.cancel()
+		pool.queue.ShutDown()
+		delete(p.pools, cluster)
+	}
+}
+
+// poolFor returns the pool of a cluster; p.mu is held.
+func (p *Pools) poolFor(cluster string) *pool {
+	if existing, ok := p.pools[cluster]; ok {
+		return existing
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	created := &pool{
+		cancel:  cancel,
+		waiting: map[types.NamespacedName]struct{}{},
+		queue: priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+			o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](p.options.BaseDelay, p.options.MaxDelay)
+			o.MetricProvider = noMetrics{}
+		}),
+	}
+	p.pools[cluster] = created
+	for range p.options.Workers {
+		p.wg.Go(func() { p.work(ctx, cluster, created) })
+	}
+	return created
+}
+
+func (p *Pools) work(ctx context.Context, cluster string, pool *pool) {
+	for {
+		key, priority, shutdown := pool.queue.GetWithPriority()
+		if shutdown {
+			return
+		}
+		p.handle(ctx, cluster, pool, key, priority)
+	}
+}
+
+func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key types.NamespacedName, priority int) {
+	defer pool.queue.Done(key)
+	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
+	result, err := p.try(klog.NewContext(ctx, logger), cluster, key)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		pool.setWaiting(key, true)
+		logger.V(2).Info("Will be tried again", "cause", err)
+		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
+	case result.RequeueAfter > 0:
+		pool.setWaiting(key, false)
+		pool.queue.Forget(key)
+		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: &priority}, key)
+	default:
+		pool.setWaiting(key, false)
+		pool.queue.Forget(key)
+	}
+}
+
+var errPanic = errors.New("it panicked")
+
+// try turns a panic into an error: a bug met by one object must not stop the
+// delivery of all others.
+func (p *Pools) try(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanic, r)
+			klog.FromContext(ctx).Error(err, "Recovered")
+		}
+	}()
+	return p.reconcile(ctx, cluster, key)
+}
+
+func (p *pool) setWaiting(key types.NamespacedName, waiting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if waiting {
+		p.waiting[key] = struct{}{}
+		return
+	}
+	delete(p.waiting, key)
+}

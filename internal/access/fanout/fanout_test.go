@@ -1,0 +1,143 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func key(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+// run starts pools and returns a function that stops them and waits.
+func run(t *testing.T, options Options, reconcile Reconcile) *Pools {
+	t.Helper()
+	pools := New(options, reconcile)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return pools
+}
+
+func receive(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing happened within 10 seconds")
+		return ""
+	}
+}
+
+var options = Options{Name: "test", Workers: 1, BaseDelay: time.Hour, MaxDelay: time.Hour}
+
+func TestAClusterThatHangsDoesNotDelayAnother(t *testing.T) {
+	done := make(chan string, 1)
+	pools := run(t, options, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		if cluster == "frozen" {
+			<-ctx.Done()
+			return reconcile.Result{}, nil
+		}
+		done <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("frozen", key("a"), Live, 0)
+	pools.Add("healthy", key("b"), Live, 0)
+	if got := receive(t, done); got != "healthy/b" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestWakeTriesAtOnceWhatWaitsInBackOff(t *testing.T) {
+	tries := make(chan string, 2)
+	failed := false
+	pools := run(t, options, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+		tries <- key.Name
+		if !failed {
+			failed = true
+			return reconcile.Result{}, errors.New("not ready")
+		}
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", key("a"), Live, 0)
+	receive(t, tries)
+	// The failure is recorded a moment after the handler returned.
+	pool := pools.pools["member1"]
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		pool.mu.Lock()
+		waiting := len(pool.waiting)
+		pool.mu.Unlock()
+		if waiting == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the failed key is not waiting")
+		}
+	}
+	pools.Wake("member1")
+	if got := receive(t, tries); got != "a" {
+		t.Errorf("woke %s", got)
+	}
+}
+
+func TestAPanicIsARetryAndNotTheEnd(t *testing.T) {
+	done := make(chan string, 1)
+	pools := run(t, options, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+		if key.Name == "bad" {
+			panic("a bug")
+		}
+		done <- key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", key("bad"), Live, 0)
+	pools.Add("member1", key("good"), Live, 0)
+	if got := receive(t, done); got != "good" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestKeysAddedBeforeTheStartAreHandled(t *testing.T) {
+	done := make(chan string, 1)
+	pools := New(options, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		done <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", key("early"), Initial, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	defer func() { cancel(); wg.Wait() }()
+	if got := receive(t, done); got != "member1/early" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestDropEndsTheWorkersOfOneCluster(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ended := make(chan string, 1)
+	started := make(chan string, 1)
+	pools := New(options, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+		started <- cluster
+		<-ctx.Done()
+		ended <- cluster
+		return reconcile.Result{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	pools.Add("member1", key("a"), Live, 0)
+	receive(t, started)
+	pools.Drop("member1")
+	if got := receive(t, ended); got != "member1" {
+		t.Errorf("ended %s", got)
+	}
+	cancel()
+	wg.Wait()
+}

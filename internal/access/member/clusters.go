@@ -1,0 +1,202 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// secretMaxAge is how old a token may be before its Secret is read again.
+const secretMaxAge = 5 * time.Minute
+
+// Options configure Clusters.
+type Options struct {
+	// Karmada reads Clusters from a cache of the control plane.
+	Karmada client.Reader
+	// Secrets reads the clusters' Secrets; it should ask the control plane, for a
+	// cache of all Secrets would hold what is none of our business.
+	Secrets client.Reader
+	// Throttle limits the requests to each member; the zero value does not.
+	Throttle Throttle
+	// Now is the clock; nil means the system's.
+	Now func() time.Time
+}
+
+// Clusters opens members when they are first needed, keeps them open, and opens
+// them anew when their Cluster says that they are elsewhere.
+type Clusters struct {
+	options Options
+
+	mu          sync.Mutex
+	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
+	entries     map[string]*entry
+	subscribers []func(Event)
+}
+
+// entry is one member with what it was opened with.
+type entry struct {
+	mu     sync.Mutex
+	member *Member
+	from   source
+	shown  *credentials
+	readAt time.Time
+}
+
+// source is the part of a Cluster and its Secret that a connection depends on.
+type source struct {
+	uid         types.UID
+	endpoint    string
+	insecure    bool
+	proxy       string
+	proxyHeader map[string]string
+	ca          string
+}
+
+func (s source) equal(other source) bool {
+	return s.uid == other.uid && s.endpoint == other.endpoint && s.insecure == other.insecure &&
+		s.proxy == other.proxy && s.ca == other.ca && maps.Equal(s.proxyHeader, other.proxyHeader)
+}
+
+// NewClusters makes an empty set; ctx bounds the life of everything it opens.
+func NewClusters(ctx context.Context, options Options) *Clusters {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Clusters{options: options, ctx: ctx, entries: map[string]*entry{}}
+}
+
+// Subscribe calls notify for every change of a managed object in any member. It
+// must be called before the first Get. notify must return quickly.
+func (c *Clusters) Subscribe(notify func(Event)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subscribers = append(c.subscribers, notify)
+}
+
+func (c *Clusters) publish(event Event) {
+	for _, notify := range c.subscribers {
+		notify(event)
+	}
+}
+
+// Get returns the way into the member called name. It asks the member nothing,
+// so it does not block on one that does not answer.
+func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
+		return nil, fmt.Errorf("reading cluster %q: %w", name, err)
+	}
+	return c.For(ctx, cluster)
+}
+
+// For is Get for a Cluster that was read already.
+func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
+	e := c.entry(cluster.Name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.member != nil && c.current(e, cluster) {
+		return e.member, nil
+	}
+	secret, err := c.secret(ctx, cluster)
+	if err != nil {
+		if e.member != nil && c.unmoved(e, cluster) {
+			// A control plane that does not answer is no reason to let go of a
+			// member that does.
+			return e.member, nil
+		}
+		return nil, err
+	}
+	return c.reopen(e, cluster, secret)
+}
+
+func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
+	from := sourceOf(cluster)
+	from.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
+	if e.member != nil && e.from.equal(from) {
+		if _, err := configFor(cluster, secret, c.options.Throttle, e.shown); err != nil {
+			return nil, err
+		}
+		e.readAt = c.options.Now()
+		return e.member, nil
+	}
+	shown := &credentials{}
+	config, err := configFor(cluster, secret, c.options.Throttle, shown)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := open(c.ctx, cluster.Name, config, c.publish)
+	if err != nil {
+		return nil, err
+	}
+	if e.member != nil {
+		e.member.close()
+	}
+	e.member, e.from, e.shown, e.readAt = opened, from, shown, c.options.Now()
+	return opened, nil
+}
+
+// current tells whether an open member can be used without reading its Secret.
+func (c *Clusters) current(e *entry, cluster *clusterv1alpha1.Cluster) bool {
+	return c.unmoved(e, cluster) && !e.shown.stale.Load() && c.options.Now().Sub(e.readAt) < secretMaxAge
+}
+
+func (c *Clusters) unmoved(e *entry, cluster *clusterv1alpha1.Cluster) bool {
+	from := sourceOf(cluster)
+	from.ca = e.from.ca
+	return e.from.equal(from)
+}
+
+func sourceOf(cluster *clusterv1alpha1.Cluster) source {
+	return source{
+		uid: cluster.UID, endpoint: cluster.Spec.APIEndpoint, insecure: cluster.Spec.InsecureSkipTLSVerification,
+		proxy: cluster.Spec.ProxyURL, proxyHeader: cluster.Spec.ProxyHeader,
+	}
+}
+
+func (c *Clusters) secret(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*corev1.Secret, error) {
+	ref := cluster.Spec.SecretRef
+	if ref == nil {
+		return nil, fmt.Errorf("cluster %q: spec.secretRef is empty: %w", cluster.Name, errNoCredentials)
+	}
+	secret := &corev1.Secret{}
+	if err := c.options.Secrets.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+		return nil, fmt.Errorf("reading secret %s/%s of cluster %q: %w", ref.Namespace, ref.Name, cluster.Name, err)
+	}
+	return secret, nil
+}
+
+// Forget closes the member called name.
+func (c *Clusters) Forget(name string) {
+	c.mu.Lock()
+	e := c.entries[name]
+	delete(c.entries, name)
+	c.mu.Unlock()
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.member != nil {
+		e.member.close()
+		e.member = nil
+	}
+}
+
+func (c *Clusters) entry(name string) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[name]
+	if !ok {
+		e = &entry{}
+		c.entries[name] = e
+	}
+	return e
+}

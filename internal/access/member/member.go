@@ -1,0 +1,229 @@
+// Package member answers "how is one member cluster reached, and what do we know
+// of it without asking?": credentials, a client, caches of the objects that
+// Karmada manages there, and health probes.
+//
+// Nothing here decides anything. A member that hangs costs a request its time
+// limit and never blocks another member. Caches hold only objects with the
+// managed label, so their size follows what was delivered and not what exists.
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// RequestTimeout is how long one request to a member may take. Watches are
+// exempt.
+const RequestTimeout = 32 * time.Second
+
+// Event is a change of a managed object in a member. Old is nil for an object
+// that appeared, New for one that is gone.
+type Event struct {
+	Member   string
+	Kind     schema.GroupVersionKind
+	Old, New *unstructured.Unstructured
+	// Initial tells that the object was there when the watch began.
+	Initial bool
+}
+
+// Object is the state the event tells of: the new one, or the last one of an
+// object that is gone.
+func (e Event) Object() *unstructured.Unstructured {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
+}
+
+// Member is the way into one member cluster.
+type Member struct {
+	Name string
+
+	config *rest.Config
+	client client.Client
+	mapper meta.RESTMapper
+	cache  cache.Cache
+	notify func(Event)
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	watched map[schema.GroupVersionKind]cache.Informer
+}
+
+// open connects to a member. Nothing is asked of it yet, so that a member that
+// does not answer can be opened too.
+func open(ctx context.Context, name string, config *rest.Config, notify func(Event)) (*Member, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making REST mapper of member %q: %w", name, err)
+	}
+	scheme := runtime.NewScheme()
+	memberClient, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making client of member %q: %w", name, err)
+	}
+	never := time.Duration(0)
+	objects, err := cache.New(config, cache.Options{
+		HTTPClient:           httpClient,
+		Scheme:               scheme,
+		Mapper:               mapper,
+		SyncPeriod:           &never,
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making cache of member %q: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m := &Member{
+		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify,
+		cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
+	}
+	go func() {
+		defer close(m.ended)
+		_ = objects.Start(ctx)
+		httpClient.CloseIdleConnections()
+	}()
+	return m, nil
+}
+
+// close ends all watches of the member.
+func (m *Member) close() {
+	m.cancel()
+	<-m.ended
+}
+
+// Config is the client configuration of the member.
+func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
+
+// Client reads and writes the member directly, without a cache.
+func (m *Member) Client() client.Client { return m.client }
+
+// Watch makes sure that managed objects of a kind are watched. It does not wait
+// for the first list. A kind that the member does not serve gives an error for
+// which meta.IsNoMatchError holds.
+func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.watched[kind]; ok {
+		return nil
+	}
+	if _, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, err)
+	}
+	informer, err := m.cache.GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
+	}
+	if _, err := informer.AddEventHandler(m.handler(kind)); err != nil {
+		return fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
+	}
+	m.watched[kind] = informer
+	return nil
+}
+
+func (m *Member) handler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if added, ok := obj.(*unstructured.Unstructured); ok {
+				m.notify(Event{Member: m.Name, Kind: kind, New: added, Initial: initial})
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			older, ok := before.(*unstructured.Unstructured)
+			newer, ok2 := after.(*unstructured.Unstructured)
+			if ok && ok2 {
+				m.notify(Event{Member: m.Name, Kind: kind, Old: older, New: newer})
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if removed, ok := obj.(*unstructured.Unstructured); ok {
+				m.notify(Event{Member: m.Name, Kind: kind, Old: removed})
+			}
+		},
+	}
+}
+
+// Get returns an object of the member: from the cache when its kind is watched
+// and the first list has arrived, else by asking. cached tells which. A cached
+// answer sees managed objects only. The object must not be changed. Not found is
+// an error for which apierrors.IsNotFound holds.
+func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
+	object = objectOf(kind)
+	if m.synced(kind) {
+		return object, true, m.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
+	}
+	object, err = m.GetLive(ctx, kind, key)
+	return object, false, err
+}
+
+// GetLive asks the member for an object.
+func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	object := objectOf(kind)
+	if err := m.client.Get(ctx, key, object); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+func (m *Member) synced(kind schema.GroupVersionKind) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	informer, ok := m.watched[kind]
+	return ok && informer.HasSynced()
+}
+
+// Namespaced tells whether a kind lives in namespaces in this member.
+func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// IsUnreachable tells that an error speaks of the way to the member and not of
+// the object: the answer says nothing about what exists there.
+func IsUnreachable(err error) bool {
+	if err == nil || apierrors.ReasonForError(err) != "" {
+		return apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+	}
+	return !meta.IsNoMatchError(err) && !errors.Is(err, context.Canceled)
+}
+
+// roundTripper is a function that is an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

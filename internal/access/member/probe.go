@@ -1,0 +1,90 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// probeTimeout is how long a health endpoint may take to answer.
+const probeTimeout = 10 * time.Second
+
+// Health is what a probe of a member's API server saw.
+type Health struct {
+	// Reachable tells that the server answered.
+	Reachable bool
+	// Healthy tells that it said so of itself.
+	Healthy bool
+	// Cause says why it is not reachable or not healthy.
+	Cause string
+}
+
+// Probe asks the member's API server for its health: /readyz, or /healthz of a
+// server too old to have it.
+func (m *Member) Probe(ctx context.Context) Health {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	client, err := m.discovery()
+	if err != nil {
+		return Health{Cause: err.Error()}
+	}
+	status, err := ask(ctx, client.RESTClient(), "/readyz")
+	if status == http.StatusNotFound {
+		status, err = ask(ctx, client.RESTClient(), "/healthz")
+	}
+	switch {
+	case status == http.StatusOK:
+		return Health{Reachable: true, Healthy: true}
+	case status == 0:
+		return Health{Cause: err.Error()}
+	default:
+		return Health{Reachable: true, Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status))}
+	}
+}
+
+func ask(ctx context.Context, client rest.Interface, path string) (status int, err error) {
+	result := client.Get().AbsPath(path).Do(ctx)
+	result.StatusCode(&status)
+	return status, result.Error()
+}
+
+// Version is the version of the member's Kubernetes.
+func (m *Member) Version() (*version.Info, error) {
+	client, err := m.discovery()
+	if err != nil {
+		return nil, err
+	}
+	info, err := client.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking member %q for its version: %w", m.Name, err)
+	}
+	return info, nil
+}
+
+// Resources are the APIs that the member serves. A partial answer comes with an
+// error.
+func (m *Member) Resources() ([]*metav1.APIResourceList, error) {
+	client, err := m.discovery()
+	if err != nil {
+		return nil, err
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		return lists, fmt.Errorf("asking member %q for its APIs: %w", m.Name, err)
+	}
+	return lists, nil
+}
+
+func (m *Member) discovery() (*discovery.DiscoveryClient, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(m.config)
+	if err != nil {
+		return nil, fmt.Errorf("making discovery client of member %q: %w", m.Name, err)
+	}
+	return client, nil
+}
