@@ -31,7 +31,6 @@ type CommonSettings struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// Resources are the requests and limits of the component's container.
-	// Unset means none.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 
