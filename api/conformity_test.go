@@ -1,0 +1,134 @@
+package api
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"karmada.io/karmada/api/crds"
+)
+
+// testdata/schema holds the wire contract of every custom resource. A change of
+// one of its files is a change of what clients and stored objects rely on.
+const contracts = "testdata/schema"
+
+func TestEveryCustomResourceKeepsItsContract(t *testing.T) {
+	t.Parallel()
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated := map[string]crds.CRD{}
+	for _, crd := range all {
+		generated[crd.Name()] = crd
+	}
+
+	files, err := filepath.Glob(filepath.Join(contracts, "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no contracts found: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		crd, ok := generated[name]
+		if !ok {
+			t.Errorf("%s has a contract but no CRD", name)
+			continue
+		}
+		delete(generated, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compareWithContract(t, crd, file)
+		})
+	}
+	for name := range generated {
+		t.Errorf("%s has a CRD but no contract", name)
+	}
+}
+
+func compareWithContract(t *testing.T, crd crds.CRD, file string) {
+	t.Helper()
+	contract, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(string(contract), "\n"), "\n")
+
+	var d definition
+	if err := yaml.Unmarshal(crd.YAML, &d); err != nil {
+		t.Fatalf("decoding CRD: %v", err)
+	}
+	if diff := cmp.Diff(want, d.lines(kubernetesPaths(want))); diff != "" {
+		t.Errorf("schema (-contract +generated):\n%s", diff)
+	}
+}
+
+// kubernetesPaths finds where a contract has Kubernetes types.
+func kubernetesPaths(contract []string) map[string]string {
+	paths := map[string]string{}
+	version := ""
+	for _, line := range contract {
+		if rest, ok := strings.CutPrefix(line, "version "); ok {
+			version, _, _ = strings.Cut(rest, " ")
+		}
+		if path, name, ok := strings.Cut(line, " k8s "); ok {
+			paths[version+path] = name
+		}
+	}
+	return paths
+}
+
+func TestEveryFieldIsExplained(t *testing.T) {
+	t.Parallel()
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		var d struct {
+			Spec struct {
+				Versions []struct {
+					Name   string
+					Schema struct{ OpenAPIV3Schema *described }
+				}
+			}
+		}
+		if err := yaml.Unmarshal(crd.YAML, &d); err != nil {
+			t.Fatalf("decoding %s: %v", crd.Name(), err)
+		}
+		for _, v := range d.Spec.Versions {
+			for _, path := range v.Schema.OpenAPIV3Schema.silent("") {
+				t.Errorf("%s %s: %s has no description", crd.Name(), v.Name, path)
+			}
+		}
+	}
+}
+
+type described struct {
+	Description string
+	Properties  map[string]*described
+	Items       *described
+}
+
+// silent lists the fields without a description. The metadata of objects is
+// described by the API server.
+func (d *described) silent(path string) []string {
+	var paths []string
+	for name, property := range d.Properties {
+		at := path + "." + name
+		if name == "metadata" {
+			continue
+		}
+		if property.Description == "" {
+			paths = append(paths, at)
+		}
+		paths = append(paths, property.silent(at)...)
+	}
+	if d.Items != nil {
+		paths = append(paths, d.Items.silent(path+"[]")...)
+	}
+	return paths
+}
