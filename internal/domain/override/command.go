@@ -1,0 +1,38 @@
+package override
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// overrideWords changes the command or args (field) of every container of the
+// given name. A manifest without that container is left as it is.
+func overrideWords(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
+	return eachContainer(manifest, func(path pointer, container map[string]any) error {
+		if container["name"] != entry.ContainerName {
+			return nil
+		}
+		path = append(slices.Clone(path), field)
+		words, _, err := unstructured.NestedStringSlice(container, field)
+		if err != nil {
+			return &mismatch{path: path.String(), err: err}
+		}
+		switch entry.Operator {
+		case policyv1alpha1.OverriderOpAdd:
+			words = append(words, entry.Value...)
+		case policyv1alpha1.OverriderOpRemove:
+			words = slices.DeleteFunc(words, func(word string) bool { return slices.Contains(entry.Value, word) })
+		default:
+			return mismatchf(path.String(), "use add or remove", "operator %q does not apply to a %s", entry.Operator, field)
+		}
+		list := make([]any, len(words))
+		for i, word := range words {
+			list[i] = word
+		}
+		container[field] = list
+		return nil
+	})
+}

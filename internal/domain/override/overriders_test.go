@@ -1,0 +1,141 @@
+package override
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOverriders(t *testing.T) {
+	container := func(fields string) string {
+		return "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: web" + fields + "}, {name: side}]}}"
+	}
+	tests := map[string]struct{ manifest, overriders, want string }{
+		"command add appends": {
+			container(", command: [a]"), `commandOverrider: [{containerName: web, operator: add, value: [b, c]}]`, container(", command: [a, b, c]"),
+		},
+		"command remove drops every equal element": {
+			container(", command: [a, b, a]"), `commandOverrider: [{containerName: web, operator: remove, value: [a, x]}]`, container(", command: [b]"),
+		},
+		"args add creates a missing field": {
+			container(""), `argsOverrider: [{containerName: web, operator: add, value: [b]}]`, container(", args: [b]"),
+		},
+		"args remove makes a missing field an empty list": {
+			container(""), `argsOverrider: [{containerName: web, operator: remove, value: [b]}]`, container(", args: []"),
+		},
+		"a container of another name is left alone": {
+			container(""), `argsOverrider: [{containerName: none, operator: add, value: [b]}]`, container(""),
+		},
+		"labels add creates the map": {
+			"{kind: X, metadata: {name: x}}", `labelsOverrider: [{operator: add, value: {a: b}}]`, "{kind: X, metadata: {name: x, labels: {a: b}}}",
+		},
+		"labels add overwrites": {
+			"{kind: X, metadata: {labels: {a: b}}}", `labelsOverrider: [{operator: add, value: {a: c}}]`, "{kind: X, metadata: {labels: {a: c}}}",
+		},
+		"labels replace acts on present keys only": {
+			"{kind: X, metadata: {labels: {a: b}}}", `labelsOverrider: [{operator: replace, value: {a: c, d: e}}]`, "{kind: X, metadata: {labels: {a: c}}}",
+		},
+		"annotations remove acts on present keys only": {
+			"{kind: X, metadata: {annotations: {a: b, c: d}}}", `annotationsOverrider: [{operator: remove, value: {a: "", e: ""}}]`,
+			"{kind: X, metadata: {annotations: {c: d}}}",
+		},
+		"annotations remove without any": {
+			"{kind: X, metadata: {name: x}}", `annotationsOverrider: [{operator: remove, value: {a: ""}}]`, "{kind: X, metadata: {name: x}}",
+		},
+		"plaintext runs in order": {
+			"{kind: X, spec: {}}",
+			`plaintext: [{path: /spec/list, operator: add, value: [1]}, {path: /spec/list/0, operator: add, value: 0}, {path: /spec/list/-, operator: add, value: 2}]`,
+			"{kind: X, spec: {list: [0, 1, 2]}}",
+		},
+		"plaintext add overwrites a member": {
+			"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: add, value: {b: [true, null, 1.5]}}]`, "{kind: X, spec: {a: {b: [true, null, 1.5]}}}",
+		},
+		"plaintext remove from a list": {
+			"{kind: X, spec: [a, b, c]}", `plaintext: [{path: /spec/1, operator: remove}]`, "{kind: X, spec: [a, c]}",
+		},
+		"plaintext counts from the end": {
+			"{kind: X, spec: [a, b, c]}", `plaintext: [{path: /spec/-1, operator: replace, value: z}]`, "{kind: X, spec: [a, b, z]}",
+		},
+		"escapes in paths": {
+			"{kind: X, metadata: {annotations: {a/b~c: d}}}", `plaintext: [{path: /metadata/annotations/a~1b~0c, operator: replace, value: e}]`,
+			"{kind: X, metadata: {annotations: {a/b~c: e}}}",
+		},
+		"plaintext without a value is null": {
+			"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: replace}]`, "{kind: X, spec: {a: null}}",
+		},
+		"a document in YAML": {
+			"{kind: ConfigMap, data: {f: \"# why\\nb: 1\\na:\\n- x: 1\\n\"}}",
+			`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a/0/x, operator: replace, value: 2}, {subPath: /c, operator: add, value: true}]}]`,
+			"{kind: ConfigMap, data: {f: \"a:\\n- x: 2\\nb: 1\\nc: true\\n\"}}",
+		},
+		"a document in JSON": {
+			`{kind: ConfigMap, data: {f: '{"b": [1, 2], "a": "<&>", "big": 12345678901234567890, "f": 1.0}'}}`,
+			`fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /b/0, operator: remove}]}]`,
+			`{kind: ConfigMap, data: {f: '{"a":"<&>","b":[2],"big":12345678901234567890,"f":1.0}'}}`,
+		},
+		"a list as a document": {
+			`{kind: ConfigMap, data: {f: '[1]'}}`, `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /-, operator: add, value: 2}]}]`,
+			`{kind: ConfigMap, data: {f: '[1,2]'}}`,
+		},
+		"a document without operations stays as it is": {
+			`{kind: ConfigMap, data: {f: '{ "a" : 1 }'}}`, `fieldOverrider: [{fieldPath: /data/f}]`, `{kind: ConfigMap, data: {f: '{ "a" : 1 }'}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := one(t, object(t, tc.manifest), tc.overriders)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+				t.Errorf("manifest (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOverridersRefuse(t *testing.T) {
+	tests := map[string]struct{ manifest, overriders, path string }{
+		"replacing a missing field":        {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: replace, value: 1}]`, "/spec/a"},
+		"removing a missing field":         {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: remove}]`, "/spec/a"},
+		"adding below a missing field":     {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a/b, operator: add, value: 1}]`, "/spec/a/b"},
+		"going below a string":             {"{kind: X, spec: s}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
+		"a word as an index":               {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
+		"an index behind the end":          {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/1, operator: replace, value: 1}]`, "/spec/1"},
+		"inserting far behind the end":     {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/2, operator: add, value: 1}]`, "/spec/2"},
+		"replacing the end of a list":      {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/-, operator: replace, value: 1}]`, "/spec/-"},
+		"a path without a slash":           {"{kind: X}", `plaintext: [{path: kind, operator: replace, value: Y}]`, "kind"},
+		"making the manifest a list":       {"{kind: X}", `plaintext: [{path: "", operator: replace, value: []}]`, ""},
+		"removing the manifest":            {"{kind: X}", `plaintext: [{path: "", operator: remove}]`, ""},
+		"an unknown operator":              {"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: move}]`, "/spec/a"},
+		"an unknown operator on labels":    {"{kind: X}", `labelsOverrider: [{operator: move, value: {a: b}}]`, "/metadata/labels"},
+		"replacing args":                   {"{kind: Pod, spec: {containers: [{name: a}]}}", `argsOverrider: [{containerName: a, operator: replace}]`, "/spec/containers/0/args"},
+		"args that are no list of strings": {"{kind: Pod, spec: {containers: [{name: a, args: [1]}]}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers/0/args"},
+		"containers that are no list":      {"{kind: Pod, spec: {containers: 1}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers"},
+		"labels that are no map":           {"{kind: X, metadata: {labels: 1}}", `labelsOverrider: [{operator: add, value: {a: b}}]`, "/metadata/labels"},
+		"a document in a missing field":    {"{kind: X, data: {}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a document in a number":           {"{kind: X, data: {f: 1}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a document that is no JSON":       {"{kind: X, data: {f: '{'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"two documents in one field":       {"{kind: X, data: {f: '{} {}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
+		"a document that is no YAML":       {"{kind: X, data: {f: 'a: b: c'}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a missing path inside a document": {"{kind: X, data: {f: '{}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"adding below an empty YAML text":  {"{kind: X, data: {f: ''}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			manifest := object(t, tc.manifest)
+			before := manifest.DeepCopy()
+			_, err := one(t, manifest, tc.overriders)
+			failure, ok := err.(*RuleError)
+			if !ok {
+				t.Fatalf("got %v, want a RuleError", err)
+			}
+			if failure.Path != tc.path {
+				t.Errorf("path %q, want %q", failure.Path, tc.path)
+			}
+			if diff := cmp.Diff(before, manifest); diff != "" {
+				t.Errorf("the manifest was changed: %s", diff)
+			}
+		})
+	}
+}

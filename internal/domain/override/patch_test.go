@@ -1,0 +1,133 @@
+package override
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// FuzzPointer checks that a pointer means the same after it was written again.
+func FuzzPointer(f *testing.F) {
+	for _, seed := range []string{"", "/", "/a/b", "/a~1b/~0", "/~", "a", "//"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := parsePointer(text)
+		if err != nil {
+			if text == "" || text[0] == '/' {
+				t.Errorf("refused %q: %v", text, err)
+			}
+			return
+		}
+		again, err := parsePointer(parsed.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(parsed, again); diff != "" {
+			t.Errorf("%q changed: %s", text, diff)
+		}
+	})
+}
+
+// FuzzEdit checks edits against the JSON patch library that policies were first
+// written against: both fail or both give the same document.
+func FuzzEdit(f *testing.F) {
+	for _, path := range []string{"/a", "/l/0", "/l/-", "/l/-1", "/l/3", "/l/4", "/l/-4", "/l/-5", "/o/x~1y", "/none/x", "/n/x", "/s/x", "/l/1/deep", "/l/+1", "/l/01"} {
+		for operator := range uint8(3) {
+			f.Add(path, operator, `{"new":[1]}`)
+		}
+	}
+	const document = `{"a":1,"l":[1,{"deep":"x"},3],"o":{"x/y":true},"n":null,"s":"text"}`
+	f.Fuzz(func(t *testing.T, path string, choice uint8, raw string) {
+		operator := []policyv1alpha1.OverriderOperator{"add", "replace", "remove"}[choice%3]
+		// Differences that are meant: no relative paths, a whole document only where
+		// the caller allows it, no empty step into a list.
+		if !strings.HasPrefix(path, "/") || path == "/" || strings.Contains(path, "//") || strings.HasSuffix(path, "/") {
+			return
+		}
+		if !json.Valid([]byte(raw)) {
+			return
+		}
+		text, err := json.Marshal([]map[string]any{{"op": operator, "path": path, "value": json.RawMessage(raw)}})
+		if err != nil {
+			return
+		}
+		patch, err := jsonpatch.DecodePatch(text)
+		if err != nil {
+			return
+		}
+		// Marshalling replaces invalid UTF-8; compare what both sides have read.
+		if path, err = patch[0].Path(); err != nil {
+			return
+		}
+		want, wantErr := patch.Apply([]byte(document))
+
+		tree, err := decodeValue([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := decodeValue([]byte(raw))
+		if err != nil {
+			return
+		}
+		parsed, err := parsePointer(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, gotErr := edit{operator: operator, path: parsed, value: value}.apply(tree)
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("%s %q: library %v, here %v", operator, path, wantErr, gotErr)
+		}
+		if gotErr != nil {
+			var place *mismatch
+			if !errors.As(gotErr, &place) || place.remedy == "" {
+				t.Errorf("%s %q: %v offers no remedy", operator, path, gotErr)
+			}
+			return
+		}
+		expected, err := decodeValue(want)
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(expected, got); diff != "" {
+			t.Errorf("%s %q (-library +here):\n%s", operator, path, diff)
+		}
+	})
+}
+
+// FuzzField checks that no document, patched or refused, is ever left half done.
+func FuzzField(f *testing.F) {
+	f.Add(`{"a":[1]}`, "/a/0", "2", true)
+	f.Add("a: [1]\n", "/a/-", `"x"`, false)
+	f.Add("", "/a", "null", false)
+	f.Fuzz(func(t *testing.T, text, path, raw string, asJSON bool) {
+		entry := policyv1alpha1.FieldOverrider{FieldPath: "/data/f"}
+		value := policyv1alpha1.JSON{Raw: []byte(raw)}
+		if asJSON {
+			entry.JSON = []policyv1alpha1.JSONPatchOperation{{SubPath: path, Operator: "add", Value: value}}
+		} else {
+			entry.YAML = []policyv1alpha1.YAMLPatchOperation{{SubPath: path, Operator: "add", Value: value}}
+		}
+		manifest := object(t, "{kind: ConfigMap, data: {f: x}}")
+		manifest.Object["data"].(map[string]any)["f"] = text
+		if err := overrideField(manifest, entry); err != nil {
+			if got := manifest.Object["data"].(map[string]any)["f"]; got != text {
+				t.Errorf("refused (%v), yet changed to %q", err, got)
+			}
+			return
+		}
+		changed, ok := manifest.Object["data"].(map[string]any)["f"].(string)
+		if !ok {
+			t.Fatal("the field is no string any more")
+		}
+		if asJSON && !json.Valid([]byte(changed)) {
+			t.Errorf("%q became %q, which is no JSON", text, changed)
+		}
+	})
+}

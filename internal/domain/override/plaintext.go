@@ -1,0 +1,47 @@
+package override
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// overridePlaintext applies one entry of a plaintext list. Applying the entries
+// one after the other equals applying them as one patch, since the first failure
+// discards the manifest.
+func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) error {
+	path, err := parsePointer(entry.Path)
+	if err != nil {
+		return err
+	}
+	value, err := decodeValue(entry.Value.Raw)
+	if err != nil {
+		return &mismatch{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
+	}
+	changed, err := edit{operator: entry.Operator, path: path, value: value}.apply(manifest.Object)
+	if err != nil {
+		return err
+	}
+	object, ok := changed.(map[string]any)
+	if !ok {
+		return mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", describe(changed))
+	}
+	manifest.Object = object
+	return nil
+}
+
+// decodeValue reads a JSON value the way objects are read, whole numbers as int64.
+// No value at all is null.
+func decodeValue(raw []byte) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var value any
+	if err := utiljson.Unmarshal(raw, &value); err != nil {
+		return nil, fmt.Errorf("decoding the value: %w", err)
+	}
+	return value, nil
+}
