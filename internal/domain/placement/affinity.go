@@ -1,0 +1,162 @@
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// Matches reports whether the affinity selects the cluster: not excluded, named
+// if it names any, and accepted by both selectors. A nil affinity selects every
+// cluster; a selector that cannot be parsed selects none.
+//
+// To ask about many clusters, Compile once instead.
+func Matches(cluster *clusterv1alpha1.Cluster, affinity *policyv1alpha1.ClusterAffinity) bool {
+	return Compile(affinity).Matches(cluster)
+}
+
+// Matcher is an affinity made ready to be asked about many clusters. It is
+// immutable and may be used concurrently. The zero value selects every cluster.
+type Matcher struct {
+	unusable bool
+	affinity *policyv1alpha1.ClusterAffinity
+	labels   labels.Selector
+	fields   []fieldMatcher
+}
+
+// fieldMatcher is one expression of a field selector.
+type fieldMatcher func(*clusterv1alpha1.ClusterSpec) bool
+
+// Compile parses the selectors of the affinity. It keeps a reference to the
+// affinity, which must not be changed afterwards.
+func Compile(affinity *policyv1alpha1.ClusterAffinity) Matcher {
+	if affinity == nil {
+		return Matcher{}
+	}
+	matcher := Matcher{affinity: affinity}
+	if affinity.LabelSelector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(affinity.LabelSelector)
+		if err != nil {
+			return Matcher{affinity: affinity, unusable: true}
+		}
+		matcher.labels = selector
+	}
+	if affinity.FieldSelector != nil {
+		for _, expression := range affinity.FieldSelector.MatchExpressions {
+			matcher.fields = append(matcher.fields, compileField(expression))
+		}
+	}
+	return matcher
+}
+
+// Matches reports whether the compiled affinity selects the cluster.
+func (m Matcher) Matches(cluster *clusterv1alpha1.Cluster) bool {
+	switch {
+	case m.affinity == nil:
+		return true
+	case m.unusable,
+		slices.Contains(m.affinity.ExcludeClusters, cluster.Name),
+		len(m.affinity.ClusterNames) > 0 && !slices.Contains(m.affinity.ClusterNames, cluster.Name),
+		m.labels != nil && !m.labels.Matches(labels.Set(cluster.Labels)):
+		return false
+	}
+	for _, matches := range m.fields {
+		if !matches(&cluster.Spec) {
+			return false
+		}
+	}
+	return true
+}
+
+func never(*clusterv1alpha1.ClusterSpec) bool { return false }
+
+func compileField(expression corev1.NodeSelectorRequirement) fieldMatcher {
+	switch expression.Key {
+	case policyv1alpha1.ClusterFieldZone:
+		return compileZones(expression)
+	case policyv1alpha1.ClusterFieldProvider, policyv1alpha1.ClusterFieldRegion:
+		return compileProperty(expression)
+	default:
+		return never
+	}
+}
+
+// compileZones tests the list of zones of a cluster as a set.
+func compileZones(expression corev1.NodeSelectorRequirement) fieldMatcher {
+	overlaps := func(spec *clusterv1alpha1.ClusterSpec) bool {
+		return slices.ContainsFunc(spec.Zones, func(zone string) bool {
+			return slices.Contains(expression.Values, zone)
+		})
+	}
+	switch expression.Operator {
+	case corev1.NodeSelectorOpIn:
+		return overlaps
+	case corev1.NodeSelectorOpNotIn:
+		return func(spec *clusterv1alpha1.ClusterSpec) bool { return !overlaps(spec) }
+	case corev1.NodeSelectorOpExists:
+		return func(spec *clusterv1alpha1.ClusterSpec) bool { return len(spec.Zones) > 0 }
+	case corev1.NodeSelectorOpDoesNotExist:
+		return func(spec *clusterv1alpha1.ClusterSpec) bool { return len(spec.Zones) == 0 }
+	default:
+		return never
+	}
+}
+
+// selectionOperator translates the operators of node selectors to those of
+// label selectors.
+func selectionOperator(operator corev1.NodeSelectorOperator) selection.Operator {
+	switch operator {
+	case corev1.NodeSelectorOpIn:
+		return selection.In
+	case corev1.NodeSelectorOpNotIn:
+		return selection.NotIn
+	case corev1.NodeSelectorOpExists:
+		return selection.Exists
+	case corev1.NodeSelectorOpDoesNotExist:
+		return selection.DoesNotExist
+	case corev1.NodeSelectorOpGt:
+		return selection.GreaterThan
+	case corev1.NodeSelectorOpLt:
+		return selection.LessThan
+	default:
+		return selection.Operator(operator) // refused by labels.NewRequirement
+	}
+}
+
+// compileProperty tests provider or region as a node selector tests a label; a
+// cluster with an empty value is like a node without the label.
+func compileProperty(expression corev1.NodeSelectorRequirement) fieldMatcher {
+	requirement, err := labels.NewRequirement(expression.Key, selectionOperator(expression.Operator), expression.Values)
+	if err != nil {
+		return never
+	}
+	return func(spec *clusterv1alpha1.ClusterSpec) bool {
+		value := spec.Provider
+		if expression.Key == policyv1alpha1.ClusterFieldRegion {
+			value = spec.Region
+		}
+		return requirement.Matches(property{key: expression.Key, value: value})
+	}
+}
+
+// property presents one field as labels, without allocating a map a cluster.
+type property struct{ key, value string }
+
+func (p property) Has(key string) bool { return key == p.key && p.value != "" }
+
+func (p property) Get(key string) string {
+	if !p.Has(key) {
+		return ""
+	}
+	return p.value
+}
+
+func (p property) Lookup(key string) (string, bool) { return p.Get(key), p.Has(key) }
+
+var _ labels.Labels = property{}

@@ -1,0 +1,76 @@
+package placement
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Owned reports whether the scheduler of that name handles the binding: the
+// binding names it (no name counts as policyv1alpha1.DefaultSchedulerName), its
+// scheduling is not suspended, and a policy or another manager made it. Bindings
+// that only follow another one carry no such label and are never scheduled.
+func Owned(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, schedulerName string) bool {
+	name := spec.SchedulerName
+	if name == "" {
+		name = policyv1alpha1.DefaultSchedulerName
+	}
+	return name == schedulerName && !Suspended(spec) && managed(meta.GetLabels())
+}
+
+// Suspended reports whether the user holds back the scheduling of the binding.
+func Suspended(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling
+}
+
+func managed(labels map[string]string) bool {
+	return labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] != "" ||
+		labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != "" ||
+		labels[workv1alpha2.BindingManagedByLabel] != ""
+}
+
+// AffectedBy reports whether a change of the cluster may change where an owned
+// binding goes. A caller asks about the old and the new state of the cluster.
+//
+// With affinity groups only the group in use counts, along with its overflow
+// groups; a binding whose latest generation is not scheduled yet is affected
+// anyway, since it may be about to use another group.
+func AffectedBy(
+	cluster *clusterv1alpha1.Cluster,
+	meta metav1.Object,
+	spec *workv1alpha2.ResourceBindingSpec,
+	status *workv1alpha2.ResourceBindingStatus,
+) bool {
+	placement := spec.Placement
+	if placement == nil {
+		return false
+	}
+	if len(placement.ClusterAffinities) == 0 {
+		return Matches(cluster, placement.ClusterAffinity)
+	}
+	if status.SchedulerObservedGeneration != meta.GetGeneration() {
+		return true
+	}
+	group := &placement.ClusterAffinities[groupIndex(placement.ClusterAffinities, status.SchedulerObservedAffinityName)]
+	if Matches(cluster, &group.ClusterAffinity) {
+		return true
+	}
+	for i := range group.OverflowAffinities {
+		if Matches(cluster, &group.OverflowAffinities[i].ClusterAffinity) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupIndex finds the affinity group of that name; 0 if there is none.
+func groupIndex(groups []policyv1alpha1.ClusterAffinityTerm, name string) int {
+	for i := range groups {
+		if groups[i].AffinityName == name {
+			return i
+		}
+	}
+	return 0
+}
