@@ -57,13 +57,19 @@ func compareWithContract(t *testing.T, crd crds.CRD, file string) {
 	}
 	want := strings.Split(strings.TrimSuffix(string(contract), "\n"), "\n")
 
-	var d definition
-	if err := yaml.Unmarshal(crd.YAML, &d); err != nil {
-		t.Fatalf("decoding CRD: %v", err)
-	}
+	d := decodeDefinition(t, crd)
 	if diff := cmp.Diff(want, d.lines(kubernetesPaths(want))); diff != "" {
 		t.Errorf("schema (-contract +generated):\n%s", diff)
 	}
+}
+
+func decodeDefinition(t *testing.T, crd crds.CRD) definition {
+	t.Helper()
+	var d definition
+	if err := yaml.Unmarshal(crd.YAML, &d); err != nil {
+		t.Fatalf("decoding %s: %v", crd.Name(), err)
+	}
+	return d
 }
 
 // kubernetesPaths finds where a contract has Kubernetes types.

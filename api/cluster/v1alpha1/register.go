@@ -12,10 +12,6 @@ const GroupName = "cluster.karmada.io"
 // GroupVersion is the group and version of this package.
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// InternalGroupVersion is the version in which the aggregated API server holds
-// objects in memory.
-var InternalGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
-
 // Resource qualifies an unqualified resource name with the group.
 func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
