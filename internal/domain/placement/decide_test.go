@@ -1,0 +1,245 @@
+package placement
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+var (
+	noon        = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	equateEmpty = cmpopts.EquateEmpty()
+)
+
+// settled is a divided binding whose result is up to date.
+func settled(t *testing.T) *workv1alpha2.ResourceBinding {
+	placement := policyv1alpha1.Placement{ClusterAffinity: named("a", "b"), ReplicaScheduling: aggregate}
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-deployment", Namespace: "default", Generation: 3,
+			Labels:      map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id"},
+			Annotations: map[string]string{policyv1alpha1.AppliedPlacementAnnotation: mustApply(t, &placement)},
+		},
+		Spec: *deployment(5, placement, target("a", 3), target("b", 2)),
+	}
+	b.Status.SchedulerObservedGeneration = 3
+	b.Status.LastScheduledTime = &metav1.Time{Time: noon}
+	return b
+}
+
+func TestDecide(t *testing.T) {
+	tests := map[string]struct {
+		change   func(*workv1alpha2.ResourceBinding)
+		cluster  *clusterv1alpha1.Cluster
+		features Features
+		action   Action
+		kind     ScheduleType
+	}{
+		"nothing changed": {action: ActionNone},
+		"only the generation changed": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Generation++ },
+			action: ActionObserve,
+		},
+		"the placement changed": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = named("a") },
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"never scheduled before": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Annotations = nil },
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"scaled": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 6 },
+			action: ActionSchedule, kind: ScaleSchedule,
+		},
+		"evicted from a cluster": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] },
+			action: ActionSchedule, kind: ScaleSchedule,
+		},
+		"placement and replicas changed: the placement comes first": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ClusterAffinity, b.Spec.Replicas = named("a"), 6
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"reschedule requested after the last scheduling": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon.Add(time.Second)}
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"reschedule requested at the last scheduling": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon} },
+			action: ActionNone,
+		},
+		"reschedule requested though never scheduled": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon.Add(time.Second)}
+				b.Status.LastScheduledTime = nil
+			},
+			action: ActionNone,
+		},
+		"duplicated workloads are scheduled always": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ReplicaScheduling = duplicate
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 5)}
+				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustApply(t, b.Spec.Placement)
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"no strategy counts as duplicated": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ReplicaScheduling = nil
+				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustApply(t, b.Spec.Placement)
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"templates without replicas are scheduled always": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Replicas = 0
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a"}}
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
+		"a target cluster is being removed": {
+			cluster: member("a", beingRemoved),
+			action:  ActionSchedule, kind: ReconcileSchedule,
+		},
+		"another cluster is being removed": {
+			cluster: member("z", beingRemoved),
+			action:  ActionNone,
+		},
+		"a cluster got a taint, a divided workload stays": {
+			cluster: member("a", tainted("k", "v", "NoSchedule")),
+			action:  ActionNone,
+		},
+		"components that are not placed yet": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Replicas, b.Spec.Clusters = 0, nil
+				b.Spec.Components = []workv1alpha2.Component{{Name: "x", Replicas: 1}}
+			},
+			features: Features{MultiplePodTemplates: true},
+			action:   ActionSchedule, kind: ScaleSchedule,
+		},
+		"a binding that is being deleted": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} },
+			action: ActionRefuse,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := settled(t)
+			if test.change != nil {
+				test.change(b)
+			}
+			lookup := func(name string) *clusterv1alpha1.Cluster {
+				if test.cluster != nil && test.cluster.Name == name {
+					return test.cluster
+				}
+				return nil
+			}
+			got, err := Decide(b, &b.Spec, &b.Status, lookup, test.features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Action != test.action || got.Type != test.kind {
+				t.Errorf("decided %+v, want %s %s", got, test.action, test.kind)
+			}
+			if got.Why == "" {
+				t.Error("the decision does not say why")
+			}
+		})
+	}
+}
+
+func TestDecideWantsAPlacement(t *testing.T) {
+	b := settled(t)
+	b.Spec.Placement = nil
+	if _, err := Decide(b, &b.Spec, &b.Status, nil, Features{}); !errors.Is(err, ErrNoPlacement) {
+		t.Errorf("error %v, want ErrNoPlacement", err)
+	}
+}
+
+func TestOwned(t *testing.T) {
+	yes, no := true, false
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		name   string
+		want   bool
+	}{
+		"no scheduler named, asked as the default":  {name: "default-scheduler", want: true},
+		"no scheduler named, asked as another":      {name: "mine", want: false},
+		"another scheduler named, asked as default": {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "default-scheduler", false},
+		"named, asked as that one":                  {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "mine", true},
+		"scheduling suspended": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: &yes}
+		}, "default-scheduler", false},
+		"suspension lifted": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: &no}
+		}, "default-scheduler", true},
+		"dispatching suspended only":  {func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = &workv1alpha2.Suspension{} }, "default-scheduler", true},
+		"attached to another binding": {func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }, "default-scheduler", false},
+		"an empty id is none": {func(b *workv1alpha2.ResourceBinding) {
+			b.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: ""}
+		}, "default-scheduler", false},
+		"claimed by a cluster policy": {func(b *workv1alpha2.ResourceBinding) {
+			b.Labels = map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id"}
+		}, "default-scheduler", true},
+		"managed by another kind": {func(b *workv1alpha2.ResourceBinding) {
+			b.Labels = map[string]string{workv1alpha2.BindingManagedByLabel: "MultiClusterService"}
+		}, "default-scheduler", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := settled(t)
+			if test.change != nil {
+				test.change(b)
+			}
+			if got := Owned(b, &b.Spec, test.name); got != test.want {
+				t.Errorf("Owned = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAffectedBy(t *testing.T) {
+	overflowing := group("second", "b")
+	overflowing.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "more", ClusterAffinity: *named("c")}}
+	groups := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("first", "a"), overflowing}}
+	tests := map[string]struct {
+		placement *policyv1alpha1.Placement
+		observing string
+		observed  int64
+		cluster   string
+		want      bool
+	}{
+		"no placement":                              {nil, "", 1, "a", false},
+		"no affinity":                               {&policyv1alpha1.Placement{}, "", 1, "a", true},
+		"an affinity that matches":                  {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "a", true},
+		"an affinity that does not match":           {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "b", false},
+		"the group in use matches":                  {&groups, "second", 1, "b", true},
+		"another group matches":                     {&groups, "second", 1, "a", false},
+		"an overflow group of the one in use":       {&groups, "second", 1, "c", true},
+		"the first group if none is in use":         {&groups, "", 1, "a", true},
+		"the first group if the one in use is gone": {&groups, "gone", 1, "a", true},
+		"any cluster as long as it is unobserved":   {&groups, "second", 0, "z", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+			b.Spec.Placement = test.placement
+			b.Status.SchedulerObservedAffinityName = test.observing
+			b.Status.SchedulerObservedGeneration = test.observed
+			if got := AffectedBy(member(test.cluster), b, &b.Spec, &b.Status); got != test.want {
+				t.Errorf("AffectedBy = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
