@@ -1,0 +1,56 @@
+package interpreter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+)
+
+// ValidateDependencies refuses an answer with any unusable reference: each needs
+// an apiVersion, a kind, and a name or a valid label selector.
+func ValidateDependencies(dependencies []configv1alpha1.DependentObjectReference) error {
+	for i := range dependencies {
+		if err := validate(&dependencies[i]); err != nil {
+			return fmt.Errorf("dependency %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func validate(dependency *configv1alpha1.DependentObjectReference) error {
+	if dependency.APIVersion == "" {
+		return errors.New("apiVersion is missing")
+	}
+	if dependency.Kind == "" {
+		return errors.New("kind is missing")
+	}
+	if dependency.Name == "" && dependency.LabelSelector == nil {
+		return errors.New("neither name nor labelSelector is given")
+	}
+	if _, err := metav1.LabelSelectorAsSelector(dependency.LabelSelector); err != nil {
+		return fmt.Errorf("reading the label selector: %w", err)
+	}
+	return nil
+}
+
+type dependencyRule = func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
+
+// checked refuses the answers of rule that ValidateDependencies refuses.
+func checked(rule dependencyRule) dependencyRule {
+	return func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+		dependencies, err := rule(ctx, template)
+		if err != nil {
+			return nil, err
+		}
+		if err := ValidateDependencies(dependencies); err != nil {
+			return nil, fmt.Errorf("checking the dependencies of %s %s/%s: %w",
+				template.GetKind(), template.GetNamespace(), template.GetName(), err)
+		}
+		return dependencies, nil
+	}
+}

@@ -1,0 +1,30 @@
+package interpreter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// WholeStatus collects the status of a member object as it is; nil when it has
+// none. It is the answer for kinds of which nothing is known.
+func WholeStatus(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	status, found, err := unstructured.NestedFieldNoCopy(memberObject.Object, "status")
+	if err != nil {
+		return nil, fmt.Errorf("reading the status: %w", err)
+	}
+	if !found || status == nil {
+		return nil, nil
+	}
+	if _, isObject := status.(map[string]any); !isObject {
+		return nil, fmt.Errorf("reading the status: it is a %T, not an object", status)
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status: %w", err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
