@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -11,18 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-func serverScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := AddInternalToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	return scheme
-}
-
 func TestServerReadsAndWritesClustersThroughTheInternalVersion(t *testing.T) {
 	t.Parallel()
-	codecs := serializer.NewCodecFactory(serverScheme(t))
+	scheme := runtime.NewScheme()
+	if err := AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypes(InternalGroupVersion, &Cluster{}, &ClusterList{})
+	codecs := serializer.NewCodecFactory(scheme)
 	codec := codecs.CodecForVersions(
 		codecs.LegacyCodec(GroupVersion), codecs.UniversalDeserializer(), GroupVersion, InternalGroupVersion)
 	stored := `{"kind":"Cluster","apiVersion":"cluster.karmada.io/v1alpha1","metadata":{"name":"m1"},` +
@@ -43,18 +38,5 @@ func TestServerReadsAndWritesClustersThroughTheInternalVersion(t *testing.T) {
 	}
 	if diff := cmp.Diff(stored, strings.TrimSpace(string(encoded))); diff != "" {
 		t.Errorf("stored object (-want +got):\n%s", diff)
-	}
-}
-
-func TestProxyPathIsReadFromTheQuery(t *testing.T) {
-	t.Parallel()
-	got := &ClusterProxyOptions{}
-	query := url.Values{"path": {"/api/v1/pods"}, "limit": {"5"}}
-	err := runtime.NewParameterCodec(serverScheme(t)).DecodeParameters(query, GroupVersion, got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(&ClusterProxyOptions{Path: "/api/v1/pods"}, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,12 @@ const GroupName = "cluster.karmada.io"
 // GroupVersion is the group and version of this package.
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
+// InternalGroupVersion is the version in which the aggregated API server holds
+// objects in memory. A server registers the Go types of this package under it
+// too: with one Go type for both versions a conversion sets apiVersion and kind
+// and copies nothing.
+var InternalGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
+
 // Resource qualifies an unqualified resource name with the group.
 func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
@@ -20,11 +26,7 @@ func Resource(resource string) schema.GroupResource {
 // AddToScheme registers the types of this group version with the scheme, for
 // clients.
 func AddToScheme(scheme *runtime.Scheme) error {
-	addKnownTypes(scheme, GroupVersion)
+	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &ClusterProxyOptions{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
-}
-
-func addKnownTypes(scheme *runtime.Scheme, gv schema.GroupVersion) {
-	scheme.AddKnownTypes(gv, &Cluster{}, &ClusterList{}, &ClusterProxyOptions{})
 }
