@@ -1,0 +1,60 @@
+package work
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+// divideCompletions gives the manifest of one target its part of the completions
+// of a Job. They are divided in proportion to the replicas, over all targets, so
+// that the parts add up to what the template asks for. Nothing is divided when
+// no target has replicas, or the replicas themselves are not divided.
+func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
+	kind := manifest.GroupVersionKind().GroupKind()
+	if kind != (schema.GroupKind{Group: "batch", Kind: "Job"}) || spec.Replicas <= 0 || !binding.Divided(spec) {
+		return nil
+	}
+	completions, found, err := unstructured.NestedInt64(manifest.Object, "spec", "completions")
+	if err != nil {
+		return fmt.Errorf("reading the completions of the Job: %w", err)
+	}
+	if !found {
+		return nil
+	}
+	part, divided := completionsOf(completions, binding.Targets(spec), target, tieUID)
+	if !divided {
+		return nil
+	}
+	if err := unstructured.SetNestedField(manifest.Object, part, "spec", "completions"); err != nil {
+		return fmt.Errorf("writing the completions of the Job: %w", err)
+	}
+	return nil
+}
+
+// completionsOf is the part of one target; divided is false when there is nothing
+// to divide by.
+func completionsOf(
+	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
+) (part int64, divided bool) {
+	parties := make([]placement.Party, 0, len(targets))
+	weight := int64(0)
+	for _, each := range targets {
+		parties = append(parties, placement.Party{Name: each.Name, Weight: int64(each.Replicas)})
+		weight += int64(each.Replicas)
+	}
+	if weight == 0 {
+		return 0, false
+	}
+	for _, share := range placement.Divide(completions, parties, tieUID) {
+		if share.Name == target {
+			return share.Replicas, true
+		}
+	}
+	return 0, false
+}

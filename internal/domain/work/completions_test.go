@@ -1,0 +1,110 @@
+package work
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/fnv"
+)
+
+const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: sum, namespace: shop}, spec: {completions: 10, parallelism: 4}}`
+
+// completions are those of the targets' manifests; -1 stands for none.
+func completions(t testing.TB, template *unstructured.Unstructured, scheduling policyv1alpha1.ReplicaSchedulingType, total int32, replicas ...int32) []int64 {
+	t.Helper()
+	from := resourceBinding(replicas...)
+	from.Spec.Replicas = total
+	from.Spec.Placement = &policyv1alpha1.Placement{
+		ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: scheduling},
+	}
+	var all []int64
+	for _, target := range from.Spec.Clusters {
+		in := first(template, from)
+		in.Target, in.Cluster = target, member(target.Name)
+		got, err := Render(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, found, err := unstructured.NestedInt64(manifestOf(t, got).Object, "spec", "completions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found {
+			part = -1
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+func TestJobCompletions(t *testing.T) {
+	even, odd := types.UID("u0"), types.UID("u0")
+	for suffix := range 100 {
+		uid := "u" + string(rune('0'+suffix))
+		if fnv.Sum32(uid)%2 == 0 {
+			even = types.UID(uid)
+		} else {
+			odd = types.UID(uid)
+		}
+	}
+	withUID := func(uid types.UID) *unstructured.Unstructured {
+		template := object(t, job)
+		template.SetUID(uid)
+		return template
+	}
+	plain := object(t, job)
+	bare := object(t, job)
+	unstructured.RemoveNestedField(bare.Object, "spec", "completions")
+	foreign := object(t, job)
+	foreign.SetAPIVersion("batch.example.io/v1")
+	tests := map[string]struct {
+		template *unstructured.Unstructured
+		kind     policyv1alpha1.ReplicaSchedulingType
+		total    int32
+		replicas []int32
+		want     []int64
+	}{
+		"ties go to the smaller name without a UID":           {plain, "Divided", 4, []int32{1, 1, 2}, []int64{3, 2, 5}},
+		"ties go to the smaller name when the hash is even":   {withUID(even), "Divided", 4, []int32{1, 1, 2}, []int64{3, 2, 5}},
+		"ties go to the larger name when the hash is odd":     {withUID(odd), "Divided", 4, []int32{1, 1, 2}, []int64{2, 3, 5}},
+		"a target without replicas completes nothing":         {plain, "Divided", 4, []int32{4, 0}, []int64{10, 0}},
+		"nothing is divided without any replicas":             {plain, "Divided", 4, []int32{0, 0}, []int64{10, 10}},
+		"nothing is divided when replicas are duplicated":     {plain, "Duplicated", 4, []int32{4, 4}, []int64{10, 10}},
+		"nothing is divided when the binding has no replicas": {plain, "Divided", 0, []int32{1, 1}, []int64{10, 10}},
+		"a Job without completions gets none":                 {bare, "Divided", 4, []int32{2, 2}, []int64{-1, -1}},
+		"a Job of another group is another kind":              {foreign, "Divided", 4, []int32{2, 2}, []int64{10, 10}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := completions(t, tc.template, tc.kind, tc.total, tc.replicas...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("completions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoCompletionIsLost(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		replicas := rapid.SliceOfN(rapid.Int32Range(0, 9), 1, 6).Draw(rt, "replicas")
+		weight := int32(0)
+		for _, each := range replicas {
+			weight += each
+		}
+		if weight == 0 {
+			return
+		}
+		sum := int64(0)
+		for _, part := range completions(t, object(t, job), "Divided", weight, replicas...) {
+			sum += part
+		}
+		if sum != 10 {
+			rt.Fatalf("%v replicas complete %d times, want 10", replicas, sum)
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package work
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+)
+
+func TestDesired(t *testing.T) {
+	manifest := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels: {kept: mine, changed: mine}
+  annotations: {a: mine, resourcetemplate.karmada.io/managed-labels: "changed,kept"}
+  finalizers: [not/mine]
+spec: {replicas: 2}`)
+	observed := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  uid: member-uid
+  resourceVersion: "77"
+  finalizers: [member/one]
+  ownerReferences: [{apiVersion: v1, kind: X, name: x, uid: u}]
+  labels: {kept: mine, changed: theirs, gone: mine, member: theirs}
+  annotations:
+    gone: mine
+    member: theirs
+    resourcetemplate.karmada.io/managed-labels: "changed,gone,kept"
+    resourcetemplate.karmada.io/managed-annotations: "a,gone"
+spec: {replicas: 9, paused: true}
+status: {replicas: 9}`)
+	want := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  resourceVersion: "77"
+  finalizers: [member/one]
+  ownerReferences: [{apiVersion: v1, kind: X, name: x, uid: u}]
+  labels: {kept: mine, changed: mine, member: theirs}
+  annotations:
+    a: mine
+    member: theirs
+    resourcetemplate.karmada.io/managed-labels: "changed,kept"
+    resourcetemplate.karmada.io/managed-annotations: "a,gone"
+spec: {replicas: 2}
+status: {replicas: 9}`)
+	manifestBefore, observedBefore := manifest.DeepCopy(), observed.DeepCopy()
+	got, err := Desired(manifest, observed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("desired (-want +got):\n%s", diff)
+	}
+	scribble(got.Object)
+	if diff := cmp.Diff(manifestBefore, manifest) + cmp.Diff(observedBefore, observed); diff != "" {
+		t.Errorf("inputs were changed or shared: %s", diff)
+	}
+}
+
+func scribble(node any) {
+	switch parent := node.(type) {
+	case map[string]any:
+		for key := range parent {
+			scribble(parent[key])
+			parent[key] = "scribbled"
+		}
+	case []any:
+		for i := range parent {
+			scribble(parent[i])
+			parent[i] = "scribbled"
+		}
+	}
+}
+
+func TestDesiredRetains(t *testing.T) {
+	manifest, observed := object(t, deployment), object(t, deployment)
+	if err := unstructured.SetNestedField(observed.Object, int64(9), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	retain := func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		replicas, _, err := unstructured.NestedInt64(observed.Object, "spec", "replicas")
+		if err != nil {
+			return nil, err
+		}
+		return desired, unstructured.SetNestedField(desired.Object, replicas, "spec", "replicas")
+	}
+	got, err := Desired(manifest, observed, retain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if replicas, _, _ := unstructured.NestedInt64(got.Object, "spec", "replicas"); replicas != 9 {
+		t.Errorf("%d replicas, want the member's", replicas)
+	}
+	cause := errors.New("script failed")
+	_, err = Desired(manifest, observed, func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, cause })
+	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "Deployment shop/web") {
+		t.Errorf("got %v, want the cause and the object", err)
+	}
+}
+
+func TestSame(t *testing.T) {
+	tests := map[string]struct {
+		change func(observed *unstructured.Unstructured)
+		want   bool
+	}{
+		"the same":                 {func(*unstructured.Unstructured) {}, true},
+		"status does not count":    {func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"x": "y"} }, true},
+		"a member's key is kept":   {func(o *unstructured.Unstructured) { o.SetLabels(merged(o.GetLabels(), map[string]string{"m": "m"})) }, true},
+		"a member's finalizer too": {func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"m/m"}) }, true},
+		"a changed key is reset":   {func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"app": "x"}) }, false},
+		"a changed spec is reset":  {func(o *unstructured.Unstructured) { o.Object["spec"].(map[string]any)["replicas"] = int64(1) }, false},
+		"a defaulted field counts": {func(o *unstructured.Unstructured) { o.Object["spec"].(map[string]any)["paused"] = false }, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			manifest, observed := object(t, deployment), object(t, deployment)
+			tc.change(observed)
+			desired, err := Desired(manifest, observed, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Same(desired, observed); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// TestDesiredSettles checks that an object that became what was desired is desired
+// as it is: nothing is written twice.
+func TestDesiredSettles(t *testing.T) {
+	keys := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string])
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(side string) *unstructured.Unstructured {
+			drawn := anyObject().Draw(t, side)
+			drawn.Object["metadata"] = map[string]any{"name": "x"}
+			labels, annotations := map[string]string{}, map[string]string{}
+			for _, key := range keys.Draw(t, side+" labels") {
+				labels[key] = side
+			}
+			for _, key := range keys.Draw(t, side+" annotations") {
+				annotations[key] = side
+			}
+			drawn.SetLabels(labels)
+			drawn.SetAnnotations(annotations)
+			markManaged(drawn)
+			return drawn
+		}
+		manifest, observed := draw("manifest"), draw("observed")
+		Prune(manifest)
+		once, err := Desired(manifest, observed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, err := Desired(manifest, once, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(once, twice); diff != "" {
+			t.Fatalf("not settled: %s", diff)
+		}
+		if !Same(twice, once) {
+			t.Fatal("settled, but not the same")
+		}
+	})
+}
+
+func BenchmarkSame(b *testing.B) {
+	manifest, observed := object(b, deployment), object(b, deployment)
+	b.ReportAllocs()
+	for b.Loop() {
+		desired, err := Desired(manifest, observed, nil)
+		if err != nil || !Same(desired, observed) {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPrunedHash(b *testing.B) {
+	observed := object(b, deployment)
+	b.ReportAllocs()
+	for b.Loop() {
+		PrunedHash(observed)
+	}
+}

@@ -1,0 +1,115 @@
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// Identify finds out which manifest of a Work a member object was made from: the
+// first of the same apiVersion, kind, namespace and name.
+func Identify(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
+	wanted := identifierOf(object)
+	for ordinal, manifest := range manifests {
+		identifier, err := identifierIn(manifest)
+		if err != nil {
+			return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("reading manifest %d: %w", ordinal, err)
+		}
+		if identifier == wanted {
+			identifier.Ordinal = ordinal
+			return identifier, nil
+		}
+	}
+	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), reference(object))
+}
+
+// MergeManifestStatus is the list with the entry in place of the one of the same
+// manifest. Entries of manifests that the Work does not have any more are dropped.
+// The list is in the order of the manifests.
+func MergeManifestStatus(
+	statuses []workv1alpha1.ManifestStatus, entry workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest,
+) []workv1alpha1.ManifestStatus {
+	kept := append(DropManifestStatus(statuses, entry.Identifier, manifests), *entry.DeepCopy())
+	slices.SortStableFunc(kept, func(a, b workv1alpha1.ManifestStatus) int {
+		return a.Identifier.Ordinal - b.Identifier.Ordinal
+	})
+	return kept
+}
+
+// DropManifestStatus is the list without the entry of a manifest whose object is
+// gone from the member, and without entries of manifests that the Work does not
+// have any more.
+func DropManifestStatus(
+	statuses []workv1alpha1.ManifestStatus, gone workv1alpha1.ResourceIdentifier, manifests []workv1alpha1.Manifest,
+) []workv1alpha1.ManifestStatus {
+	kept := make([]workv1alpha1.ManifestStatus, 0, len(statuses)+1)
+	for _, status := range statuses {
+		if status.Identifier != gone && present(manifests, status.Identifier) {
+			kept = append(kept, *status.DeepCopy())
+		}
+	}
+	return kept
+}
+
+// SameManifestStatuses tells whether two lists say the same, however the statuses
+// in them are laid out.
+func SameManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
+	return slices.EqualFunc(a, b, func(left, right workv1alpha1.ManifestStatus) bool {
+		return left.Identifier == right.Identifier && left.Health == right.Health &&
+			sameJSON(rawOf(left.Status), rawOf(right.Status))
+	})
+}
+
+func present(manifests []workv1alpha1.Manifest, identifier workv1alpha1.ResourceIdentifier) bool {
+	if identifier.Ordinal < 0 || identifier.Ordinal >= len(manifests) {
+		return false
+	}
+	actual, err := identifierIn(manifests[identifier.Ordinal])
+	actual.Ordinal = identifier.Ordinal
+	return err == nil && actual == identifier
+}
+
+func identifierOf(object *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
+	kind := object.GroupVersionKind()
+	return workv1alpha1.ResourceIdentifier{
+		Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
+		Namespace: object.GetNamespace(), Name: object.GetName(),
+	}
+}
+
+// identifierIn reads only what identifies the manifest; its ordinal stays 0.
+func identifierIn(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(manifest.Raw, &head); err != nil {
+		return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("decoding the manifest: %w", err)
+	}
+	kind := head.GroupVersionKind()
+	return workv1alpha1.ResourceIdentifier{
+		Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
+		Namespace: head.Metadata.Namespace, Name: head.Metadata.Name,
+	}, nil
+}
+
+// sameJSON compares two JSON texts by what they say.
+func sameJSON(a, b []byte) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	var left, right any
+	if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
+		return false
+	}
+	return reflect.DeepEqual(left, right)
+}

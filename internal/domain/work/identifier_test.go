@@ -1,0 +1,85 @@
+package work
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+func manifests(texts ...string) []workv1alpha1.Manifest {
+	var all []workv1alpha1.Manifest
+	for _, text := range texts {
+		all = append(all, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
+	}
+	return all
+}
+
+const (
+	configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"}}`
+	webJSON   = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`
+)
+
+func TestIdentify(t *testing.T) {
+	got, err := Identify(manifests(configMap, webJSON), object(t, deployment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := workv1alpha1.ResourceIdentifier{Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("identifier (-want +got):\n%s", diff)
+	}
+	if got, err := Identify(manifests(configMap), object(t, deployment)); err == nil {
+		t.Errorf("found %+v among other manifests", got)
+	}
+	if got, err := Identify(manifests(`{`), object(t, deployment)); err == nil {
+		t.Errorf("found %+v in a manifest that is no JSON", got)
+	}
+}
+
+func TestManifestStatuses(t *testing.T) {
+	both := manifests(configMap, webJSON)
+	status := func(ordinal int, kind, name, text string) workv1alpha1.ManifestStatus {
+		group := ""
+		if kind == "Deployment" {
+			group = "apps"
+		}
+		return workv1alpha1.ManifestStatus{
+			Identifier: workv1alpha1.ResourceIdentifier{Ordinal: ordinal, Group: group, Version: "v1", Kind: kind, Namespace: "shop", Name: name},
+			Status:     &runtime.RawExtension{Raw: []byte(text)},
+		}
+	}
+	configured, web := status(0, "ConfigMap", "c", `{"n":1}`), status(1, "Deployment", "web", `{"n":1}`)
+	newer := status(1, "Deployment", "web", `{"n":2}`)
+	stale := status(1, "Deployment", "old", `{"n":1}`)
+	type list = []workv1alpha1.ManifestStatus
+	tests := map[string]struct {
+		before list
+		entry  workv1alpha1.ManifestStatus
+		want   list
+	}{
+		"the first report":                        {nil, web, list{web}},
+		"another manifest's report stays":         {list{web}, configured, list{configured, web}},
+		"a newer report replaces the older":       {list{configured, web}, newer, list{configured, newer}},
+		"reports on former manifests are dropped": {list{configured, stale}, web, list{configured, web}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := MergeManifestStatus(tc.before, tc.entry, both)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("statuses (-want +got):\n%s", diff)
+			}
+			if again := MergeManifestStatus(got, tc.entry, both); !SameManifestStatuses(got, again) {
+				t.Error("merging again changes something")
+			}
+		})
+	}
+	if got := DropManifestStatus(list{configured, web}, web.Identifier, both); !SameManifestStatuses(got, list{configured}) {
+		t.Errorf("after the object is gone: %+v", got)
+	}
+	if SameManifestStatuses(list{web}, list{newer}) || SameManifestStatuses(list{web}, nil) {
+		t.Error("a difference goes unnoticed")
+	}
+}

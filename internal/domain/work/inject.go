@@ -1,0 +1,40 @@
+package work
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// preservedState are the labels by which an application that moved to target
+// learns where its predecessor stopped. State is handed on only when there is no
+// doubt who inherits it: a single target, which did not run the application
+// before the last eviction, and a predecessor that is gone for certain.
+//
+// A value that cannot be a label is an error: without it the application would
+// start from nothing, unnoticed.
+func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[string]string, error) {
+	tasks := spec.GracefulEvictionTasks
+	if len(tasks) == 0 || len(binding.Targets(spec)) != 1 {
+		return nil, nil
+	}
+	last := tasks[len(tasks)-1]
+	if last.PurgeMode != policyv1alpha1.PurgeModeDirectly || slices.Contains(last.ClustersBeforeFailover, target) {
+		return nil, nil
+	}
+	for _, label := range slices.Sorted(maps.Keys(last.PreservedLabelState)) {
+		if problems := validation.IsValidLabelValue(last.PreservedLabelState[label]); len(problems) > 0 {
+			return nil, fmt.Errorf(
+				"handing on the state preserved from cluster %q: label %q cannot have the value %q: %s; let the jsonPath of the rule select a shorter text",
+				last.FromCluster, label, last.PreservedLabelState[label], strings.Join(problems, ", "))
+		}
+	}
+	return last.PreservedLabelState, nil
+}

@@ -1,0 +1,61 @@
+package work
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestName(t *testing.T) {
+	tests := map[string]struct{ kind, name, namespace, want string }{
+		"a Deployment":                         {"Deployment", "nginx", "default", "nginx-687f7fb96f"},
+		"a Namespace":                          {"Namespace", "foo", "", "foo-5dbdc7b59c"},
+		"the Namespace default":                {"Namespace", "default", "", "default-5b5ccb595b"},
+		"the impersonation role":               {"ClusterRole", "karmada-impersonator", "", "karmada-impersonator-7cbb6bd5c9"},
+		"the impersonation role binding":       {"ClusterRoleBinding", "karmada-impersonator", "", "karmada-impersonator-84f8c8f8c6"},
+		"colons become dots, upper case lower": {"ClusterRole", "system:foo:Bar", "", "system.foo.bar-5964d7bd5d"},
+		"a system role":                        {"ClusterRole", "system:foo:viewer", "", "system.foo.viewer-575d7bbbb9"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Name(tc.kind, tc.namespace, tc.name); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzName checks that every object that may exist has a Work that may exist, as
+// long as its name leaves room for the hash.
+func FuzzName(f *testing.F) {
+	f.Add("ClusterRole", "", "system:foo:Bar")
+	f.Add("Deployment", "default", "nginx")
+	f.Fuzz(func(t *testing.T, kind, namespace, name string) {
+		got := Name(kind, namespace, name)
+		if got != strings.ToLower(got) || strings.Contains(got, ":") {
+			t.Errorf("%q has upper case or colons", got)
+		}
+		if validation.IsDNS1123Subdomain(name) == nil && len(name) <= 240 && validation.IsDNS1123Subdomain(got) != nil {
+			t.Errorf("%q gives the invalid name %q", name, got)
+		}
+		if got != Name(strings.ToUpper(kind), namespace, name) && strings.ToUpper(kind) == strings.ToUpper(strings.ToLower(kind)) &&
+			strings.ToLower(kind) == strings.ToLower(strings.ToUpper(kind)) {
+			t.Errorf("the case of the kind %q matters", kind)
+		}
+	})
+}
+
+func TestExecutionNamespaces(t *testing.T) {
+	if got := ExecutionNamespace("m1"); got != "karmada-es-m1" {
+		t.Errorf("got %q", got)
+	}
+	if cluster, ok := ClusterOf("karmada-es-m1"); cluster != "m1" || !ok {
+		t.Errorf("got %q, %v", cluster, ok)
+	}
+	for _, other := range []string{"default", "karmada-es-", "karmada-esm1"} {
+		if cluster, ok := ClusterOf(other); ok {
+			t.Errorf("%q is taken for the namespace of %q", other, cluster)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package work
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// held is a ConfigMap that bears the marks of a Work; empty ones are left out.
+func held(managed, workID, templateUID, workName, resolution string) *unstructured.Unstructured {
+	result := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	result.SetNamespace("shop")
+	result.SetName("c")
+	labels := map[string]string{"karmada.io/managed": managed, "work.karmada.io/permanent-id": workID}
+	annotations := map[string]string{
+		"resourcetemplate.karmada.io/uid": templateUID, "work.karmada.io/name": workName,
+		"work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/conflict-resolution": resolution,
+	}
+	for _, marks := range []map[string]string{labels, annotations} {
+		for key, value := range marks {
+			if value == "" {
+				delete(marks, key)
+			}
+		}
+	}
+	result.SetLabels(labels)
+	result.SetAnnotations(annotations)
+	return result
+}
+
+func TestOwnership(t *testing.T) {
+	manifest := held("true", "id-1", "uid-1", "w-1", "abort")
+	greedy := held("true", "id-1", "uid-1", "w-1", "overwrite")
+	manual := held("true", "id-1", "", "w-1", "")
+	const other = "Work karmada-es-m1/w-2 (permanent id id-2)"
+	tests := map[string]struct {
+		observed, manifest *unstructured.Unstructured
+		write, delete      bool
+		owner              string
+	}{
+		"an object of the same Work":                     {held("true", "id-1", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"an object without a permanent id":               {held("true", "", "", "", ""), manifest, true, true, ""},
+		"an unmanaged object":                            {held("", "", "", "", ""), manifest, false, false, ""},
+		"an object with the managed label switched off":  {held("false", "id-1", "uid-1", "w-1", ""), manifest, false, false, ""},
+		"an unmanaged object, overwriting":               {held("", "", "", "", ""), greedy, true, false, ""},
+		"an object of another Work":                      {held("true", "id-2", "uid-2", "w-2", ""), manifest, false, false, other},
+		"an object of another Work, overwriting":         {held("true", "id-2", "uid-2", "w-2", ""), greedy, true, false, ""},
+		"another control plane's Work of the same name":  {held("true", "id-2", "uid-2", "w-1", ""), manifest, false, false, "Work karmada-es-m1/w-1 (permanent id id-2)"},
+		"what a Work of the same template left behind":   {held("true", "id-0", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"what a Work without template left behind":       {held("true", "id-0", "", "w-1", ""), manual, true, true, ""},
+		"a Work without template and with another name":  {held("true", "id-2", "", "w-2", ""), manual, false, false, other},
+		"an object of a template, wanted by one without": {held("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ok, owner := MayWrite(tc.observed, tc.manifest)
+			if ok != tc.write || owner != tc.owner {
+				t.Errorf("may write: %v, owner %q, want %v, %q", ok, owner, tc.write, tc.owner)
+			}
+			if got := MayDelete(tc.observed, tc.manifest); got != tc.delete {
+				t.Errorf("may delete: %v", got)
+			}
+		})
+	}
+}
+
+func TestConflictError(t *testing.T) {
+	observed := held("true", "id-2", "uid-2", "w-2", "")
+	const known = "resource(kind=ConfigMap, shop/c) already exists in the cluster m1 and the work.karmada.io/conflict-resolution " +
+		"strategy value is empty, Karmada will not manage this resource"
+	const remedy = "set the annotation work.karmada.io/conflict-resolution: overwrite on the template"
+	for owner, says := range map[string]string{"Work a/b": "belongs to Work a/b", "": "nobody manages it"} {
+		text := NewConflict("m1", observed, owner).Error()
+		if !strings.HasPrefix(text, known) {
+			t.Errorf("%q does not begin as it always did", text)
+		}
+		if !strings.Contains(text, says) || !strings.Contains(text, remedy) {
+			t.Errorf("%q lacks owner or remedy", text)
+		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	marked := rendered(t, nil)
+	object := manifestOf(t, marked)
+	addLabels(object, map[string]string{
+		"clusterpropagationpolicy.karmada.io/permanent-id": "x", "clusterresourcebinding.karmada.io/permanent-id": "x",
+		"resourcetemplate.karmada.io/retain-replicas": "true",
+	})
+	addAnnotations(object, map[string]string{
+		"clusterpropagationpolicy.karmada.io/name": "x", "clusterresourcebinding.karmada.io/name": "x",
+		"propagationpolicy.karmada.io/name": "x", "propagationpolicy.karmada.io/namespace": "x",
+	})
+	if !Release(object) {
+		t.Fatal("nothing to release")
+	}
+	wantLabels := map[string]string{"app": "web", "resourcetemplate.karmada.io/retain-replicas": "true"}
+	if diff := cmp.Diff(wantLabels, object.GetLabels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"note": "hi"}, object.GetAnnotations()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if Release(object) {
+		t.Error("a released object is released again")
+	}
+}

@@ -1,0 +1,47 @@
+package work
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Release removes from a member object, in place, every mark that ties it to the
+// control plane, so that it goes on as the member's own. It tells whether there
+// was any; without a difference there is nothing to write.
+//
+// The claims of both kinds of policy go: a namespaced object can bear either.
+func Release(object *unstructured.Unstructured) (changed bool) {
+	labels := []string{
+		workv1alpha1.ManagedByKarmadaLabel,
+		workv1alpha1.WorkPermanentIDLabel,
+		workv1alpha2.ResourceBindingPermanentIDLabel,
+		workv1alpha2.ClusterResourceBindingPermanentIDLabel,
+		policyv1alpha1.PropagationPolicyPermanentIDLabel,
+		policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
+	}
+	annotations := []string{
+		workv1alpha1.WorkNamespaceAnnotation,
+		workv1alpha1.WorkNameAnnotation,
+		workv1alpha2.ResourceConflictResolutionAnnotation,
+		workv1alpha2.ResourceBindingNamespaceAnnotation,
+		workv1alpha2.ResourceBindingNameAnnotation,
+		workv1alpha2.ClusterResourceBindingAnnotation,
+		workv1alpha2.ResourceTemplateUIDAnnotation,
+		workv1alpha2.ResourceTemplateGenerationAnnotation,
+		workv1alpha2.ManagedAnnotations,
+		workv1alpha2.ManagedLabels,
+		policyv1alpha1.PropagationPolicyNamespaceAnnotation,
+		policyv1alpha1.PropagationPolicyNameAnnotation,
+		policyv1alpha1.ClusterPropagationPolicyAnnotation,
+	}
+	for _, label := range labels {
+		changed = remove(object.Object, "metadata", "labels", label) || changed
+	}
+	for _, annotation := range annotations {
+		changed = remove(object.Object, "metadata", "annotations", annotation) || changed
+	}
+	return changed
+}
