@@ -14,7 +14,7 @@
 //     order of maps;
 //   - divided replicas add up to what the template asks for, and a division by
 //     capacity gives no cluster more than it has room for;
-//   - a workload is never withdrawn because clusters changed: only a placement
+//   - clusters that change never cost a workload its last target: only a placement
 //     that the user changed and that nothing satisfies empties the targets.
 package placement
 

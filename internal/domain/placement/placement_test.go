@@ -1,0 +1,325 @@
+package placement
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+func TestNoClusterFits(t *testing.T) {
+	const lost = "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint."
+	current := targets{target("a", 2), target("b", 3)}
+	tests := map[string]struct {
+		change   func(*Input)
+		clusters []*clusterv1alpha1.Cluster
+		want     targets
+		keeps    bool
+		message  string
+	}{
+		"the clusters changed: what runs is kept": {
+			clusters: members("x", "y"), want: current, keeps: true, message: lost,
+		},
+		"the placement changed: what ran is withdrawn": {
+			change:   func(in *Input) { in.Applied = `{"clusterAffinity":{"clusterNames":["a"]}}` },
+			clusters: members("x", "y"), message: lost,
+		},
+		"never scheduled before": {
+			change:   func(in *Input) { in.Applied = "" },
+			clusters: members("x", "y"), message: lost,
+		},
+		"no clusters are known: what runs is kept": {
+			want: current, keeps: true, message: "0/0 clusters are available: no cluster exists.",
+		},
+		"a target cluster is being removed: the others are kept": {
+			clusters: []*clusterv1alpha1.Cluster{member("a", beingRemoved), member("x")},
+			want:     current[1:], keeps: true,
+			message: "0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint.",
+		},
+		"a reschedule request is no new placement": {
+			change:   func(in *Input) { *in = rebalanced(*in) },
+			clusters: members("x", "y"), want: current, keeps: true, message: lost,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec := deployment(5, policyv1alpha1.Placement{ClusterAffinity: named("a", "b"), ReplicaScheduling: aggregate}, current...)
+			in := input(spec, test.clusters, nil)
+			in.Applied = mustApply(t, spec.Placement)
+			if test.change != nil {
+				test.change(&in)
+			}
+			check(t, in, test.want, test.message)
+			_, err := Schedule(in)
+			var fit *FitError
+			if !errors.As(err, &fit) || fit.KeepsPrevious != test.keeps {
+				t.Errorf("error %#v, want a FitError with KeepsPrevious %v", err, test.keeps)
+			}
+		})
+	}
+}
+
+func TestScheduleWantsAPlacement(t *testing.T) {
+	spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets{target("a", 1)}}
+	check(t, input(spec, members("a"), nil), spec.Clusters, ErrNoPlacement.Error())
+}
+
+func TestAffinityGroups(t *testing.T) {
+	placement := policyv1alpha1.Placement{
+		ReplicaScheduling: aggregate,
+		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("one", "a"), group("two", "b"), group("three", "c")},
+	}
+	const nowhere = "0/3 clusters are available: 3 cluster(s) did not match the placement cluster affinity constraint."
+	tooFew := func(free int) string {
+		return fmt.Sprintf("failed to assign replicas: failed to scale up: Clusters available replicas %d are not enough to schedule.", free)
+	}
+	tests := map[string]struct {
+		clusters  []string
+		room      map[string]int32
+		observing string
+		fresh     bool
+		current   targets
+		want      targets
+		affinity  string
+		failed    map[string]string
+		message   string
+	}{
+		"the first group works out":                {clusters: []string{"a", "b", "c"}, want: targets{target("a", 5)}, affinity: "one"},
+		"too little room: on to the next group":    {clusters: []string{"a", "b", "c"}, room: map[string]int32{"a": 1}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": tooFew(1)}},
+		"no fit: on to the next group":             {clusters: []string{"b", "x", "y"}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": nowhere}},
+		"it does not go back by itself":            {clusters: []string{"a", "b", "c"}, observing: "two", want: targets{target("b", 5)}, affinity: "two"},
+		"it goes back on request":                  {clusters: []string{"a", "b", "c"}, observing: "two", fresh: true, want: targets{target("a", 5)}, affinity: "one"},
+		"it goes back if the group in use is gone": {clusters: []string{"a", "b", "c"}, observing: "zero", want: targets{target("a", 5)}, affinity: "one"},
+		"all failed, the first for lack of fit": {
+			clusters: []string{"x", "y", "c"}, room: map[string]int32{"c": 0}, observing: "two", current: targets{target("b", 5)},
+			affinity: "two", failed: map[string]string{"two": nowhere, "three": tooFew(0)}, message: nowhere,
+		},
+		"all failed, the first for lack of room": {
+			clusters: []string{"x", "b", "y"}, room: map[string]int32{"b": 0}, observing: "two", current: targets{target("b", 4)},
+			want:     targets{target("b", 4)},
+			affinity: "two", failed: map[string]string{"two": tooFew(0), "three": nowhere}, message: tooFew(0),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := input(deployment(5, placement, test.current...), members(test.clusters...), test.room)
+			if test.fresh {
+				in = rebalanced(in)
+			}
+			in.Status.SchedulerObservedAffinityName = test.observing
+			result := check(t, in, test.want, test.message)
+			if result.AffinityName != test.affinity {
+				t.Errorf("group %q in use, want %q", result.AffinityName, test.affinity)
+			}
+			failed := map[string]string{}
+			for _, failure := range result.Failed {
+				failed[failure.Name] = failure.Err.Error()
+				if placement.ClusterAffinities[failure.Index].AffinityName != failure.Name {
+					t.Errorf("failure of %q has index %d", failure.Name, failure.Index)
+				}
+			}
+			if diff := cmp.Diff(test.failed, failed, equateEmpty); diff != "" {
+				t.Errorf("failed groups differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAllGroupsFailedThoughNothingChangedKeepsTargets(t *testing.T) {
+	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("one", "a"), group("two", "b")}}
+	in := input(deployment(5, placement, target("b", 5)), members("x"), nil)
+	in.Applied = mustApply(t, &placement)
+	in.Status.SchedulerObservedAffinityName = "two"
+	check(t, in, targets{target("b", 5)},
+		"0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint.")
+}
+
+func TestOverflow(t *testing.T) {
+	first := group("home", "a", "b")
+	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{
+		{AffinityName: "near", ClusterAffinity: *named("c")}, {AffinityName: "far", ClusterAffinity: *named("d")},
+	}
+	free := map[string]int32{"a": 4, "b": 3, "c": 8, "d": 2}
+	tests := map[string]struct {
+		replicas  int32
+		strategy  *policyv1alpha1.ReplicaSchedulingStrategy
+		room      map[string]int32
+		current   targets
+		want      targets
+		wantError string
+	}{
+		"what does not fit at home overflows":       {10, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3), target("c", 3)}, ""},
+		"all fit at home":                           {7, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3)}, ""},
+		"every tier is needed":                      {17, aggregate, free, nil, targets{target("a", 4), target("b", 3), target("c", 8), target("d", 2)}, ""},
+		"not even the last tier has room":           {18, aggregate, free, nil, nil, "failed to assign replicas: Clusters available replicas are not enough to schedule."},
+		"home is full, growth goes to the overflow": {9, dynamicWeight, map[string]int32{"c": 8, "a": 0, "b": 0, "d": 2}, targets{target("a", 4), target("b", 3)}, targets{target("a", 4), target("b", 3), target("c", 2)}, ""},
+		"shrinking empties the last tier first":     {8, dynamicWeight, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 4), target("b", 3), target("c", 1)}, ""},
+		"shrinking further stays at home":           {5, aggregate, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 3), target("b", 2)}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			placement := policyv1alpha1.Placement{
+				ReplicaScheduling: test.strategy, ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first},
+			}
+			check(t, input(deployment(test.replicas, placement, test.current...), members("d", "c", "b", "a"), test.room), test.want, test.wantError)
+		})
+	}
+}
+
+func TestTemplatesWithoutReplicasDoNotOverflow(t *testing.T) {
+	first := group("home", "a")
+	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "near", ClusterAffinity: *named("b")}}
+	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first}}
+	check(t, input(deployment(0, placement), members("a", "b"), nil), targets{{Name: "a"}}, "")
+}
+
+// scenario draws a binding and clusters of every sort.
+func scenario(t *rapid.T) Input {
+	strategies := []*policyv1alpha1.ReplicaSchedulingStrategy{nil, duplicate, aggregate, dynamicWeight, evenly}
+	placement := policyv1alpha1.Placement{ReplicaScheduling: rapid.SampledFrom(strategies).Draw(t, "strategy")}
+	if rapid.Bool().Draw(t, "constrained") {
+		least := rapid.IntRange(0, 3).Draw(t, "least")
+		placement.SpreadConstraints = append(placement.SpreadConstraints, spread("cluster", least, rapid.SampledFrom([]int{0, 3, 5}).Draw(t, "most")))
+		if rapid.Bool().Draw(t, "regional") {
+			placement.SpreadConstraints = append(placement.SpreadConstraints, spread("region", 1, 2))
+		}
+	}
+	spec := deployment(rapid.Int32Range(0, 60).Draw(t, "replicas"), placement)
+	in := input(spec, nil, nil)
+	estimates := map[string]int32{}
+	for i := range rapid.IntRange(0, 8).Draw(t, "clusters") {
+		name := fmt.Sprintf("m%d", i)
+		in.Clusters = append(in.Clusters, member(name, inRegion(rapid.SampledFrom([]string{"", "eu", "us", "ap"}).Draw(t, "region"))))
+		estimates[name] = rapid.Int32Range(-1, 40).Draw(t, "room")
+		if rapid.Bool().Draw(t, "present") {
+			spec.Clusters = append(spec.Clusters, target(name, rapid.Int32Range(0, 15).Draw(t, "held")))
+		}
+	}
+	in.Estimate = room(estimates)
+	in.Features.EmptyWorkload = rapid.Bool().Draw(t, "empty workload")
+	if rapid.Bool().Draw(t, "fresh") {
+		in = rebalanced(in)
+	}
+	return in
+}
+
+func TestDividedReplicasAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := scenario(t)
+		result, err := Schedule(in)
+		if err != nil || duplicated(in.Spec.Placement) {
+			return
+		}
+		sum, seen := int32(0), map[string]bool{}
+		for _, target := range result.Clusters {
+			if seen[target.Name] {
+				t.Fatalf("%s is a target twice: %v", target.Name, result.Clusters)
+			}
+			seen[target.Name] = true
+			sum += target.Replicas
+		}
+		if sum != in.Spec.Replicas {
+			t.Fatalf("replicas add up to %d, want %d: %v", sum, in.Spec.Replicas, result.Clusters)
+		}
+	})
+}
+
+func TestScheduleIsStableAndModifiesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := scenario(t)
+		before := dump(t, in)
+		first, firstErr := Schedule(in)
+		if after := dump(t, in); after != before {
+			t.Fatalf("the input was modified:\n%s\n%s", before, after)
+		}
+		second, secondErr := Schedule(in)
+		if diff := cmp.Diff(first.Clusters, second.Clusters); diff != "" || errorText(firstErr) != errorText(secondErr) {
+			t.Fatalf("the same input gives another result:\n%s\n%v\n%v", diff, firstErr, secondErr)
+		}
+	})
+}
+
+// A result that is scheduled again, with nothing changed, must not move: every
+// write of a result raises the generation and so brings the binding back once.
+func TestDivisionByRoomRestsOnItsResult(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := scenario(t)
+		if !byCapacity(in.Spec.Placement.ReplicaScheduling) || len(in.Spec.Placement.SpreadConstraints) > 0 {
+			return
+		}
+		first, err := Schedule(in)
+		if err != nil || len(in.Spec.Clusters) == 0 {
+			return
+		}
+		in.Spec.Clusters = first.Clusters
+		in.Status = &workv1alpha2.ResourceBindingStatus{}
+		second, err := Schedule(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(byName(first.Clusters), byName(second.Clusters)); diff != "" {
+			t.Fatalf("a second pass moves replicas:\n%s", diff)
+		}
+	})
+}
+
+func byName(list targets) map[string]int32 {
+	out := map[string]int32{}
+	for _, target := range list {
+		out[target.Name] = target.Replicas
+	}
+	return out
+}
+
+func dump(t *rapid.T, in Input) string {
+	text, err := json.Marshal([]any{in.Spec, in.Status, in.Clusters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func BenchmarkSchedule1000Clusters(b *testing.B) {
+	estimates := map[string]int32{}
+	var clusters []*clusterv1alpha1.Cluster
+	for i := range 1000 {
+		name := fmt.Sprintf("member-%04d", i)
+		clusters = append(clusters, member(name, inRegion(fmt.Sprintf("region-%d", i%20)), labelled(map[string]string{"tier": "gold"})))
+		estimates[name] = int32(i*7919%1009 + 1)
+	}
+	gold := &policyv1alpha1.ClusterAffinity{}
+	if err := json.Unmarshal([]byte(`{"labelSelector":{"matchLabels":{"tier":"gold"}}}`), gold); err != nil {
+		b.Fatal(err)
+	}
+	weighted := staticWeight()
+	for i := range 10 {
+		weighted.WeightPreference.StaticWeightList = append(weighted.WeightPreference.StaticWeightList,
+			policyv1alpha1.StaticClusterWeight{TargetCluster: *gold, Weight: int64(i + 1)})
+	}
+	regional := []policyv1alpha1.SpreadConstraint{spread("region", 2, 5), spread("cluster", 10, 100)}
+	benchmarks := map[string]policyv1alpha1.Placement{
+		"duplicated":     {ClusterAffinity: gold, ReplicaScheduling: duplicate},
+		"static weight":  {ClusterAffinity: gold, ReplicaScheduling: weighted},
+		"dynamic weight": {ClusterAffinity: gold, ReplicaScheduling: dynamicWeight},
+		"aggregated":     {ClusterAffinity: gold, ReplicaScheduling: aggregate},
+		"by region":      {ClusterAffinity: gold, ReplicaScheduling: aggregate, SpreadConstraints: regional},
+	}
+	for name, placement := range benchmarks {
+		b.Run(name, func(b *testing.B) {
+			in := input(deployment(10000, placement), clusters, estimates)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Schedule(in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
