@@ -192,6 +192,17 @@ func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key 
 	return object, nil
 }
 
+// AwaitSync waits for the first list of a watched kind, limit at most, and tells
+// whether it has arrived.
+func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
+	if m.synced(kind) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return m.synced(kind) })
+}
+
 func (m *Member) synced(kind schema.GroupVersionKind) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,6 +39,19 @@ func Status(ctx context.Context, karmada client.StatusClient, before, after clie
 	return true, nil
 }
 
+// OwnStatus is Status without the resourceVersion, for a writer that is the only
+// one of the fields it changes: it cannot undo anybody and need not be retried
+// because somebody else wrote other fields meanwhile.
+func OwnStatus(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
+	if equality.Semantic.DeepEqual(before, after) {
+		return false, nil
+	}
+	if err := karmada.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return false, fmt.Errorf("patching status of %s: %w", name(after), err)
+	}
+	return true, nil
+}
+
 func from(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

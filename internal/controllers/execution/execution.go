@@ -1,0 +1,185 @@
+// Package execution answers "does the member hold what its Work says?": it
+// creates, updates and deletes the objects of Works in member clusters, repairs
+// drift, and reports what it did in the conditions of the Work.
+//
+// It changes only what it may: objects that were created for the same Work, or
+// that the user told it to overwrite. It deletes only what it can prove to be of
+// the Work, and never because something is unknown. Each member has workers of
+// its own.
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// Name is the name of the controller in flags, logs and events.
+const Name = "execution-controller"
+
+// Options are what operators may tune.
+type Options struct {
+	// Workers is how many Works of one member are worked on at once.
+	Workers int
+	// BaseDelay and MaxDelay bound the back-off of a Work that failed.
+	BaseDelay, MaxDelay time.Duration
+	// Mode is the sync mode whose clusters this process serves.
+	Mode clusterv1alpha1.ClusterSyncMode
+}
+
+// DefaultOptions serve the push mode clusters.
+func DefaultOptions() Options {
+	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push}
+}
+
+// Members opens the way into member clusters.
+type Members interface {
+	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
+	Subscribe(notify func(member.Event))
+}
+
+type controller struct {
+	options Options
+	karmada client.Client
+	cache   cache.Cache
+	members Members
+	rules   interpreter.Source
+	events  *observe.Events
+	pools   *fanout.Pools
+	applied *ledger
+	now     func() time.Time
+}
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, o Options) error {
+	c := &controller{
+		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules,
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		applied: newLedger(), now: time.Now,
+	}
+	c.pools = fanout.New(fanout.Options{Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay}, c.reconcile)
+	members.Subscribe(c.onMemberEvent)
+	return mgr.Add(c)
+}
+
+// Start implements manager.Runnable.
+func (c *controller) Start(ctx context.Context) error {
+	if err := c.watch(ctx); err != nil {
+		return err
+	}
+	return c.pools.Start(ctx)
+}
+
+// errNotReady tells that delivery waits for the cluster.
+var errNotReady = errors.New("not ready")
+
+func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
+	stored := &workv1alpha1.Work{}
+	if err := c.karmada.Get(ctx, key, stored); err != nil {
+		c.applied.forget(key)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster); err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading cluster %q: %w", clusterName, err)
+	}
+	if cluster.Spec.SyncMode != c.options.Mode {
+		return reconcile.Result{}, nil
+	}
+	if stored.DeletionTimestamp != nil {
+		return reconcile.Result{}, c.withdraw(ctx, cluster, stored)
+	}
+	return reconcile.Result{}, c.deliver(ctx, cluster, stored)
+}
+
+// deliver brings the member in line with the Work and reports in its conditions.
+func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+	reported := stored.DeepCopy()
+	c.report(reported, work.Dispatching(stored))
+	if work.Suspended(stored) {
+		return c.commit(ctx, stored, reported)
+	}
+	if !ready(cluster) {
+		return errors.Join(c.commit(ctx, stored, reported), fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady))
+	}
+	target, err := c.members.For(ctx, cluster)
+	if err != nil {
+		return errors.Join(c.commit(ctx, stored, reported), err)
+	}
+	failures := c.applyAll(ctx, target, stored)
+	c.report(reported, work.Applied(stored, failures))
+	c.tell(stored, failures)
+	return errors.Join(append([]error{c.commit(ctx, stored, reported)}, failures...)...)
+}
+
+func (c *controller) report(reported *workv1alpha1.Work, condition metav1.Condition) {
+	condition.LastTransitionTime = metav1.NewTime(c.now())
+	conditions.Set(&reported.Status.Conditions, condition)
+}
+
+// commit writes the conditions, of which this controller is the only writer.
+func (c *controller) commit(ctx context.Context, stored, reported *workv1alpha1.Work) error {
+	_, err := patch.OwnStatus(ctx, c.karmada, stored, reported)
+	return client.IgnoreNotFound(err)
+}
+
+// applyAll applies every manifest; the failure of one does not stop the others.
+func (c *controller) applyAll(ctx context.Context, target *member.Member, of *workv1alpha1.Work) []error {
+	var failures []error
+	for ordinal, raw := range of.Spec.Workload.Manifests {
+		manifest, err := work.Decode(raw)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("reading manifest %d: %w", ordinal, err))
+			continue
+		}
+		if err := c.apply(ctx, target, of, manifest); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return failures
+}
+
+func (c *controller) tell(of *workv1alpha1.Work, failures []error) {
+	if len(failures) == 0 {
+		c.events.Recovered(of, workv1alpha1.EventReasonSyncFailed)
+		return
+	}
+	err := errors.Join(failures...)
+	c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, err)
+	cluster, _ := work.ClusterOf(of.Namespace)
+	for _, raw := range of.Spec.Workload.Manifests {
+		if manifest, decodeErr := work.Decode(raw); decodeErr == nil {
+			if template := templateOf(manifest); template != nil {
+				c.events.Failed(template, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s: %w", cluster, err))
+			}
+		}
+	}
+}
+
+func ready(cluster *clusterv1alpha1.Cluster) bool {
+	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
+}
+
+// absent tells that an error means the object is not in the member: it is not
+// found, or its kind is not served there.
+func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

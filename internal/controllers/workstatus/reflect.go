@@ -1,0 +1,40 @@
+package workstatus
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// status is what is collected of a member object; nil when there is nothing.
+func (c *controller) status(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	rule := c.rules.Rules(observed.GroupVersionKind()).Status
+	if rule == nil {
+		return nil, nil
+	}
+	return rule(ctx, observed)
+}
+
+// health is whether the object works. Kinds that nobody can judge count as
+// healthy once they are there.
+func (c *controller) health(ctx context.Context, of *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
+	rule := c.rules.Rules(observed.GroupVersionKind()).Healthy
+	if rule == nil {
+		return workv1alpha1.ResourceHealthy
+	}
+	healthy, err := rule(ctx, observed)
+	if err != nil {
+		c.events.Failed(of, workv1alpha1.EventReasonInterpretHealthFailed,
+			fmt.Errorf("judging health of %s %s/%s: %w", observed.GetKind(), observed.GetNamespace(), observed.GetName(), err))
+		return workv1alpha1.ResourceUnknown
+	}
+	c.events.Recovered(of, workv1alpha1.EventReasonInterpretHealthFailed)
+	if healthy {
+		return workv1alpha1.ResourceHealthy
+	}
+	return workv1alpha1.ResourceUnhealthy
+}
