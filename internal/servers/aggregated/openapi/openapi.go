@@ -13,15 +13,30 @@ import (
 // GetOpenAPIDefinitions returns the definitions by model name, as
 // k8s.io/apiserver wants them.
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	definitions := generated.GetOpenAPIDefinitions(ref)
+	definitions := generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return ref(modelName(name)) })
+	for _, definition := range definitions {
+		for i, dependency := range definition.Dependencies {
+			definition.Dependencies[i] = modelName(dependency)
+		}
+	}
 	definitions[taint] = taintDefinition(ref)
 	return definitions
 }
 
 const (
-	taint     = "k8s.io/api/core/v1.Taint"
+	taint     = "io.k8s.api.core.v1.Taint"
 	timestamp = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
 )
+
+// modelName returns the model name for what the generator calls a type. For types
+// outside of what it generates it writes the Go name, whose slashes are escaped in
+// a reference; server-side apply does not find a type by such a reference.
+func modelName(name string) string {
+	if name == "k8s.io/api/core/v1.Taint" {
+		return taint
+	}
+	return name
+}
 
 // taintDefinition is the one definition of the core group that a Cluster needs.
 // It is written by hand because generating it takes along the whole group, ten

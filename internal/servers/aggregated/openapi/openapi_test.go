@@ -3,6 +3,7 @@ package openapi
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,15 @@ func TestEveryReferenceHasADefinition(t *testing.T) {
 		if _, ok := definitions[name]; !ok {
 			t.Errorf("%s is referred to but not defined", name)
 		}
+		if strings.Contains(name, "/") {
+			t.Errorf("the reference to %s needs escapes, so server-side apply does not follow it", name)
+		}
 	}
 	if !referred[taint] {
 		t.Errorf("nothing refers to %s", taint)
+	}
+	if want := (corev1.Taint{}).OpenAPIModelName(); taint != want {
+		t.Errorf("the taint is called %s, want %s", taint, want)
 	}
 	for _, name := range []string{
 		clusterv1alpha1.Cluster{}.OpenAPIModelName(),
