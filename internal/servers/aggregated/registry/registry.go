@@ -1,0 +1,142 @@
+// Package registry answers: how are Clusters stored in etcd, and what may a
+// request change of them?
+//
+// Invariants:
+//   - A write to the main resource never changes the status, a write to the
+//     status never changes anything else.
+//   - The generation grows by one exactly when the stored spec changes.
+//   - One server process never stores two Clusters with the same non-empty ID.
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	apistorage "k8s.io/apiserver/pkg/storage"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Storage serves clusters and clusters/status.
+type Storage struct {
+	// Cluster is the main resource.
+	Cluster *genericregistry.Store
+	// Status is the subresource that controllers report to.
+	Status *Status
+}
+
+// Rules are the decisions that the storage takes from its program.
+type Rules struct {
+	// ResourceModels reports whether Clusters get and keep resource models in
+	// standard form; asked on every write.
+	ResourceModels func() bool
+	// Now dates taints; it also ages objects in tables.
+	Now func() metav1.Time
+}
+
+// New opens the storage of Clusters. The scheme knows the group both under its
+// version and as internal version.
+func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules) (*Storage, error) {
+	writes := newStrategy(scheme, rules)
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &clusterv1alpha1.Cluster{} },
+		NewListFunc:               func() runtime.Object { return &clusterv1alpha1.ClusterList{} },
+		PredicateFunc:             matches,
+		DefaultQualifiedResource:  clusterv1alpha1.Resource("clusters"),
+		SingularQualifiedResource: clusterv1alpha1.Resource("cluster"),
+		CreateStrategy:            writes,
+		UpdateStrategy:            writes,
+		DeleteStrategy:            writes,
+		ResetFieldsStrategy:       writes,
+		TableConvertor:            tableConvertor{now: rules.Now},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes}); err != nil {
+		return nil, fmt.Errorf("opening the storage of clusters: %w", err)
+	}
+	store.Storage.Storage = newUniqueIDs(store.Storage.Storage, store.KeyRootFunc(context.Background()))
+
+	statusStore := *store
+	statusWrites := statusStrategy{writes}
+	statusStore.UpdateStrategy = statusWrites
+	statusStore.ResetFieldsStrategy = statusWrites
+	return &Storage{Cluster: store, Status: &Status{store: &statusStore}}, nil
+}
+
+// attributes returns what label and field selectors look at.
+func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+	cluster, ok := obj.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return nil, nil, fmt.Errorf("selecting clusters: got a %T", obj)
+	}
+	return cluster.Labels, generic.ObjectMetaFieldsSet(&cluster.ObjectMeta, false), nil
+}
+
+func matches(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
+	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+}
+
+// Status serves clusters/status.
+type Status struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Patcher             = &Status{}
+	_ rest.Storage             = &Status{}
+	_ rest.TableConvertor      = &Status{}
+	_ rest.ResetFieldsStrategy = &Status{}
+)
+
+// New returns an empty Cluster.
+func (s *Status) New() runtime.Object { return &clusterv1alpha1.Cluster{} }
+
+// Destroy does nothing: the main resource owns the connection to etcd.
+func (s *Status) Destroy() {}
+
+// Get reads the whole Cluster.
+func (s *Status) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return s.store.Get(ctx, name, options)
+}
+
+// Update replaces the status of an existing Cluster; it never creates one.
+func (s *Status) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return s.store.Update(ctx, name, object, create, update, false, options)
+}
+
+// GetResetFields names what a status write leaves alone.
+func (s *Status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.store.GetResetFields()
+}
+
+// ConvertToTable prints the Cluster like the main resource does.
+func (s *Status) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return s.store.ConvertToTable(ctx, object, options)
+}
+
+// Getter returns a reader of Clusters for use in the way of every proxied request:
+// it asks the watch cache, and etcd only for a Cluster that is not there (yet).
+func Getter(store *genericregistry.Store) func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+	return func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+		obj, err := store.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+		if apierrors.IsNotFound(err) {
+			obj, err = store.Get(ctx, name, &metav1.GetOptions{})
+		}
+		if err != nil {
+			return nil, err
+		}
+		cluster, ok := obj.(*clusterv1alpha1.Cluster)
+		if !ok {
+			return nil, fmt.Errorf("reading cluster %q: got a %T", name, obj)
+		}
+		return cluster, nil
+	}
+}

@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/cluster"
+)
+
+// strategy rules creates and updates of the main resource.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	rules Rules
+}
+
+var (
+	_ rest.RESTCreateStrategy  = strategy{}
+	_ rest.RESTUpdateStrategy  = strategy{}
+	_ rest.RESTDeleteStrategy  = strategy{}
+	_ rest.ResetFieldsStrategy = strategy{}
+)
+
+func newStrategy(typer runtime.ObjectTyper, rules Rules) strategy {
+	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, rules: rules}
+}
+
+// NamespaceScoped is false: a Cluster belongs to the whole control plane.
+func (strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false: a PUT to an unknown name is an error.
+func (strategy) AllowCreateOnUpdate() bool { return false }
+
+// AllowUnconditionalUpdate is true: an update without resourceVersion wins.
+func (strategy) AllowUnconditionalUpdate() bool { return true }
+
+// PrepareForCreate empties the status, which only controllers report, and brings
+// the spec into the form in which it is stored.
+func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	created := obj.(*clusterv1alpha1.Cluster)
+	created.Status = clusterv1alpha1.ClusterStatus{}
+	created.Generation = 1
+	if s.rules.ResourceModels() {
+		cluster.Default(created)
+	}
+	cluster.Canonicalise(created, s.rules.Now())
+}
+
+// PrepareForUpdate keeps the status and counts changes of the spec. The spec is
+// brought into its stored form first, so that another spelling of the same
+// content is no change.
+func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
+	updated.Status = stored.Status
+	if s.rules.ResourceModels() {
+		updated.Spec.ResourceModels = cluster.StandardiseModels(updated.Spec.ResourceModels)
+	}
+	cluster.Canonicalise(updated, s.rules.Now())
+	updated.Generation = stored.Generation
+	if !apiequality.Semantic.DeepEqual(updated.Spec, stored.Spec) {
+		updated.Generation++
+	}
+}
+
+// Validate refuses Clusters that must not be stored.
+func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return cluster.Validate(obj.(*clusterv1alpha1.Cluster))
+}
+
+// ValidateUpdate refuses changes that must not be stored.
+func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return cluster.ValidateUpdate(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+}
+
+// Canonicalize does nothing: the generation is decided on the canonical form, so
+// preparing has produced it already.
+func (strategy) Canonicalize(runtime.Object) {}
+
+// WarningsOnCreate returns nothing: what is accepted is meant.
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate returns nothing: what is accepted is meant.
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// GetResetFields tells server-side apply that nobody owns the status here.
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
+
+// statusStrategy rules updates of the status subresource.
+type statusStrategy struct {
+	strategy
+}
+
+// PrepareForUpdate keeps everything but the status.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
+	updated.Spec = stored.Spec
+	metav1.ResetObjectMetaForStatus(updated, stored)
+}
+
+// ValidateUpdate accepts whatever the controllers report.
+func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+	return nil
+}
+
+// GetResetFields tells server-side apply that only the status can be owned here.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec", "metadata")
+}
+
+func resetFields(names ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, name := range names {
+		set.Insert(fieldpath.MakePathOrDie(name))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(clusterv1alpha1.GroupVersion.String()): set,
+	}
+}

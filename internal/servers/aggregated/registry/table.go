@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+const none = "<none>"
+
+// tableConvertor prints Clusters as kubectl shows them.
+type tableConvertor struct {
+	now func() metav1.Time
+}
+
+// columns are in the order of the cells of tableConvertor.row.
+func columns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the member cluster."},
+		{Name: "Version", Type: "string", Description: "Kubernetes version of the member's API server."},
+		{Name: "Mode", Type: "string", Description: "Push: the control plane reaches the member; Pull: an agent in the member reaches the control plane."},
+		{Name: "Ready", Type: "string", Description: "Whether the member is reachable and healthy."},
+		{Name: "Age", Type: "string", Description: "Time since the member was registered."},
+		{Name: "Zones", Type: "string", Priority: 1, Description: "Zones in which the member has nodes."},
+		{Name: "Region", Type: "string", Priority: 1, Description: "Region of the member."},
+		{Name: "Provider", Type: "string", Priority: 1, Description: "Provider of the member."},
+		{Name: "API-Endpoint", Type: "string", Priority: 1, Description: "URL of the member's API server."},
+		{Name: "Proxy-URL", Type: "string", Priority: 1, Description: "Proxy through which the member is reached."},
+	}
+}
+
+// ConvertToTable returns a row for each Cluster of an object or list.
+func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	switch o := object.(type) {
+	case *clusterv1alpha1.Cluster:
+		table.ResourceVersion = o.ResourceVersion
+		table.Rows = []metav1.TableRow{c.row(o)}
+	case *clusterv1alpha1.ClusterList:
+		table.ListMeta = o.ListMeta
+		table.Rows = make([]metav1.TableRow, len(o.Items))
+		for i := range o.Items {
+			table.Rows[i] = c.row(&o.Items[i])
+		}
+	default:
+		return nil, fmt.Errorf("printing clusters: got a %T", object)
+	}
+	if options, ok := tableOptions.(*metav1.TableOptions); !ok || !options.NoHeaders {
+		table.ColumnDefinitions = columns()
+	}
+	return table, nil
+}
+
+func (c tableConvertor) row(cluster *clusterv1alpha1.Cluster) metav1.TableRow {
+	return metav1.TableRow{
+		Cells: []any{
+			cluster.Name,
+			cluster.Status.KubernetesVersion,
+			string(cluster.Spec.SyncMode),
+			ready(cluster),
+			c.age(cluster),
+			orNone(strings.Join(cluster.Spec.Zones, ",")),
+			orNone(cluster.Spec.Region),
+			orNone(cluster.Spec.Provider),
+			cluster.Spec.APIEndpoint,
+			orNone(cluster.Spec.ProxyURL),
+		},
+		Object: runtime.RawExtension{Object: cluster},
+	}
+}
+
+func ready(cluster *clusterv1alpha1.Cluster) string {
+	if condition := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady); condition != nil {
+		return string(condition.Status)
+	}
+	return string(metav1.ConditionUnknown)
+}
+
+func (c tableConvertor) age(cluster *clusterv1alpha1.Cluster) string {
+	if cluster.CreationTimestamp.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(c.now().Sub(cluster.CreationTimestamp.Time))
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return none
+	}
+	return value
+}
