@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/proxy"
+)
+
+// dialFunc opens a connection to an address.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Dial and DialContext make a dialFunc the dialer below a SOCKS5 proxy.
+func (d dialFunc) Dial(network, address string) (net.Conn, error) {
+	return d(context.Background(), network, address)
+}
+
+// DialContext opens a connection that is given up with the context.
+func (d dialFunc) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
+}
+
+// dialThrough returns a dialFunc that opens connections by way of a proxy, which
+// itself is reached with direct. The header goes to HTTP proxies only.
+func dialThrough(proxyURL *url.URL, header http.Header, direct dialFunc) (dialFunc, error) {
+	switch proxyURL.Scheme {
+	case "http", "https":
+		return httpProxy{url: proxyURL, header: header, direct: direct}.dial, nil
+	case "socks5":
+		return dialSOCKS5(proxyURL, direct)
+	}
+	return nil, fmt.Errorf("proxy scheme %q is none of http, https, socks5", proxyURL.Scheme)
+}
+
+func dialSOCKS5(proxyURL *url.URL, direct dialFunc) (dialFunc, error) {
+	var auth *proxy.Auth
+	if proxyURL.User != nil {
+		password, _ := proxyURL.User.Password()
+		auth = &proxy.Auth{User: proxyURL.User.Username(), Password: password}
+	}
+	dialer, err := proxy.SOCKS5("tcp", withPort(proxyURL, "1080"), auth, direct)
+	if err != nil {
+		return nil, fmt.Errorf("using SOCKS5 proxy %s: %w", proxyURL.Redacted(), err)
+	}
+	contextDialer, ok := dialer.(proxy.ContextDialer)
+	if !ok {
+		return nil, fmt.Errorf("using SOCKS5 proxy %s: the dialer cannot be cancelled", proxyURL.Redacted())
+	}
+	return contextDialer.DialContext, nil
+}
+
+// httpProxy opens tunnels with CONNECT.
+type httpProxy struct {
+	url    *url.URL
+	header http.Header
+	direct dialFunc
+}
+
+func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := p.connect(ctx, network)
+	if err != nil {
+		return nil, fmt.Errorf("reaching proxy %s: %w", p.url.Redacted(), err)
+	}
+	// The handshake has the time of a dial, and ends with the context.
+	deadline := time.Now().Add(dialTimeout)
+	if err := conn.SetDeadline(deadline); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("reaching proxy %s: %w", p.url.Redacted(), err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	err = p.tunnel(conn, address)
+	if !stop() {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("reaching %s through proxy %s: %w", address, p.url.Redacted(), err)
+	}
+	return conn, nil
+}
+
+func (p httpProxy) connect(ctx context.Context, network string) (net.Conn, error) {
+	if p.url.Scheme == "http" {
+		return p.direct(ctx, network, withPort(p.url, "80"))
+	}
+	conn, err := p.direct(ctx, network, withPort(p.url, "443"))
+	if err != nil {
+		return nil, err
+	}
+	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.url.Hostname()})
+	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := secured.HandshakeContext(handshake); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// tunnel asks the proxy to pass the connection on to address.
+func (p httpProxy) tunnel(conn net.Conn, address string) error {
+	req := &http.Request{
+		Method: http.MethodConnect,
+		URL:    &url.URL{Opaque: address},
+		Host:   address,
+		Header: p.header.Clone(),
+	}
+	if p.url.User != nil && req.Header.Get("Proxy-Authorization") == "" {
+		password, _ := p.url.User.Password()
+		credentials := base64.StdEncoding.EncodeToString([]byte(p.url.User.Username() + ":" + password))
+		req.Header.Set("Proxy-Authorization", "Basic "+credentials)
+	}
+	if err := req.Write(conn); err != nil {
+		return err
+	}
+	reader := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(reader, req)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the proxy answers %s", resp.Status)
+	}
+	// Both TLS and HTTP let the client speak first; bytes from the other side
+	// would be lost in the reader.
+	if reader.Buffered() > 0 {
+		return errors.New("the other side speaks before it is asked")
+	}
+	return nil
+}
+
+func withPort(u *url.URL, port string) string {
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
