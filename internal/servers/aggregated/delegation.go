@@ -1,0 +1,182 @@
+package aggregated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+// Where the Karmada API server publishes how it authenticates clients and how it
+// presents them to servers behind it.
+const (
+	authenticationNamespace = metav1.NamespaceSystem
+	authenticationConfigMap = "extension-apiserver-authentication"
+)
+
+// delegateAuthentication believes client certificates and the front proxy of the
+// Karmada API server, and asks it about tokens. The library can do the same, but
+// only for a kubeconfig in a file.
+func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedConfig) error {
+	options := o.Server.Authentication
+	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
+	if err != nil {
+		return err
+	}
+	// Requests wait for these calls; the server at the other end decides how many
+	// it can take.
+	karmadaConfig.QPS = -1
+	karmada, err := kubernetes.NewForConfig(karmadaConfig)
+	if err != nil {
+		return fmt.Errorf("making a client of the Karmada API server: %w", err)
+	}
+	clientCA, err := clientCertificates(options, karmada)
+	if err != nil {
+		return err
+	}
+	frontProxy, err := frontProxyHeaders(options, karmada)
+	if err != nil {
+		return err
+	}
+	if clientCA != nil {
+		if err := config.Authentication.ApplyClientCert(clientCA, config.SecureServing); err != nil {
+			return fmt.Errorf("checking client certificates: %w", err)
+		}
+	}
+	if frontProxy != nil {
+		if err := config.Authentication.ApplyClientCert(frontProxy.CAContentProvider, config.SecureServing); err != nil {
+			return fmt.Errorf("checking the front proxy's certificate: %w", err)
+		}
+	}
+	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous:                          options.Anonymous,
+		TokenAccessReviewClient:            karmada.AuthenticationV1(),
+		TokenAccessReviewTimeout:           options.TokenRequestTimeout,
+		WebhookRetryBackoff:                options.WebhookRetryBackoff,
+		CacheTTL:                           options.CacheTTL,
+		ClientCertificateCAContentProvider: clientCA,
+		RequestHeaderConfig:                frontProxy,
+	}.New()
+	if err != nil {
+		return err
+	}
+	config.Authentication.Authenticator = authenticator
+	config.Authentication.RequestHeaderConfig = frontProxy
+	config.OpenAPIConfig.SecurityDefinitions = definitions
+	return nil
+}
+
+// clientCertificates returns the CA of client certificates: of a file, or as the
+// Karmada API server publishes it. The result is nil when there is none.
+func clientCertificates(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+	if options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
+		ca, err := options.ClientCert.GetClientCAContentProvider()
+		if err != nil {
+			return nil, fmt.Errorf("reading the CA of client certificates: %w", err)
+		}
+		return ca, nil
+	}
+	if options.SkipInClusterLookup {
+		return nil, nil
+	}
+	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
+		authenticationNamespace, authenticationConfigMap, "client-ca-file", karmada)
+	if err != nil {
+		return nil, fmt.Errorf("following the CA of client certificates: %w", err)
+	}
+	return ca, nil
+}
+
+// frontProxyHeaders returns whom to believe what headers say about the caller: as
+// files say, or as the Karmada API server publishes it. The result is nil when
+// nobody is to be believed.
+func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+	if options.RequestHeader.ClientCAFile != "" {
+		config, err := options.RequestHeader.ToAuthenticationRequestHeaderConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reading the CA of the front proxy: %w", err)
+		}
+		return config, nil
+	}
+	if options.SkipInClusterLookup {
+		return nil, nil
+	}
+	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy-ca",
+		authenticationNamespace, authenticationConfigMap, "requestheader-client-ca-file", karmada)
+	if err != nil {
+		return nil, fmt.Errorf("following the CA of the front proxy: %w", err)
+	}
+	published := &genericoptions.DynamicRequestHeaderController{
+		ConfigMapCAController: ca,
+		RequestHeaderAuthRequestController: headerrequest.NewRequestHeaderAuthRequestController(
+			authenticationConfigMap, authenticationNamespace, karmada,
+			"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
+			"requestheader-extra-headers-prefix", "requestheader-allowed-names"),
+	}
+	// The library takes a context here and does not use it.
+	if err := published.RunOnce(context.Background()); err != nil {
+		if !options.TolerateInClusterLookupFailure {
+			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
+		}
+		klog.ErrorS(err, "Front proxy is not believed", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
+		return nil, nil
+	}
+	return &authenticatorfactory.RequestHeaderConfig{
+		CAContentProvider:   published,
+		UsernameHeaders:     headerrequest.StringSliceProviderFunc(published.UsernameHeaders),
+		UIDHeaders:          headerrequest.StringSliceProviderFunc(published.UIDHeaders),
+		GroupHeaders:        headerrequest.StringSliceProviderFunc(published.GroupHeaders),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(published.ExtraHeaderPrefixes),
+		AllowedClientNames:  headerrequest.StringSliceProviderFunc(published.AllowedClientNames),
+	}, nil
+}
+
+// delegateAuthorization asks the Karmada API server who may do what, apart from
+// privileged groups and public paths.
+func (o *Options) delegateAuthorization(config *genericapiserver.RecommendedConfig) error {
+	options := o.Server.Authorization
+	if options == nil {
+		return errors.New("the options of authorization are missing")
+	}
+	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
+	if err != nil {
+		return err
+	}
+	karmadaConfig.QPS = -1
+	karmadaConfig.Timeout = options.ClientTimeout
+	karmada, err := kubernetes.NewForConfig(karmadaConfig)
+	if err != nil {
+		return fmt.Errorf("making a client of the Karmada API server: %w", err)
+	}
+	public, err := path.NewAuthorizer(options.AlwaysAllowPaths)
+	if err != nil {
+		return fmt.Errorf("reading the paths that need no authorization: %w", err)
+	}
+	delegated, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: karmada.AuthorizationV1(),
+		AllowCacheTTL:             options.AllowCacheTTL,
+		DenyCacheTTL:              options.DenyCacheTTL,
+		WebhookRetryBackoff:       options.WebhookRetryBackoff,
+	}.New()
+	if err != nil {
+		return err
+	}
+	authorizers := []authorizer.Authorizer{public, delegated}
+	if len(options.AlwaysAllowGroups) > 0 {
+		authorizers = append([]authorizer.Authorizer{authorizerfactory.NewPrivilegedGroups(options.AlwaysAllowGroups...)}, authorizers...)
+	}
+	config.Authorization.Authorizer = union.New(authorizers...)
+	return nil
+}

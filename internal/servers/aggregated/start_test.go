@@ -1,0 +1,135 @@
+package aggregated_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/servers/aggregated"
+)
+
+// startEtcd runs etcd on a unix socket until the test ends, and returns its
+// endpoint.
+func startEtcd(t *testing.T) string {
+	t.Helper()
+	// Socket paths are short; those of t.TempDir may not be.
+	sockets, err := os.MkdirTemp("", "etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
+	config := embed.NewConfig()
+	config.Dir = t.TempDir()
+	config.UnsafeNoFsync = true
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "c")}}
+	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "p")}}
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Close)
+	<-etcd.Server.ReadyNotify()
+	return config.ListenClientUrls[0].String()
+}
+
+// options are those of a server without a Karmada API server: everybody is
+// "alice" and may do everything.
+func options(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregated.Options {
+	t.Helper()
+	o, err := aggregated.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Server.SecureServing.Listener = listener
+	o.Server.SecureServing.ServerCert.CertDirectory = ""
+	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
+	o.Server.CoreAPI, o.Server.Admission = nil, nil
+	o.Server.Features.EnablePriorityAndFairness = false
+	o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	o.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "alice", Groups: []string{"dev", user.AllAuthenticated}}}, true, nil
+	})
+	o.Secrets = func(_ context.Context, namespace, name string) (*corev1.Secret, error) {
+		for _, secret := range secrets {
+			if secret.Namespace == namespace && secret.Name == name {
+				return secret, nil
+			}
+		}
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+	}
+	return o
+}
+
+// start runs a server until the test ends and waits until it is ready. The client
+// configuration goes over the network, as any user's.
+func start(t *testing.T, o *aggregated.Options) *rest.Config {
+	t.Helper()
+	if errs := o.Validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	begin := time.Now()
+	server, err := aggregated.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	t.Cleanup(func() {
+		begin := time.Now()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+		t.Logf("stopped after %s", time.Since(begin).Round(time.Millisecond))
+	})
+	select {
+	case <-server.Ready():
+	case err := <-done:
+		done <- nil
+		t.Fatalf("the server ended before it was ready: %v", err)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the server is not ready after 30s")
+	}
+	t.Logf("ready after %s", time.Since(begin).Round(time.Millisecond))
+	return &rest.Config{
+		Host:            "https://" + server.Address().String(),
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		QPS:             -1,
+	}
+}
+
+func newClient(t *testing.T, config *rest.Config) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	karmada, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return karmada
+}
