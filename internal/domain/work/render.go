@@ -39,8 +39,13 @@ type Input struct {
 	InjectState bool
 }
 
-// Render makes the Work that one target of a binding should have.
+// Render makes the Work that one target of a binding should have. A binding
+// without a permanent id has none yet: Works are found, and deleted, by that id,
+// and an empty one would find those of other bindings.
 func Render(in Input) (*workv1alpha1.Work, error) {
+	if binding.PermanentID(in.Binding) == "" {
+		return nil, fmt.Errorf("binding %q has no label %s yet, which admission sets", in.Binding.GetName(), binding.PermanentIDLabel(in.Binding))
+	}
 	spec := in.Binding.BindingSpec()
 	manifest, err := scale(in)
 	if err != nil {

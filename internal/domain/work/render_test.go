@@ -228,6 +228,11 @@ func TestRenderErrors(t *testing.T) {
 		t.Errorf("got %v, want the rule that does not fit", err)
 	}
 	in = first(object(t, deployment), resourceBinding(1))
+	in.Binding.SetLabels(nil)
+	if _, err := Render(in); err == nil {
+		t.Error("a Work without the id of its binding")
+	}
+	in = first(object(t, deployment), resourceBinding(1))
 	cause := errors.New("script failed")
 	in.Revise = func(*unstructured.Unstructured, int64) (*unstructured.Unstructured, error) { return nil, cause }
 	if _, err := Render(in); !errors.Is(err, cause) || !strings.Contains(err.Error(), `"m1"`) {

@@ -1,0 +1,54 @@
+package work
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+func TestOrphans(t *testing.T) {
+	at := func(namespace, name string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	all := []*workv1alpha1.Work{
+		at("karmada-es-scheduled", "web"), at("karmada-es-scheduled", "old"), at("karmada-es-evicted", "old"),
+		at("karmada-es-purged", "web"), at("karmada-es-gone", "web"), at("default", "web"),
+	}
+	spec := &workv1alpha2.ResourceBindingSpec{
+		Clusters: []workv1alpha2.TargetCluster{{Name: "scheduled"}},
+		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{
+			{FromCluster: "evicted", PurgeMode: "Gracefully"}, {FromCluster: "purged", PurgeMode: "Directly"},
+		},
+	}
+	tests := map[string]struct {
+		names map[string]string
+		want  []string
+	}{
+		"Works of unexpected clusters": {nil, []string{"karmada-es-purged/web", "karmada-es-gone/web"}},
+		"Works of former names, but not where none was rendered": {
+			map[string]string{"scheduled": "web"},
+			[]string{"karmada-es-scheduled/old", "karmada-es-purged/web", "karmada-es-gone/web"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, orphan := range Orphans(all, binding.Expected(spec), tc.names) {
+				got = append(got, orphan.Namespace+"/"+orphan.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("orphans (-want +got):\n%s", diff)
+			}
+		})
+	}
+	purged := binding.DirectlyPurged(spec)
+	if !Inside(all, purged) || Inside(all[:3], purged) || Inside(all, sets.New("default")) {
+		t.Error("a cluster that must be empty is taken for another")
+	}
+}
