@@ -154,11 +154,11 @@ func TestExpected(t *testing.T) {
 			spec:   workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "Directly")}},
 			purged: []string{"m1"},
 		},
-		"unless it is scheduled again": {
+		"a directly purged cluster that is scheduled again is expected": {
 			spec: workv1alpha2.ResourceBindingSpec{
 				Clusters: targets("m1"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "Directly")},
 			},
-			expected: []string{"m1"}, purged: []string{"m1"},
+			expected: []string{"m1"},
 		},
 	}
 	for name, tc := range tests {

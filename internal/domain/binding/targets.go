@@ -80,7 +80,8 @@ func Expected(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 
 // DirectlyPurged are the clusters that must be empty before any other cluster
 // is brought up to date: state handed from one cluster to the next may never be
-// in use in both.
+// in use in both. A cluster that is expected to have a Work, because it became a
+// target again meanwhile, is not one of them: nobody will ever empty it.
 func DirectlyPurged(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := sets.New[string]()
 	for _, task := range spec.GracefulEvictionTasks {
@@ -88,7 +89,7 @@ func DirectlyPurged(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 			purged.Insert(task.FromCluster)
 		}
 	}
-	return purged
+	return purged.Difference(Expected(spec))
 }
 
 // Suspended tells whether the user holds back changes to a cluster: because
