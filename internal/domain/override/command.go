@@ -18,7 +18,7 @@ func overrideWords(manifest *unstructured.Unstructured, field string, entry poli
 		path = append(slices.Clone(path), field)
 		words, _, err := unstructured.NestedStringSlice(container, field)
 		if err != nil {
-			return &mismatch{path: path.String(), err: err}
+			return &mismatchError{path: path.String(), err: err}
 		}
 		switch entry.Operator {
 		case policyv1alpha1.OverriderOpAdd:

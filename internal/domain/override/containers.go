@@ -29,7 +29,7 @@ func eachContainer(manifest *unstructured.Unstructured, visit func(path pointer,
 	}
 	listed, found, err := unstructured.NestedFieldNoCopy(manifest.Object, path...)
 	if err != nil {
-		return &mismatch{path: path.String(), err: err}
+		return &mismatchError{path: path.String(), err: err}
 	}
 	if !found || listed == nil {
 		return nil

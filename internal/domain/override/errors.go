@@ -41,18 +41,18 @@ func (e *RuleError) Error() string {
 // Unwrap is the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// mismatch is a cause that knows its place in the manifest and its remedy.
-type mismatch struct {
+// mismatchError is a cause that knows its place in the manifest and its remedy.
+type mismatchError struct {
 	path   string
 	remedy string
 	err    error
 }
 
-func (m *mismatch) Error() string { return m.err.Error() }
-func (m *mismatch) Unwrap() error { return m.err }
+func (m *mismatchError) Error() string { return m.err.Error() }
+func (m *mismatchError) Unwrap() error { return m.err }
 
 func mismatchf(path, remedy, format string, args ...any) error {
-	return &mismatch{path: path, remedy: remedy, err: fmt.Errorf(format, args...)}
+	return &mismatchError{path: path, remedy: remedy, err: fmt.Errorf(format, args...)}
 }
 
 func (r rule) fail(overrider string, index int, err error) error {
@@ -60,7 +60,7 @@ func (r rule) fail(overrider string, index int, err error) error {
 		Policy: r.policy, Rule: r.index, Overrider: overrider,
 		Field: fmt.Sprintf("%s.%s[%d]", r.field, overrider, index), Err: err,
 	}
-	var place *mismatch
+	var place *mismatchError
 	if errors.As(err, &place) {
 		failure.Path, failure.Remedy = place.path, place.remedy
 	}

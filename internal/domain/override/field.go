@@ -99,10 +99,10 @@ func decodeJSON(text string) (any, error) {
 	decoder.UseNumber()
 	var document any
 	if err := decoder.Decode(&document); err != nil {
-		return nil, &mismatch{remedy: "let fieldPath lead to a JSON document, or use yaml", err: fmt.Errorf("decoding JSON: %w", err)}
+		return nil, &mismatchError{remedy: "let fieldPath lead to a JSON document, or use yaml", err: fmt.Errorf("decoding JSON: %w", err)}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &mismatch{remedy: "let the field hold a single JSON document", err: errors.New("decoding JSON: more text after the document")}
+		return nil, &mismatchError{remedy: "let the field hold a single JSON document", err: errors.New("decoding JSON: more text after the document")}
 	}
 	return document, nil
 }
@@ -120,7 +120,7 @@ func encodeJSON(document any) (string, error) {
 func decodeYAML(text string) (any, error) {
 	var document any
 	if err := utilyaml.Unmarshal([]byte(text), &document); err != nil {
-		return nil, &mismatch{remedy: "let fieldPath lead to a YAML document", err: fmt.Errorf("decoding YAML: %w", err)}
+		return nil, &mismatchError{remedy: "let fieldPath lead to a YAML document", err: fmt.Errorf("decoding YAML: %w", err)}
 	}
 	return document, nil
 }
@@ -135,9 +135,9 @@ func encodeYAML(document any) (string, error) {
 
 // within moves an error from the document to the field that holds it.
 func within(fieldPath string, err error) error {
-	var place *mismatch
+	var place *mismatchError
 	if errors.As(err, &place) {
-		return &mismatch{path: fieldPath, remedy: place.remedy, err: err}
+		return &mismatchError{path: fieldPath, remedy: place.remedy, err: err}
 	}
-	return &mismatch{path: fieldPath, err: err}
+	return &mismatchError{path: fieldPath, err: err}
 }

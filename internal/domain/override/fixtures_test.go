@@ -28,10 +28,6 @@ spec:
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	var content map[string]any
-	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
-		t.Fatal(err)
-	}
 	encoded, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)

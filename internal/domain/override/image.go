@@ -159,7 +159,7 @@ func changeImage(path pointer, current any, entry policyv1alpha1.ImageOverrider)
 	}
 	parsed, err := parseImage(text)
 	if err != nil {
-		return "", &mismatch{path: path.String(), remedy: "correct the image in the template", err: err}
+		return "", &mismatchError{path: path.String(), remedy: "correct the image in the template", err: err}
 	}
 	return parsed.with(entry).String(), nil
 }

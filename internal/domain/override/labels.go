@@ -13,7 +13,7 @@ func overrideKeys(manifest *unstructured.Unstructured, field string, entry polic
 	path := pointer{"metadata", field}
 	keys, found, err := unstructured.NestedMap(manifest.Object, path...)
 	if err != nil {
-		return &mismatch{path: path.String(), err: err}
+		return &mismatchError{path: path.String(), err: err}
 	}
 	if !found {
 		keys = map[string]any{}
@@ -37,7 +37,7 @@ func overrideKeys(manifest *unstructured.Unstructured, field string, entry polic
 		return nil
 	}
 	if err := unstructured.SetNestedMap(manifest.Object, keys, path...); err != nil {
-		return &mismatch{path: path.String(), err: err}
+		return &mismatchError{path: path.String(), err: err}
 	}
 	return nil
 }

@@ -216,6 +216,9 @@ func TestErrorsSayWhoWhereAndWhatToDo(t *testing.T) {
 	if diff := cmp.Diff(want, failure, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Err" }, cmp.Ignore())); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
+	if cause := errors.Unwrap(failure); cause == nil || !strings.HasSuffix(cause.Error(), `"/spec/minReadySeconds"`) {
+		t.Errorf("cause %v", cause)
+	}
 	message := `applying OverridePolicy "shop/slow", spec.overrideRules[1].overriders.plaintext[1] at "/spec/minReadySeconds": ` +
 		`there is no field "/spec/minReadySeconds"; use operator "add", or select only resources that have the field`
 	if err.Error() != message {
@@ -246,6 +249,7 @@ func TestApplyIsPure(t *testing.T) {
 		clusterPolicy(t, "f", `overrideRules: [{overriders: {argsOverrider: [{containerName: web, operator: remove, value: [-a]}]}}]`),
 		clusterPolicy(t, "g", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/0, operator: remove}]}}]`),
 	}
+	sample := object(t, deployment)
 	rapid.Check(t, func(t *rapid.T) {
 		policies := rapid.SliceOfDistinct(rapid.SampledFrom(pool), func(o Object) string { return o.GetName() }).Draw(t, "policies")
 		copies := make([]any, len(policies))
@@ -276,8 +280,6 @@ func TestApplyIsPure(t *testing.T) {
 		}
 	})
 }
-
-var sample = object(&testing.T{}, deployment)
 
 // scribble overwrites every leaf, so that shared memory shows.
 func scribble(node any) {

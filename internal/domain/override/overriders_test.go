@@ -1,6 +1,7 @@
 package override
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,8 +127,8 @@ func TestOverridersRefuse(t *testing.T) {
 			manifest := object(t, tc.manifest)
 			before := manifest.DeepCopy()
 			_, err := one(t, manifest, tc.overriders)
-			failure, ok := err.(*RuleError)
-			if !ok {
+			var failure *RuleError
+			if !errors.As(err, &failure) {
 				t.Fatalf("got %v, want a RuleError", err)
 			}
 			if failure.Path != tc.path {

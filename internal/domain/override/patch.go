@@ -134,7 +134,7 @@ func (e edit) unknown() error {
 // advise adds what usually helps with the operator to an error that has no remedy
 // of its own.
 func (e edit) advise(err error) error {
-	var place *mismatch
+	var place *mismatchError
 	if !errors.As(err, &place) || place.remedy != "" {
 		return err
 	}

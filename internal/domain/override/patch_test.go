@@ -85,7 +85,7 @@ func FuzzEdit(f *testing.F) {
 			t.Fatalf("%s %q: library %v, here %v", operator, path, wantErr, gotErr)
 		}
 		if gotErr != nil {
-			var place *mismatch
+			var place *mismatchError
 			if !errors.As(gotErr, &place) || place.remedy == "" {
 				t.Errorf("%s %q: %v offers no remedy", operator, path, gotErr)
 			}

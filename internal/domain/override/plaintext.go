@@ -19,7 +19,7 @@ func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1
 	}
 	value, err := decodeValue(entry.Value.Raw)
 	if err != nil {
-		return &mismatch{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
+		return &mismatchError{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
 	}
 	changed, err := edit{operator: entry.Operator, path: path, value: value}.apply(manifest.Object)
 	if err != nil {

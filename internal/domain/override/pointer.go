@@ -79,11 +79,11 @@ func (p pointer) index(depth, length int) (int, error) {
 }
 
 func (p pointer) missing(depth int) error {
-	return &mismatch{path: p.String(), err: fmt.Errorf("there is no field %q", p[:depth+1].String())}
+	return &mismatchError{path: p.String(), err: fmt.Errorf("there is no field %q", p[:depth+1].String())}
 }
 
 func (p pointer) leaf(depth int, node any) error {
-	return &mismatch{path: p.String(), err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), describe(node))}
+	return &mismatchError{path: p.String(), err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), describe(node))}
 }
 
 // describe names the JSON type of a value.
