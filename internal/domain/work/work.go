@@ -4,7 +4,7 @@
 // On the way out, Render makes the Work of one target of a binding and Merge
 // brings a stored Work to that state. In the member, Desired merges a manifest
 // with the object that is there, Same tells whether that changes anything, and
-// Judge tells whether the object is ours to change. On the way back,
+// MayWrite and MayDelete whether the object is ours to touch. On the way back,
 // MergeManifestStatus and AggregateItems gather what members report.
 //
 // Invariants: inputs are never changed unless a function says so; every function
