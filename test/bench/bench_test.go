@@ -1,0 +1,54 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestScenariosRunInTheirOwnOrder(t *testing.T) {
+	chosen, err := choose([]string{"delete", "latency", "update"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range chosen {
+		got = append(got, s.name)
+	}
+	if diff := cmp.Diff([]string{"latency", "update", "delete"}, got); diff != "" {
+		t.Errorf("choose() (-want +got):\n%s", diff)
+	}
+	if _, err := choose([]string{"latency", "typo"}); err == nil {
+		t.Error("an unknown scenario is no error")
+	}
+}
+
+func TestFlagsThatDoNotFitAreRefused(t *testing.T) {
+	connected := []string{"--karmada-kubeconfig=k", "--members-kubeconfig=m", "--member-contexts=member1"}
+	tests := map[string]struct {
+		flags []string
+		valid bool
+	}{
+		"kubeconfigs suffice":                 {nil, true},
+		"no templates":                        {[]string{"--templates=0"}, false},
+		"two sources of processes":            {[]string{"--process=karmada=1", "--processes-file=p"}, false},
+		"a restart without a command":         {[]string{"--run=restart"}, false},
+		"a restart with a command":            {[]string{"--run=restart", "--restart-command=true"}, true},
+		"no kubeconfig for the control plane": {[]string{"--karmada-kubeconfig="}, false},
+		"no members":                          {[]string{"--members-kubeconfig="}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := defaults()
+			flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+			o.addFlags(flags)
+			if err := flags.Parse(append(connected, test.flags...)); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.validate(); (err == nil) != test.valid {
+				t.Errorf("validate() = %v, want valid: %t", err, test.valid)
+			}
+		})
+	}
+}

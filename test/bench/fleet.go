@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// cluster is one API server: that of the control plane or of a member.
+type cluster struct {
+	name  string
+	typed kubernetes.Interface
+}
+
+// fleet is the control plane under test and its members.
+type fleet struct {
+	karmada *cluster
+	members []*cluster
+	// policies writes propagation policies to the control plane.
+	policies dynamic.Interface
+	// namespace holds everything that this run creates; no two runs share one.
+	namespace string
+}
+
+func connect(o options) (*fleet, error) {
+	f := &fleet{namespace: "bench-" + strconv.FormatInt(time.Now().Unix(), 36)}
+	var err error
+	if f.karmada, f.policies, err = connectTo(o.karmadaKubeconfig, o.karmadaContext, "karmada"); err != nil {
+		return nil, err
+	}
+	for _, name := range o.memberContexts {
+		member, _, err := connectTo(o.membersKubeconfig, name, name)
+		if err != nil {
+			return nil, err
+		}
+		f.members = append(f.members, member)
+	}
+	return f, nil
+}
+
+func connectTo(kubeconfig, contextName, name string) (*cluster, dynamic.Interface, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: contextName},
+	).ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading context %q of %s: %w", contextName, kubeconfig, err)
+	}
+	config.QPS = -1 // the generator of load must not be what is measured
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
+	}
+	dynamically, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
+	}
+	return &cluster{name: name, typed: typed}, dynamically, nil
+}
+
+func (f *fleet) memberNames() []string {
+	names := make([]string, 0, len(f.members))
+	for _, member := range f.members {
+		names = append(names, member.name)
+	}
+	return names
+}
+
+// createSurroundings makes what templates need: a namespace, and a policy that
+// sends every template to all members.
+func (f *fleet) createSurroundings(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	if _, err := f.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", f.namespace, err)
+	}
+	policy := policyFor(f.namespace, f.memberNames())
+	if _, err := f.policies.Resource(policyResource).Namespace(f.namespace).Create(ctx, policy, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the propagation policy: %w", err)
+	}
+	return nil
+}
+
+// cleanUp removes everything that the run created in the control plane, which
+// removes it from the members.
+func (f *fleet) cleanUp(ctx context.Context) error {
+	background := metav1.DeletePropagationBackground
+	err := f.karmada.typed.AppsV1().Deployments(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+	if err != nil {
+		err = fmt.Errorf("deleting the templates: %w", err)
+	}
+	gone := f.karmada.typed.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
+	if gone != nil && !apierrors.IsNotFound(gone) {
+		err = errors.Join(err, fmt.Errorf("deleting namespace %s: %w", f.namespace, gone))
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the flags.
+type options struct {
+	karmadaKubeconfig string
+	karmadaContext    string
+	membersKubeconfig string
+	memberContexts    []string
+
+	processes     map[string]int
+	processesFile string
+	children      bool
+
+	run            []string
+	singles        int
+	templates      int
+	replicas       int32
+	concurrency    int
+	timeout        time.Duration
+	settle         time.Duration
+	restartCommand string
+	json           string
+}
+
+func defaults() options {
+	return options{
+		karmadaContext: "karmada-apiserver",
+		run:            []string{"latency", "burst", "update", "delete"},
+		singles:        50,
+		templates:      200,
+		replicas:       1,
+		concurrency:    32,
+		timeout:        5 * time.Minute,
+		settle:         10 * time.Second,
+	}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.karmadaKubeconfig, "karmada-kubeconfig", o.karmadaKubeconfig, "kubeconfig of the control plane")
+	flags.StringVar(&o.karmadaContext, "karmada-context", o.karmadaContext, "context in it")
+	flags.StringVar(&o.membersKubeconfig, "members-kubeconfig", o.membersKubeconfig, "kubeconfig of the members")
+	flags.StringSliceVar(&o.memberContexts, "member-contexts", o.memberContexts, "contexts in it, each named like its Cluster object")
+	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory count; repeatable")
+	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `the same as a JSON file, [{"name":"karmada","pid":1}], which is read anew after a restart`)
+	flags.BoolVar(&o.children, "process-children", o.children, "count the descendants of these processes too")
+	flags.StringSliceVar(&o.run, "run", o.run, "what to measure: latency, burst, update, restart, delete")
+	flags.IntVar(&o.singles, "singles", o.singles, "templates of the latency scenario")
+	flags.IntVar(&o.templates, "templates", o.templates, "templates of the other scenarios")
+	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
+	flags.IntVar(&o.concurrency, "concurrency", o.concurrency, "requests of this program under way at the same time")
+	flags.DurationVar(&o.timeout, "timeout", o.timeout, "time that a scenario may take")
+	flags.DurationVar(&o.settle, "settle", o.settle, "time for late writes to happen before they are counted")
+	flags.StringVar(&o.restartCommand, "restart-command", o.restartCommand, "shell command that restarts the control plane and returns when it serves")
+	flags.StringVar(&o.json, "json", o.json, "file that receives the results as JSON")
+}
+
+func (o *options) validate() error {
+	switch {
+	case o.karmadaKubeconfig == "":
+		return errors.New("--karmada-kubeconfig is needed")
+	case o.membersKubeconfig == "" || len(o.memberContexts) == 0:
+		return errors.New("--members-kubeconfig and --member-contexts are needed")
+	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1:
+		return errors.New("--singles, --templates, --replicas and --concurrency must be positive")
+	case len(o.processes) > 0 && o.processesFile != "":
+		return errors.New("--process and --processes-file exclude each other")
+	case o.restartCommand == "" && slices.Contains(o.run, "restart"):
+		return errors.New("the restart scenario needs --restart-command")
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// report collects results in the order in which they come.
+type report struct {
+	Machine   string `json:"machine"`
+	Members   int    `json:"members"`
+	Templates int    `json:"templates"`
+	Replicas  int32  `json:"replicasPerMember"`
+	Rows      []row  `json:"results"`
+}
+
+// row is one number.
+type row struct {
+	Scenario string  `json:"scenario"`
+	What     string  `json:"what"`
+	Value    float64 `json:"value"`
+	Unit     string  `json:"unit"`
+}
+
+func newReport(o options) *report {
+	return &report{
+		Machine:   fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Members:   len(o.memberContexts),
+		Templates: o.templates,
+		Replicas:  o.replicas,
+	}
+}
+
+func (r *report) add(scenario, what string, value float64, unit string) {
+	r.Rows = append(r.Rows, row{scenario, what, value, unit})
+}
+
+// addSpan reports how long something took for count templates, and its rate.
+func (r *report) addSpan(scenario, what string, span time.Duration, count int) {
+	r.add(scenario, what, span.Seconds(), "s")
+	r.add(scenario, what, float64(count)/span.Seconds(), "templates/s")
+}
+
+// addCost reports what lies between two samples, for each of count templates.
+func (r *report) addCost(scenario string, before, after sample, count int) {
+	for _, name := range slices.Sorted(maps.Keys(after.processes)) {
+		cpu := after.processes[name].cpu - before.processes[name].cpu
+		r.add(scenario, "CPU of "+name+", per template", milliseconds(cpu)/float64(count), "ms")
+	}
+	r.addMemory(scenario, after)
+	r.addWrites(scenario, "writes to karmada, per template", after.karmadaWrites(before), count)
+	r.addWrites(scenario, "writes to members, per template", after.memberWrites(before), count)
+}
+
+func (r *report) addMemory(scenario string, s sample) {
+	for _, name := range slices.Sorted(maps.Keys(s.processes)) {
+		r.add(scenario, "memory of "+name, float64(s.processes[name].rss)/(1<<20), "MiB")
+	}
+}
+
+// addWrites reports the sum of some writes, then every kind of them, the most
+// frequent first.
+func (r *report) addWrites(scenario, what string, w writes, count int) {
+	r.add(scenario, what, w.total()/float64(count), "requests")
+	kinds := slices.SortedFunc(maps.Keys(w), func(a, b write) int {
+		return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a.String(), b.String()))
+	})
+	for _, kind := range kinds {
+		r.add(scenario, what+": "+kind.String(), w[kind]/float64(count), "requests")
+	}
+}
+
+// save prints the results, and writes them to a file if one is named.
+func (r *report) save(out io.Writer, file string) error {
+	if err := r.markdown(out); err != nil {
+		return fmt.Errorf("printing the results: %w", err)
+	}
+	if file == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the results: %w", err)
+	}
+	if err := os.WriteFile(file, append(content, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
+}
+
+func (r *report) markdown(out io.Writer) error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s; %d members, %d templates, %d replicas in each member\n\n", r.Machine, r.Members, r.Templates, r.Replicas)
+	text.WriteString("| scenario | what | value | unit |\n|---|---|---:|---|\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", row.Scenario, row.What, significant(row.Value), row.Unit)
+	}
+	_, err := text.WriteTo(out)
+	return err
+}
+
+// significant prints three digits that matter, and never an exponent.
+func significant(value float64) string {
+	decimals := 2
+	if magnitude := math.Abs(value); magnitude >= 100 {
+		decimals = 0
+	} else if magnitude >= 10 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%.*f", decimals, value)
+}
+
+// percentile returns the smallest of the values that at least p percent of them
+// do not exceed (the nearest rank); zero if there are none.
+func percentile(values []time.Duration, p float64) time.Duration {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

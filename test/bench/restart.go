@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// restart measures how soon a control plane that was restarted with all its
+// templates propagates again, and what it writes although nothing has changed.
+// The best number of writes is what one probe template costs.
+func (b *bench) restart(ctx context.Context) error {
+	if err := b.ensureTemplates(ctx); err != nil {
+		return err
+	}
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	before, err := b.sample(ctx)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := b.runRestartCommand(ctx); err != nil {
+		return err
+	}
+	serving := time.Since(start)
+	working, err := b.probe(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := b.sampleSettled(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.add("restart", "until the command returned", serving.Seconds(), "s")
+	b.report.add("restart", "until a new template ran everywhere", working.Sub(start).Seconds(), "s")
+	b.report.addWrites("restart", "writes to karmada", after.karmadaWrites(before), 1)
+	b.report.addWrites("restart", "writes to members", after.memberWrites(before), 1)
+	b.report.addMemory("restart", after)
+	return nil
+}
+
+func (b *bench) runRestartCommand(ctx context.Context) error {
+	command := exec.CommandContext(ctx, "/bin/sh", "-c", b.options.restartCommand)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("running the restart command: %w", err)
+	}
+	return nil
+}
+
+// probe returns when a new template was known to run everywhere, once the others
+// do so too.
+func (b *bench) probe(ctx context.Context) (arrived time.Time, err error) {
+	err = b.observed(ctx, func(ctx context.Context, o *observation) error {
+		probe := o.karmada.expect("probe", isReady(b.allReplicas()))
+		if err := b.create(ctx, []string{"probe"}); err != nil {
+			return err
+		}
+		if err := await(ctx, probe); err != nil {
+			return err
+		}
+		arrived = probe.at
+		return await(ctx, o.inKarmada(b.templates(), isReady(b.allReplicas()))...)
+	})
+	return arrived, err
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	firstImage  = "registry.example/web:1"
+	secondImage = "registry.example/web:2"
+)
+
+var policyResource = schema.GroupVersionResource{Group: "policy.karmada.io", Version: "v1alpha1", Resource: "propagationpolicies"}
+
+// policyFor sends every Deployment of a namespace to all given members, each
+// with all of its replicas. It is written without Karmada's Go types: the program
+// must measure what it was not built with.
+func policyFor(namespace string, members []string) *unstructured.Unstructured {
+	names := make([]any, 0, len(members))
+	for _, member := range members {
+		names = append(names, member)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": policyResource.GroupVersion().String(),
+		"kind":       "PropagationPolicy",
+		"metadata":   map[string]any{"name": "everywhere", "namespace": namespace},
+		"spec": map[string]any{
+			"resourceSelectors": []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}},
+			"placement":         map[string]any{"clusterAffinity": map[string]any{"clusterNames": names}},
+		},
+	}}
+}
+
+func templateFor(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: firstImage}}},
+			},
+		},
+	}
+}
+
+// names returns count names of templates with a common beginning.
+func names(prefix string, count int) []string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = fmt.Sprintf("%s-%04d", prefix, i)
+	}
+	return list
+}
+
+// condition is a claim about a Deployment, which is nil while it does not exist.
+type condition struct {
+	claim string
+	holds func(*appsv1.Deployment) bool
+}
+
+var (
+	isPresent = condition{"exists", func(d *appsv1.Deployment) bool { return d != nil }}
+	isAbsent  = condition{"is gone", func(d *appsv1.Deployment) bool { return d == nil }}
+)
+
+func isReady(replicas int32) condition {
+	return condition{fmt.Sprintf("has %d ready replicas", replicas), func(d *appsv1.Deployment) bool {
+		return d != nil && d.Status.ReadyReplicas == replicas
+	}}
+}
+
+func hasImage(image string) condition {
+	return condition{"has image " + image, func(d *appsv1.Deployment) bool {
+		return d != nil && d.Spec.Template.Spec.Containers[0].Image == image
+	}}
+}
+
+// isRolledOut says that a template knows that all replicas run a new image.
+func isRolledOut(image string, replicas int32) condition {
+	return condition{"has rolled out " + image, func(d *appsv1.Deployment) bool {
+		return hasImage(image).holds(d) && d.Status.ObservedGeneration == d.Generation &&
+			d.Status.UpdatedReplicas == replicas && d.Status.ReadyReplicas == replicas
+	}}
+}

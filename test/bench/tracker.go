@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// tracker follows the Deployments of one cluster through one watch and notes
+// when what is expected of them comes true. Polling would be load of its own.
+type tracker struct {
+	cluster string
+
+	mu       sync.Mutex
+	sighted  map[string]sighting
+	expected map[string][]*expectation
+}
+
+// sighting is the latest state of a Deployment and when it arrived.
+type sighting struct {
+	deployment *appsv1.Deployment
+	at         time.Time
+}
+
+// expectation comes true at most once.
+type expectation struct {
+	cluster, name string
+	condition     condition
+	done          chan struct{}
+	at            time.Time // valid when done is closed
+}
+
+func newTracker(cluster string) *tracker {
+	return &tracker{cluster: cluster, sighted: map[string]sighting{}, expected: map[string][]*expectation{}}
+}
+
+// expect registers a condition; register it before the act that brings it about.
+// A condition that holds already came true with the latest sighting.
+func (t *tracker) expect(name string, c condition) *expectation {
+	e := &expectation{cluster: t.cluster, name: name, condition: c, done: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.sighted[name]; c.holds(s.deployment) {
+		e.at = s.at
+		close(e.done)
+		return e
+	}
+	t.expected[name] = append(t.expected[name], e)
+	return e
+}
+
+// sight takes in a new state; nil means that the Deployment is gone.
+func (t *tracker) sight(name string, d *appsv1.Deployment, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sighted[name] = sighting{deployment: d, at: at}
+	var open []*expectation
+	for _, e := range t.expected[name] {
+		if !e.condition.holds(d) {
+			open = append(open, e)
+			continue
+		}
+		e.at = at
+		close(e.done)
+	}
+	t.expected[name] = open
+}
+
+// follow feeds the tracker from a cluster until the context ends; it returns
+// once the first list is in.
+func (t *tracker) follow(ctx context.Context, c *cluster, namespace string) error {
+	deployments := c.typed.AppsV1().Deployments(namespace)
+	sight := func(object any) {
+		if d, ok := object.(*appsv1.Deployment); ok {
+			t.sight(d.Name, d, time.Now())
+		}
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return deployments.List(ctx, options)
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				return deployments.Watch(ctx, options)
+			},
+		}, c.typed),
+		ObjectType: &appsv1.Deployment{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    sight,
+			UpdateFunc: func(_, object any) { sight(object) },
+			DeleteFunc: func(object any) {
+				if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+					t.sight(key.Name, nil, time.Now())
+				}
+			},
+		},
+	})
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return fmt.Errorf("watching Deployments in %s: %w", t.cluster, context.Cause(ctx))
+	}
+	return nil
+}
+
+// await returns once all expectations came true. If the context ends first, the
+// error tells how many are open and names one of them.
+func await(ctx context.Context, expectations ...*expectation) error {
+	for i, e := range expectations {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d expectations are open, such as that %s in %s %s: %w",
+				unmet(expectations[i:]), len(expectations), e.name, e.cluster, e.condition.claim, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func unmet(expectations []*expectation) int {
+	count := 0
+	for _, e := range expectations {
+		select {
+		case <-e.done:
+		default:
+			count++
+		}
+	}
+	return count
+}
+
+// last returns when the last of some expectations came true, all of which must have.
+func last(expectations []*expectation) time.Time {
+	var latest time.Time
+	for _, e := range expectations {
+		if e.at.After(latest) {
+			latest = e.at
+		}
+	}
+	return latest
+}
+
+// observation watches the whole fleet.
+type observation struct {
+	karmada *tracker
+	members []*tracker
+}
+
+// everywhere expects a condition of every name in every member.
+func (o *observation) everywhere(names []string, c condition) []*expectation {
+	var expectations []*expectation
+	for _, name := range names {
+		for _, member := range o.members {
+			expectations = append(expectations, member.expect(name, c))
+		}
+	}
+	return expectations
+}
+
+// inKarmada expects a condition of every template.
+func (o *observation) inKarmada(names []string, c condition) []*expectation {
+	var expectations []*expectation
+	for _, name := range names {
+		expectations = append(expectations, o.karmada.expect(name, c))
+	}
+	return expectations
+}
+
+// observed watches the fleet while act runs.
+func (b *bench) observed(ctx context.Context, act func(context.Context, *observation) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errors.New("the scenario is over"))
+	o := &observation{karmada: newTracker(b.fleet.karmada.name)}
+	if err := o.karmada.follow(ctx, b.fleet.karmada, b.fleet.namespace); err != nil {
+		return err
+	}
+	for _, member := range b.fleet.members {
+		t := newTracker(member.name)
+		if err := t.follow(ctx, member, b.fleet.namespace); err != nil {
+			return err
+		}
+		o.members = append(o.members, t)
+	}
+	return act(ctx, o)
+}
