@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 // SkippedAPIs is the set of kinds that are never templates. The zero value
@@ -114,12 +116,6 @@ func (s SkippedAPIs) Watchable(version schema.GroupVersion, resource metav1.APIR
 	return true
 }
 
-const (
-	systemNamespace          = "karmada-system"
-	clusterNamespace         = "karmada-cluster"
-	executionNamespacePrefix = "karmada-es-"
-)
-
 // SkippedNamespaces decides which objects are dropped because of where they
 // live. The zero value drops what belongs to the control plane itself.
 type SkippedNamespaces struct {
@@ -172,6 +168,6 @@ func (s SkippedNamespaces) skipsName(namespace string) bool {
 // IsReservedNamespace reports whether the namespace belongs to the control
 // plane: nothing in it is ever propagated, whatever the flags say.
 func IsReservedNamespace(namespace string) bool {
-	return namespace == systemNamespace || namespace == clusterNamespace ||
-		strings.HasPrefix(namespace, executionNamespacePrefix)
+	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
+		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionSpacePrefix)
 }

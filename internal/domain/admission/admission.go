@@ -1,0 +1,133 @@
+// Package admission answers: is this object acceptable, and what is it completed
+// with before it is stored?
+//
+// Default completes, Validate judges; both look at one object and the state it
+// had before, and at nothing else but what Rules was given. The webhook server
+// and the plugin inside an API server call the same functions.
+//
+// Invariants:
+//   - Default is idempotent, apart from permanent ids of new objects, which are
+//     always fresh, so that nobody can choose one;
+//   - every error names the exact path of the field, and all errors are
+//     returned, not the first one;
+//   - fields that are accepted but do nothing are warned about;
+//   - objects of other types pass: nothing here is a reason to refuse them;
+//   - an object that is being deleted is only held to its permanent id: nothing
+//     that it says may keep its finalizers from being removed.
+package admission
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// Rules are the rules that depend on how the control plane is set up. The zero
+// value is the default set-up without the checks that need an engine.
+type Rules struct {
+	// AllowNoExecuteTaints lets ClusterTaintPolicies evict workloads.
+	AllowNoExecuteTaints bool
+	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
+	MultiplePodTemplates bool
+	// CompileScript checks a Lua script; nil accepts all. It must bound its time.
+	CompileScript func(script string) error
+	// ParseSchedule checks a cron expression; nil accepts all.
+	ParseSchedule func(expression string) error
+	// LoadTimeZone checks the name of a time zone; nil accepts all.
+	LoadTimeZone func(name string) error
+	// Customizations lists the stored ResourceInterpreterCustomizations; nil
+	// means that none are known.
+	Customizations func() []*configv1alpha1.ResourceInterpreterCustomization
+}
+
+// Default completes an object in place. old is its present state, nil on
+// creation; newID returns a new UUID on each call. Objects that need no
+// completion, and those of other types, stay as they are.
+func Default(obj, old runtime.Object, newID func() string) error {
+	switch o := obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		defaultPropagationPolicy(o, previous(o, old), newID)
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		defaultClusterPropagationPolicy(o, previous(o, old), newID)
+	case *policyv1alpha1.OverridePolicy:
+		defaultSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
+	case *workv1alpha2.ResourceBinding:
+		ensureID(o, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+	case *workv1alpha2.ClusterResourceBinding:
+		ensureID(o, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+	case *workv1alpha1.Work:
+		// A manifest that cannot be read must not keep its Work from going.
+		if o.DeletionTimestamp == nil {
+			return work.Complete(o, newID)
+		}
+	case *autoscalingv1alpha1.FederatedHPA:
+		defaultFederatedHPA(o)
+	case *networkingv1alpha1.MultiClusterService:
+		ensureID(o, networkingv1alpha1.MultiClusterServicePermanentIDLabel, newID)
+	}
+	return nil
+}
+
+// Validate judges an object for creation (old is nil) or update. Warnings are
+// for the user's eyes and no reason to refuse the object.
+func (r Rules) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
+	report := &report{}
+	switch o := obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		report.propagationPolicy(o, previous(o, old))
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		report.clusterPropagationPolicy(o, previous(o, old))
+	case metav1.Object:
+		if o.GetDeletionTimestamp() == nil {
+			r.validate(report, obj, old)
+		}
+	}
+	return report.errors, report.warnings
+}
+
+// validate judges the kinds that have no rules about deletion of their own.
+func (r Rules) validate(report *report, obj, old runtime.Object) {
+	switch o := obj.(type) {
+	case *policyv1alpha1.OverridePolicy:
+		report.overridePolicy(o)
+	case *policyv1alpha1.ClusterOverridePolicy:
+		report.overrideSpec(&o.Spec)
+	case *policyv1alpha1.ClusterTaintPolicy:
+		report.clusterTaintPolicy(o, r.AllowNoExecuteTaints)
+	case *policyv1alpha1.FederatedResourceQuota:
+		report.federatedResourceQuota(o)
+	case *workv1alpha2.ResourceBinding:
+		report.binding(o, r.MultiplePodTemplates)
+	case *workv1alpha2.ClusterResourceBinding:
+		report.binding(o, r.MultiplePodTemplates)
+	case *workv1alpha1.Work:
+		report.work(o)
+	case *configv1alpha1.ResourceInterpreterWebhookConfiguration:
+		report.interpreterWebhooks(o)
+	case *configv1alpha1.ResourceInterpreterCustomization:
+		r.customization(report, o)
+	case *autoscalingv1alpha1.FederatedHPA:
+		report.federatedHPA(o)
+	case *autoscalingv1alpha1.CronFederatedHPA:
+		r.cronFederatedHPA(report, o)
+	case *networkingv1alpha1.MultiClusterIngress:
+		report.multiClusterIngress(o, previous(o, old))
+	case *networkingv1alpha1.MultiClusterService:
+		report.multiClusterService(o, previous(o, old))
+	}
+}
+
+// previous is the earlier state in the type of the object, nil when there is
+// none. The first argument only names the type.
+func previous[T runtime.Object](_ T, old runtime.Object) T {
+	typed, _ := old.(T)
+	return typed
+}

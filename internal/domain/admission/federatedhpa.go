@@ -1,0 +1,229 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
+)
+
+const (
+	defaultCPUUtilization = 80
+
+	maxStabilizationWindowSeconds = 3600
+	maxPolicyPeriodSeconds        = 1800
+)
+
+func defaultFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
+	if hpa.Spec.MinReplicas == nil {
+		hpa.Spec.MinReplicas = new(int32(1))
+	}
+	if len(hpa.Spec.Metrics) == 0 {
+		hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{
+				Name: corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{
+					Type:               autoscalingv2.UtilizationMetricType,
+					AverageUtilization: new(int32(defaultCPUUtilization)),
+				},
+			},
+		}}
+	}
+	if behavior := hpa.Spec.Behavior; behavior != nil {
+		behavior.ScaleUp = defaultScaling(behavior.ScaleUp, new(int32(0)),
+			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
+			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
+		// The window of scaling down is the controller's own default, unless given.
+		behavior.ScaleDown = defaultScaling(behavior.ScaleDown, nil,
+			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
+	}
+}
+
+func defaultScaling(rules *autoscalingv2.HPAScalingRules, window *int32, policies ...autoscalingv2.HPAScalingPolicy) *autoscalingv2.HPAScalingRules {
+	if rules == nil {
+		rules = &autoscalingv2.HPAScalingRules{}
+	}
+	if rules.StabilizationWindowSeconds == nil {
+		rules.StabilizationWindowSeconds = window
+	}
+	if rules.SelectPolicy == nil {
+		rules.SelectPolicy = new(autoscalingv2.MaxChangePolicySelect)
+	}
+	if len(rules.Policies) == 0 {
+		rules.Policies = policies
+	}
+	return rules
+}
+
+func (r *report) federatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
+	r.invalid(field.NewPath("metadata", "name"), hpa.Name, validation.IsDNS1123Subdomain(hpa.Name))
+	at, spec := specPath(), &hpa.Spec
+	r.scaleTarget(at.Child("scaleTargetRef"), spec.ScaleTargetRef)
+	if spec.MinReplicas != nil && *spec.MinReplicas < 1 {
+		r.add(field.Invalid(at.Child("minReplicas"), *spec.MinReplicas, "must be at least 1"))
+	}
+	if spec.MaxReplicas < 1 {
+		r.add(field.Invalid(at.Child("maxReplicas"), spec.MaxReplicas, "must be at least 1"))
+	}
+	if spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas {
+		r.add(field.Invalid(at.Child("maxReplicas"), spec.MaxReplicas, "must not be less than minReplicas"))
+	}
+	for i := range spec.Metrics {
+		r.metric(at.Child("metrics").Index(i), &spec.Metrics[i])
+	}
+	if spec.Behavior != nil {
+		r.scalingRules(at.Child("behavior", "scaleUp"), spec.Behavior.ScaleUp)
+		r.scalingRules(at.Child("behavior", "scaleDown"), spec.Behavior.ScaleDown)
+	}
+}
+
+func (r *report) scaleTarget(at *field.Path, target autoscalingv2.CrossVersionObjectReference) {
+	r.pathSegment(at.Child("kind"), target.Kind)
+	r.pathSegment(at.Child("name"), target.Name)
+}
+
+// pathSegment wants something that can stand in the path of a request.
+func (r *report) pathSegment(at *field.Path, value string) {
+	if value == "" {
+		r.add(field.Required(at, "must not be empty"))
+		return
+	}
+	r.invalid(at, value, path.IsValidPathSegmentName(value))
+}
+
+// metric wants exactly the source that the type names.
+func (r *report) metric(at *field.Path, metric *autoscalingv2.MetricSpec) {
+	given := map[autoscalingv2.MetricSourceType]bool{
+		autoscalingv2.ObjectMetricSourceType:            metric.Object != nil,
+		autoscalingv2.PodsMetricSourceType:              metric.Pods != nil,
+		autoscalingv2.ResourceMetricSourceType:          metric.Resource != nil,
+		autoscalingv2.ContainerResourceMetricSourceType: metric.ContainerResource != nil,
+	}
+	supported := []autoscalingv2.MetricSourceType{
+		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType,
+		autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType,
+	}
+	if !slices.Contains(supported, metric.Type) {
+		r.add(field.NotSupported(at.Child("type"), metric.Type, supported))
+	}
+	for _, source := range supported {
+		switch {
+		case given[source] && source != metric.Type:
+			r.add(field.Forbidden(at.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
+		case !given[source] && source == metric.Type:
+			r.add(field.Required(at.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
+		}
+	}
+	if metric.External != nil {
+		r.add(field.Forbidden(at.Child("external"), "external metrics are not supported"))
+	}
+	r.metricSources(at, metric)
+}
+
+func sourceField(source autoscalingv2.MetricSourceType) string {
+	switch source {
+	case autoscalingv2.ObjectMetricSourceType:
+		return "object"
+	case autoscalingv2.PodsMetricSourceType:
+		return "pods"
+	case autoscalingv2.ContainerResourceMetricSourceType:
+		return "containerResource"
+	default:
+		return "resource"
+	}
+}
+
+func (r *report) metricSources(at *field.Path, metric *autoscalingv2.MetricSpec) {
+	if source := metric.Object; source != nil {
+		at := at.Child("object")
+		r.scaleTarget(at.Child("describedObject"), source.DescribedObject)
+		r.pathSegment(at.Child("metric", "name"), source.Metric.Name)
+		r.metricTarget(at.Child("target"), &source.Target)
+		if source.Target.Value == nil && source.Target.AverageValue == nil {
+			r.add(field.Required(at.Child("target", "averageValue"), "value or averageValue is needed"))
+		}
+	}
+	if source := metric.Pods; source != nil {
+		at := at.Child("pods")
+		r.pathSegment(at.Child("metric", "name"), source.Metric.Name)
+		r.metricTarget(at.Child("target"), &source.Target)
+		if source.Target.AverageValue == nil {
+			r.add(field.Required(at.Child("target", "averageValue"), "pods are compared by their average"))
+		}
+	}
+	if source := metric.Resource; source != nil {
+		r.resourceTarget(at.Child("resource"), source.Name, &source.Target)
+	}
+	if source := metric.ContainerResource; source != nil {
+		at := at.Child("containerResource")
+		r.invalid(at.Child("container"), source.Container, validation.IsDNS1123Label(source.Container))
+		r.resourceTarget(at, source.Name, &source.Target)
+	}
+}
+
+func (r *report) resourceTarget(at *field.Path, name corev1.ResourceName, target *autoscalingv2.MetricTarget) {
+	if name == "" {
+		r.add(field.Required(at.Child("name"), "a resource has a name"))
+	}
+	r.metricTarget(at.Child("target"), target)
+	if (target.AverageUtilization == nil) == (target.AverageValue == nil) {
+		r.add(field.Required(at.Child("target", "averageUtilization"), "exactly one of averageUtilization and averageValue is needed"))
+	}
+}
+
+func (r *report) metricTarget(at *field.Path, target *autoscalingv2.MetricTarget) {
+	supported := []autoscalingv2.MetricTargetType{
+		autoscalingv2.UtilizationMetricType, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType,
+	}
+	if !slices.Contains(supported, target.Type) {
+		r.add(field.NotSupported(at.Child("type"), target.Type, supported))
+	}
+	if target.Value != nil && target.Value.Sign() <= 0 {
+		r.add(field.Invalid(at.Child("value"), target.Value.String(), "must be greater than 0"))
+	}
+	if target.AverageValue != nil && target.AverageValue.Sign() <= 0 {
+		r.add(field.Invalid(at.Child("averageValue"), target.AverageValue.String(), "must be greater than 0"))
+	}
+	r.positive(at.Child("averageUtilization"), target.AverageUtilization)
+}
+
+func (r *report) scalingRules(at *field.Path, rules *autoscalingv2.HPAScalingRules) {
+	if rules == nil {
+		return
+	}
+	if window := rules.StabilizationWindowSeconds; window != nil && (*window < 0 || *window > maxStabilizationWindowSeconds) {
+		r.add(field.Invalid(at.Child("stabilizationWindowSeconds"), *window, validation.InclusiveRangeError(0, maxStabilizationWindowSeconds)))
+	}
+	selects := []autoscalingv2.ScalingPolicySelect{
+		autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect,
+	}
+	if rules.SelectPolicy != nil && !slices.Contains(selects, *rules.SelectPolicy) {
+		r.add(field.NotSupported(at.Child("selectPolicy"), *rules.SelectPolicy, selects))
+	}
+	if len(rules.Policies) == 0 {
+		r.add(field.Required(at.Child("policies"), "at least one policy is needed"))
+	}
+	for i := range rules.Policies {
+		r.scalingPolicy(at.Child("policies").Index(i), &rules.Policies[i])
+	}
+}
+
+func (r *report) scalingPolicy(at *field.Path, policy *autoscalingv2.HPAScalingPolicy) {
+	types := []autoscalingv2.HPAScalingPolicyType{autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy}
+	if !slices.Contains(types, policy.Type) {
+		r.add(field.NotSupported(at.Child("type"), policy.Type, types))
+	}
+	if policy.Value <= 0 {
+		r.add(field.Invalid(at.Child("value"), policy.Value, "must be greater than 0"))
+	}
+	if policy.PeriodSeconds < 1 || policy.PeriodSeconds > maxPolicyPeriodSeconds {
+		r.add(field.Invalid(at.Child("periodSeconds"), policy.PeriodSeconds, validation.InclusiveRangeError(1, maxPolicyPeriodSeconds)))
+	}
+}

@@ -1,0 +1,140 @@
+package admission
+
+import "testing"
+
+const (
+	validOP     = `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}], annotationsOverrider: [{operator: add, value: {a: "b c"}}], imageOverrider: [{component: Tag, operator: replace, value: v2, predicate: {path: /spec/image}}], fieldOverrider: [{fieldPath: /data/a~1b, json: [{subPath: /x, operator: add, value: 1}]}]}}]}}`
+	validTaints = `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]}}`
+	validQuota  = `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, spec: {overall: {cpu: "10", pods: "5", count/jobs.batch: "3", requests.nvidia.com/gpu: "1"}, staticAssignments: [{clusterName: m1, hard: {cpu: "4"}}, {clusterName: m2, hard: {cpu: "6"}}]}}`
+)
+
+func TestOverridePolicyRules(t *testing.T) {
+	cluster := func(spec string) string {
+		return `{kind: ClusterOverridePolicy, metadata: {name: o}, spec: {` + spec + `}}`
+	}
+	rule := func(overriders string) string {
+		return cluster(`overrideRules: [{overriders: {` + overriders + `}}]`)
+	}
+	operation := func(operation string) string {
+		return rule(`fieldOverrider: [{fieldPath: /a, yaml: [` + operation + `]}]`)
+	}
+	const at = "spec.overrideRules[0].overriders."
+	runJudgements(t, map[string]judgement{
+		"a valid policy": {new: validOP},
+		"a selector stays in the namespace of the policy": {
+			new:    `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`,
+			errors: []string{"FieldValueInvalid spec.resourceSelectors[0].namespace"},
+		},
+		"a cluster policy selects in any namespace": {new: cluster(`resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]`)},
+		"the deprecated fields alone are accepted": {
+			new:      cluster(`targetCluster: {}, overriders: {plaintext: [{path: /a, operator: remove}]}`),
+			warnings: []string{"spec.targetCluster", "spec.overriders"},
+		},
+		"the deprecated fields exclude rules": {
+			new:      cluster(`targetCluster: {}, overriders: {plaintext: [{path: /a, operator: remove}]}, overrideRules: [{overriders: {}}]`),
+			errors:   []string{"FieldValueForbidden spec.targetCluster", "FieldValueForbidden spec.overriders"},
+			warnings: []string{"spec.targetCluster", "spec.overriders"},
+		},
+		"fieldOverrider does not count as a deprecated field": {
+			new: cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}, overrideRules: [{overriders: {}}]`),
+		},
+		"clusters are selected by known fields, at the top": {
+			new:      cluster(`targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In}]}}`),
+			errors:   []string{"FieldValueNotSupported spec.targetCluster.fieldSelector.matchExpressions[0].key"},
+			warnings: []string{"spec.targetCluster"},
+		},
+		"clusters are selected by known fields, in rules": {
+			new:    cluster(`overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In}]}}, overriders: {}}]`),
+			errors: []string{"FieldValueNotSupported spec.overrideRules[0].targetCluster.fieldSelector.matchExpressions[0].key"},
+		},
+		"annotations have valid keys": {new: rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), errors: []string{"FieldValueInvalid " + at + "annotationsOverrider[0].value"}},
+		"labels have valid values":    {new: rule(`labelsOverrider: [{operator: add, value: {a: "b c"}}]`), errors: []string{"FieldValueInvalid " + at + "labelsOverrider[0].value"}},
+		"an image is found by a JSON pointer": {
+			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: spec/image}}]`),
+			errors: []string{"FieldValueInvalid " + at + "imageOverrider[0].predicate.path"},
+		},
+		"an image is not the whole object": {
+			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: ""}}]`),
+			errors: []string{"FieldValueRequired " + at + "imageOverrider[0].predicate.path"},
+		},
+		"a tilde in a JSON pointer is an escape": {
+			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: /a~2}}]`),
+			errors: []string{"FieldValueInvalid " + at + "imageOverrider[0].predicate.path"},
+		},
+		"a field is patched as JSON or YAML, not both": {
+			new:    rule(`fieldOverrider: [{fieldPath: /a, json: [{subPath: /b, operator: remove}], yaml: [{subPath: /b, operator: remove}]}]`),
+			errors: []string{"FieldValueInvalid " + at + "fieldOverrider[0]"},
+		},
+		"a field is patched with something": {new: rule(`fieldOverrider: [{fieldPath: /a}]`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0]"}},
+		"a field is found by a JSON pointer": {
+			new:    rule(`fieldOverrider: [{fieldPath: a, json: [{subPath: b, operator: remove}]}]`),
+			errors: []string{"FieldValueInvalid " + at + "fieldOverrider[0].fieldPath", "FieldValueInvalid " + at + "fieldOverrider[0].json[0].subPath"},
+		},
+		"add needs a value":               {new: operation(`{subPath: /b, operator: add}`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0].yaml[0].value"}},
+		"replace needs a value":           {new: operation(`{subPath: /b, operator: replace}`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0].yaml[0].value"}},
+		"remove takes no value":           {new: operation(`{subPath: /b, operator: remove, value: 1}`), errors: []string{"FieldValueForbidden " + at + "fieldOverrider[0].yaml[0].value"}},
+		"the whole value may be replaced": {new: operation(`{subPath: "", operator: replace, value: {}}`)},
+	})
+	runDefaultings(t, map[string]defaulting{
+		"a selector gets the namespace of the override policy": {
+			new:  `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
+			want: `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}]}}`,
+		},
+		"a cluster override policy keeps selecting everywhere": {
+			new:  `{kind: ClusterOverridePolicy, metadata: {name: o}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
+			want: `{kind: ClusterOverridePolicy, metadata: {name: o}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
+		},
+	})
+}
+
+func TestClusterTaintPolicyRules(t *testing.T) {
+	const evicting = `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]}}`
+	runJudgements(t, map[string]judgement{
+		"valid taints":              {new: validTaints},
+		"NoExecute must be allowed": {new: evicting, errors: []string{"FieldValueForbidden spec.taints[1].effect"}},
+		"NoExecute may be allowed":  {new: evicting, rules: Rules{AllowNoExecuteTaints: true}},
+		"key and effect are unique": {
+			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule, value: x}, {key: a, effect: NoSchedule, value: y}]}}`,
+			errors: []string{"FieldValueDuplicate spec.taints[1]"},
+		},
+	})
+}
+
+func TestFederatedResourceQuotaRules(t *testing.T) {
+	quota := func(rest string) string {
+		return `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, ` + rest + `}`
+	}
+	runJudgements(t, map[string]judgement{
+		"a valid quota": {new: validQuota},
+		"a name fits into a label": {
+			new:    `{kind: FederatedResourceQuota, metadata: {name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg}, spec: {overall: {}}}`,
+			errors: []string{"FieldValueTooLong metadata.name"},
+		},
+		"names are those of quotas": {
+			new:    quota(`spec: {overall: {gpu: "1", "a b": "1", hugepages-2Mi: "1", limits.cpu: "1", services.nodeports: "1"}}`),
+			errors: []string{"FieldValueInvalid spec.overall[a b]", "FieldValueInvalid spec.overall[gpu]"},
+		},
+		"amounts are not negative":     {new: quota(`spec: {overall: {cpu: "-1"}}`), errors: []string{"FieldValueInvalid spec.overall[cpu]", "FieldValueInvalid spec.overall[cpu]"}},
+		"numbers of objects are whole": {new: quota(`spec: {overall: {pods: 500m, cpu: 500m, secrets: 100E}}`), errors: []string{"FieldValueInvalid spec.overall[pods]"}},
+		"clusters have names of clusters": {
+			new:    quota(`spec: {overall: {}, staticAssignments: [{clusterName: A_B, hard: {}}, {clusterName: a23456789a23456789a23456789a23456789a23456789a234, hard: {}}]}`),
+			errors: []string{"FieldValueInvalid spec.staticAssignments[0].clusterName", "FieldValueTooLong spec.staticAssignments[1].clusterName"},
+		},
+		"the assignments fit into overall": {
+			new:    quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m1, hard: {cpu: "5"}}, {clusterName: m2, hard: {cpu: "4500m"}}]}`),
+			errors: []string{"FieldValueInvalid spec.overall[cpu]"},
+		},
+		"what is assigned is limited": {
+			new:    quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m1, hard: {memory: 1Gi}}]}`),
+			errors: []string{"FieldValueInvalid spec.staticAssignments[0].hard[memory]"},
+		},
+		"the status is checked the same way": {
+			new: quota(`spec: {overall: {}}, status: {overall: {gpu: "1"}, overallUsed: {gpu: "1"}, aggregatedStatus: [{clusterName: "-", hard: {gpu: "1"}, used: {gpu: "1"}}]}`),
+			errors: []string{
+				"FieldValueInvalid status.overall[gpu]", "FieldValueInvalid status.overallUsed[gpu]",
+				"FieldValueInvalid status.aggregatedStatus[0].clusterName",
+				"FieldValueInvalid status.aggregatedStatus[0].hard[gpu]", "FieldValueInvalid status.aggregatedStatus[0].used[gpu]",
+			},
+		},
+	})
+}
