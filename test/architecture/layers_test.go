@@ -36,7 +36,7 @@ var (
 // assembling lists what wires programs together: everything but mains and commands.
 var assembling = append([]string{
 	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
-	"internal/programs", "internal/standalone", "internal/install", "internal/testenv",
+	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv",
 }, building...)
 
 // layers is the map of the module. The first row that fits a package counts.
@@ -72,6 +72,7 @@ var layers = []layer{
 	{folder: "internal/servers/*", uses: building, because: "servers stand alone: move what two of them need into internal/domain or internal/access"},
 	{folder: "internal/programs", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/programs"},
 	{folder: "internal/standalone", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/standalone"},
+	{folder: "internal/registration", uses: building, because: "joining a cluster is used by commands and by programs: pass in what only one of them has"},
 	{folder: "internal/install", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/install"},
 	{folder: "internal/testenv", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/testenv"},
 	{folder: "internal/cli", uses: append([]string{"internal/cli"}, assembling...), because: "a main is imported by nobody: move the code below internal/cli"},
