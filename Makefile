@@ -62,7 +62,7 @@ lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
 
 generate: go-version ## write all generated files anew
-	$(GO) -C tools run ./generate
+	tools/generate
 
 verify: go-version ## check formatting, go.mod and that generated files are up to date
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "not gofmt-ed:" $$unformatted >&2; exit 1; }
