@@ -59,10 +59,9 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 		ResetFieldsStrategy:       writes,
 		TableConvertor:            tableConvertor{now: rules.Now},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withUniqueIDs{options}, AttrFunc: attributes}); err != nil {
 		return nil, fmt.Errorf("opening the storage of clusters: %w", err)
 	}
-	store.Storage.Storage = newUniqueIDs(store.Storage.Storage, store.KeyRootFunc(context.Background()))
 
 	statusStore := *store
 	statusWrites := statusStrategy{writes}

@@ -6,8 +6,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
 	apistorage "k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
@@ -25,8 +30,31 @@ type uniqueIDs struct {
 	claim chan struct{}
 }
 
-func newUniqueIDs(storage apistorage.Interface, root string) *uniqueIDs {
-	return &uniqueIDs{Interface: storage, root: root, claim: make(chan struct{}, 1)}
+// withUniqueIDs are the storage options of Clusters: whatever storage they lead to
+// is guarded.
+type withUniqueIDs struct {
+	generic.RESTOptionsGetter
+}
+
+// GetRESTOptions returns the options with the guard around the storage.
+func (g withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	open := options.Decorator
+	options.Decorator = func(
+		config *storagebackend.ConfigForResource, root string, key func(runtime.Object) (string, error),
+		newObject, newList func() runtime.Object, attributes apistorage.AttrFunc,
+		triggers apistorage.IndexerFuncs, indexers *cache.Indexers,
+	) (apistorage.Interface, factory.DestroyFunc, error) {
+		storage, destroy, err := open(config, root, key, newObject, newList, attributes, triggers, indexers)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &uniqueIDs{Interface: storage, root: root, claim: make(chan struct{}, 1)}, destroy, nil
+	}
+	return options, nil
 }
 
 // Create stores a Cluster unless another one bears its ID.
