@@ -1,0 +1,62 @@
+// Package builtin answers the interpreter's questions for the kinds that
+// Kubernetes brings along, and for ServiceImport.
+//
+// Invariants, beside those of package interpreter:
+//
+//   - Rules hold for exactly the group, version and kind of the table in New.
+//   - Sums over clusters saturate; a status of a member that cannot be read is
+//     an error naming the cluster, whoever wrote it.
+//   - Answers are deterministic: the same input gives the same output, and lists
+//     without an order of their own are sorted.
+package builtin
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// Options are what the rules need to know beside the objects.
+type Options struct {
+	// ResourceQuotaEstimate fills the priority class into replica requirements,
+	// so that estimators can apply quotas scoped by it. Default off.
+	ResourceQuotaEstimate bool
+
+	// Now is the clock for conditions of Jobs. Required.
+	Now func() time.Time
+}
+
+// New returns the source of all native rules.
+func New(options Options) interpreter.Source {
+	pods := podReader{withPriorityClass: options.ResourceQuotaEstimate}
+	return table{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"):                             deployment(pods),
+		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                             replicaSet(pods),
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"):                            statefulSet(pods),
+		appsv1.SchemeGroupVersion.WithKind("DaemonSet"):                              daemonSet(),
+		batchv1.SchemeGroupVersion.WithKind("Job"):                                   job(pods, options.Now),
+		batchv1.SchemeGroupVersion.WithKind("CronJob"):                               cronJob(),
+		corev1.SchemeGroupVersion.WithKind("Pod"):                                    pod(pods),
+		corev1.SchemeGroupVersion.WithKind("Service"):                                service(),
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"):                         serviceAccount(),
+		corev1.SchemeGroupVersion.WithKind("Secret"):                                 secret(),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolume"):                       persistentVolume(),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):                  persistentVolumeClaim(),
+		networkingv1.SchemeGroupVersion.WithKind("Ingress"):                          ingress(),
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):                  podDisruptionBudget(),
+		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"):         horizontalPodAutoscaler(),
+		{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"}: serviceImport(),
+	}
+}
+
+type table map[schema.GroupVersionKind]interpreter.Rules
+
+func (t table) Rules(gvk schema.GroupVersionKind) interpreter.Rules { return t[gvk] }

@@ -1,0 +1,112 @@
+package builtin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func TestStatus(t *testing.T) {
+	const marked = `metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: "7"}}`
+	tests := map[string]struct {
+		object  string
+		want    string // empty: nothing collected
+		wantErr bool
+	}{
+		"Deployment": {
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 6, updatedReplicas: 5, readyReplicas: 4,
+				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3, collisionCount: 9, conditions: [{type: Available}]}}`,
+			want: `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, updatedReplicas: 5, readyReplicas: 4,
+				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3}`,
+		},
+		"ReplicaSet": {
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 6, fullyLabeledReplicas: 5, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}}`,
+			want:   `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}`,
+		},
+		"DaemonSet": {
+			object: `{apiVersion: apps/v1, kind: DaemonSet, ` + marked + `, status: {currentNumberScheduled: 1, desiredNumberScheduled: 2, numberAvailable: 3,
+				numberMisscheduled: 4, numberReady: 5, updatedNumberScheduled: 6, numberUnavailable: 7, observedGeneration: 3, collisionCount: 8}}`,
+			want: `{generation: 3, resourceTemplateGeneration: 7, currentNumberScheduled: 1, desiredNumberScheduled: 2, numberAvailable: 3,
+				numberMisscheduled: 4, numberReady: 5, updatedNumberScheduled: 6, numberUnavailable: 7, observedGeneration: 3}`,
+		},
+		"StatefulSet, with the generation its controller has seen": {
+			object: `{apiVersion: apps/v1, kind: StatefulSet, ` + marked + `, status: {availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
+				replicas: 4, updatedReplicas: 5, observedGeneration: 3, currentRevision: a}}`,
+			want: `{generation: 3, resourceTemplateGeneration: 7, availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
+				replicas: 4, updatedReplicas: 5, observedGeneration: 3}`,
+		},
+		"zeros are left out": {
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0, observedGeneration: 3}}`,
+			want:   `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3}`,
+		},
+		"a Deployment with nothing but zeros says nothing": {
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0}}`,
+		},
+		"a ReplicaSet with nothing but zeros says nothing": {
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 0}}`,
+		},
+		"no status says nothing": {object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `}`},
+		"a missing mark counts as generation 0": {
+			object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, status: {replicas: 1}}`,
+			want:   `{generation: 3, replicas: 1}`,
+		},
+		"an unreadable mark counts as generation 0": {
+			object: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: seven}}, status: {numberReady: 1}}`,
+			want:   `{generation: 3, numberReady: 1}`,
+		},
+		"Service with a load balancer": {
+			object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {conditions: [{type: x}], loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`,
+			want:   `{loadBalancer: {ingress: [{ip: 1.2.3.4}]}}`,
+		},
+		"other Services say nothing": {
+			object: `{apiVersion: v1, kind: Service, spec: {type: ClusterIP}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`,
+		},
+		"Ingress whole": {
+			object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}, other: 0}}`,
+			want:   `{loadBalancer: {ingress: [{ip: 1.2.3.4}]}, other: 0}`,
+		},
+		"Job": {
+			object: `{apiVersion: batch/v1, kind: Job, status: {active: 1, succeeded: 2, failed: 3, ready: 4, startTime: "2030-01-01T00:00:00Z",
+				completionTime: "2030-01-02T00:00:00Z", conditions: [{type: Complete, status: "True"}], uncountedTerminatedPods: {}}}`,
+			want: `{active: 1, succeeded: 2, failed: 3, startTime: "2030-01-01T00:00:00Z",
+				completionTime: "2030-01-02T00:00:00Z", conditions: [{type: Complete, status: "True"}]}`,
+		},
+		"PodDisruptionBudget": {
+			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {disruptionsAllowed: 1, expectedPods: 2, desiredHealthy: 3, currentHealthy: 4,
+				disruptedPods: {p: "2030-01-01T00:00:00Z"}, observedGeneration: 9}}`,
+			want: `{disruptionsAllowed: 1, expectedPods: 2, desiredHealthy: 3, currentHealthy: 4, disruptedPods: {p: "2030-01-01T00:00:00Z"}}`,
+		},
+		"HorizontalPodAutoscaler": {
+			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1, desiredReplicas: 2, currentMetrics: null}}`,
+			want:   `{currentReplicas: 1, desiredReplicas: 2}`,
+		},
+		"a budget without status says nothing": {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget}`},
+		"other kinds whole":                    {object: `{apiVersion: v1, kind: Pod, status: {phase: Running, podIP: ""}}`, want: `{phase: Running, podIP: ""}`},
+		"a status must be an object":           {object: `{apiVersion: apps/v1, kind: Deployment, status: [1]}`, wantErr: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := parse(t, test.object)
+			got, err := interpreter.Chain(source()).Rules(object.GroupVersionKind()).Status(t.Context(), object)
+			if (err != nil) != test.wantErr {
+				t.Fatalf("error = %v, want error %v", err, test.wantErr)
+			}
+			if got == nil || test.want == "" {
+				if got != nil || test.want != "" {
+					t.Fatalf("status = %v, want %q", got, test.want)
+				}
+				return
+			}
+			var status map[string]any
+			if err := json.Unmarshal(got.Raw, &status); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(parseMap(t, test.want), status); diff != "" {
+				t.Errorf("status differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func serviceAccount() interpreter.Rules {
+	return interpreter.Rules{Retain: retainServiceAccount}
+}
+
+func secret() interpreter.Rules {
+	return interpreter.Rules{Retain: retainToken}
+}
+
+// retainServiceAccount keeps the secrets that were added in the member cluster,
+// behind the desired ones.
+func retainServiceAccount(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	retained := edit{object: desired}
+	for _, field := range []string{"secrets", "imagePullSecrets"} {
+		own, err := nested[[]any](desired.Object, field)
+		if err != nil {
+			return nil, err
+		}
+		memberEntries, err := nested[[]any](observed.Object, field)
+		if err != nil {
+			return nil, fmt.Errorf("reading the member object: %w", err)
+		}
+		added := without(memberEntries, own)
+		if len(added) == 0 {
+			continue
+		}
+		if err := retained.set(append(own[:len(own):len(own)], added...), field); err != nil {
+			return nil, err
+		}
+	}
+	return retained.object, nil
+}
+
+// without returns the entries whose names are not among those of known.
+func without(entries, known []any) []any {
+	names := make(map[string]bool, len(known))
+	for _, entry := range known {
+		names[nameOf(entry, "name")] = true
+	}
+	var others []any
+	for _, entry := range entries {
+		if !names[nameOf(entry, "name")] {
+			others = append(others, entry)
+		}
+	}
+	return others
+}
+
+// retainToken keeps the token that the member cluster has put into a Secret of
+// the kind made for that.
+func retainToken(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, err := text(desired.Object, "type")
+	if err != nil || kind != string(corev1.SecretTypeServiceAccountToken) {
+		return desired, err
+	}
+	data, err := nested[map[string]any](observed.Object, "data")
+	if err != nil {
+		return nil, fmt.Errorf("reading the member object: %w", err)
+	}
+	if data == nil {
+		return desired, nil
+	}
+	return withField(desired, data, "data")
+}

@@ -1,0 +1,33 @@
+package builtin
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// ingress leaves the status to the chain, which collects it whole.
+func ingress() interpreter.Rules {
+	return interpreter.Rules{
+		Aggregate:    uniteLoadBalancers,
+		Healthy:      hasEntrance,
+		Dependencies: ingressDependencies,
+	}
+}
+
+// ingressDependencies returns the certificates. An entry without a Secret uses
+// the certificate of the ingress controller and needs nothing.
+func ingressDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	hosts, err := nested[[]any](template.Object, "spec", "tls")
+	if err != nil {
+		return nil, err
+	}
+	found := references{}
+	for _, host := range hosts {
+		found.add(kindSecret, nameOf(host, "secretName"))
+	}
+	return found.list(template.GetNamespace()), nil
+}

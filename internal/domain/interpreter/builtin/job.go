@@ -1,0 +1,63 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func job(pods podReader, now func() time.Time) interpreter.Rules {
+	return interpreter.Rules{
+		Replicas:     pods.jobReplicas,
+		Revise:       revise("spec", "parallelism"),
+		Retain:       retainJobLabels,
+		Aggregate:    jobAggregator{now: now}.aggregate,
+		Status:       collect("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
+		Dependencies: podDependencies("spec", "template"),
+	}
+}
+
+// jobReplicas returns how many pods can run at a time: no more than are to
+// complete.
+func (r podReader) jobReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	replicas, err := count(template.Object, "spec", "parallelism")
+	if err != nil {
+		return 0, nil, err
+	}
+	completions, bounded, err := integer(template.Object, "spec", "completions")
+	if err != nil {
+		return 0, nil, err
+	}
+	if bounded {
+		replicas = min(replicas, completions)
+	}
+	requirements, err := r.templateRequirements(template)
+	return int32Of(replicas), requirements, err
+}
+
+// retainJobLabels keeps the selector and the pod labels, which each API server
+// makes from the UID that it gave the Job, and which cannot be changed.
+func retainJobLabels(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	retained := edit{object: desired}
+	for _, path := range [][]string{
+		{"spec", "selector", "matchLabels"},
+		{"spec", "template", "metadata", "labels"},
+	} {
+		labels, err := nested[map[string]any](observed.Object, path...)
+		if err != nil {
+			return nil, fmt.Errorf("reading the member object: %w", err)
+		}
+		if labels == nil {
+			continue
+		}
+		if err := retained.set(labels, path...); err != nil {
+			return nil, err
+		}
+	}
+	return retained.object, nil
+}

@@ -1,0 +1,221 @@
+package builtin
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"pgregory.net/rapid"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Statuses of Jobs in one cluster.
+const (
+	jobRunning  = `{active: 2, succeeded: 1, startTime: "2030-01-01T01:00:00Z"}`
+	jobComplete = `{succeeded: 3, startTime: "2030-01-01T02:00:00Z", completionTime: "2030-01-01T05:00:00Z",
+		conditions: [{type: SuccessCriteriaMet, status: "True"}, {type: Complete, status: "True"}]}`
+	jobCompleteEarlier = `{succeeded: 2, startTime: "2030-01-01T01:00:00Z", completionTime: "2030-01-01T04:00:00Z",
+		conditions: [{type: Complete, status: "True"}]}`
+	jobFailed = `{failed: 4, startTime: "2030-01-01T03:00:00Z", conditions: [{type: FailureTarget, status: "True"}, {type: Failed, status: "True"}]}`
+	jobMixed  = `{startTime: "2030-01-01T03:00:00Z", conditions: [{type: Suspended, status: "True"}, {type: Complete, status: "False"}, {type: Failed, status: "True"}, {type: Complete, status: "True"}]}`
+)
+
+func TestAggregateJob(t *testing.T) {
+	const times = `lastProbeTime: "2030-01-02T03:04:05Z", lastTransitionTime: "2030-01-02T03:04:05Z"`
+	condition := func(kind, reason, message string) string {
+		return `{type: ` + kind + `, status: "True", reason: ` + reason + `, message: "` + message + `", ` + times + `}`
+	}
+	failure := func(clusters string) string {
+		message := "Job executed failed in member clusters " + clusters
+		return `conditions: [` + condition("FailureTarget", "JobFailed", message) + `, ` + condition("Failed", "JobFailed", message) + `]`
+	}
+	success := `conditions: [` + condition("SuccessCriteriaMet", "CompletionsReached", "Job completed") + `, ` +
+		condition("Complete", "Completed", "Job completed") + `]`
+	tests := map[string]struct {
+		status   string // of the template
+		statuses []string
+		want     string // empty: the template itself
+	}{
+		"counters are summed while it runs": {
+			statuses: []string{jobRunning, jobComplete},
+			want:     `{active: 2, succeeded: 4, startTime: "2030-01-01T01:00:00Z"}`,
+		},
+		"the start waits for all clusters": {
+			statuses: []string{jobRunning, none}, want: `{active: 2, succeeded: 1}`,
+		},
+		"the start is kept once set": {
+			status:   `{startTime: "2030-01-01T09:00:00Z"}`,
+			statuses: []string{jobRunning}, want: `{active: 2, succeeded: 1, startTime: "2030-01-01T09:00:00Z"}`,
+		},
+		"it completes when all clusters do, at the end of the last": {
+			statuses: []string{jobComplete, jobCompleteEarlier},
+			want:     `{succeeded: 5, startTime: "2030-01-01T01:00:00Z", completionTime: "2030-01-01T05:00:00Z", ` + success + `}`,
+		},
+		"it does not complete while a cluster reports nothing": {
+			statuses: []string{jobComplete, none}, want: `{succeeded: 3}`,
+		},
+		"in no cluster it does not complete": {statuses: nil},
+		"it fails when one cluster does": {
+			statuses: []string{jobComplete, jobFailed},
+			want:     `{succeeded: 3, failed: 4, startTime: "2030-01-01T02:00:00Z", ` + failure("m2") + `}`,
+		},
+		"all clusters that failed are named": {
+			statuses: []string{jobFailed, jobComplete, jobFailed},
+			want:     `{succeeded: 3, failed: 8, startTime: "2030-01-01T02:00:00Z", ` + failure("m1,m3") + `}`,
+		},
+		"a failed Job waits for no start": {
+			statuses: []string{jobFailed, none},
+			want:     `{failed: 4, startTime: "2030-01-01T03:00:00Z", ` + failure("m1") + `}`,
+		},
+		"the first condition that holds decides about a cluster": {
+			statuses: []string{jobMixed}, want: `{startTime: "2030-01-01T03:00:00Z", ` + failure("m1") + `}`,
+		},
+		"a failing Job is not failed while pods are active elsewhere": {
+			statuses: []string{jobFailed, jobRunning},
+			want: `{active: 2, succeeded: 1, failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [` +
+				condition("FailureTarget", "JobFailed", "Job executed failed in member clusters m1") + `]}`,
+		},
+		"a failing Job stays failing without the cluster that failed": {
+			status: `{failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [` +
+				condition("FailureTarget", "JobFailed", "Job executed failed in member clusters gone") + `]}`,
+			statuses: []string{jobComplete},
+			want:     `{succeeded: 3, failed: 4, startTime: "2030-01-01T01:00:00Z", ` + failure("gone") + `}`,
+		},
+		"the transition keeps its time, a new message has a new probe": {
+			status: `{active: 2, succeeded: 1, failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [
+				{type: FailureTarget, status: "True", reason: JobFailed, message: "Job executed failed in member clusters m1", lastProbeTime: "2030-01-01T06:00:00Z", lastTransitionTime: "2030-01-01T06:00:00Z"}]}`,
+			statuses: []string{jobFailed, jobRunning, jobFailed},
+			want: `{active: 2, succeeded: 1, failed: 8, startTime: "2030-01-01T01:00:00Z", conditions: [
+				{type: FailureTarget, status: "True", reason: JobFailed, message: "Job executed failed in member clusters m1,m3", lastProbeTime: "2030-01-02T03:04:05Z", lastTransitionTime: "2030-01-01T06:00:00Z"}]}`,
+		},
+		"succeeded and failed do not decrease when a cluster drops out": {
+			status:   `{active: 5, succeeded: 6, failed: 7, startTime: "2030-01-01T01:00:00Z"}`,
+			statuses: []string{jobRunning}, want: `{active: 2, succeeded: 6, failed: 7, startTime: "2030-01-01T01:00:00Z"}`,
+		},
+		"a complete Job is left alone": {
+			status: `{conditions: [{type: Complete, status: "True"}]}`, statuses: []string{jobRunning},
+		},
+		"a failed Job is left alone": {
+			status: `{conditions: [{type: Failed, status: "True"}]}`, statuses: []string{jobComplete},
+		},
+		"a condition that does not hold finishes nothing": {
+			status: `{conditions: [{type: Failed, status: "False"}]}`, statuses: []string{jobRunning},
+			want: `{active: 2, succeeded: 1, startTime: "2030-01-01T01:00:00Z"}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := parse(t, `{apiVersion: batch/v1, kind: Job}`)
+			if test.status != "" {
+				template.Object["status"] = parseMap(t, test.status)
+			}
+			if test.want == "" {
+				got, err := rules(template).Aggregate(t.Context(), template, items(t, test.statuses...))
+				if err != nil || got != template {
+					t.Errorf("the template was replaced by %v (error %v)", got, err)
+				}
+				return
+			}
+			got := aggregate(t, template, items(t, test.statuses...))
+			if diff := cmp.Diff(parseMap(t, test.want), got); diff != "" {
+				t.Errorf("status differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestJobTransitions checks what the API server asks of the status of a Job, and
+// of its changes, over a random history in changing clusters.
+func TestJobTransitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job"}}
+		clock := now()
+		source := New(Options{Now: func() time.Time { return clock }})
+		var old batchv1.JobStatus
+		for range rapid.IntRange(1, 6).Draw(t, "steps") {
+			clock = clock.Add(time.Second)
+			items := rapid.SliceOfN(rapid.Custom(jobItem), 0, 4).Draw(t, "items")
+			for i := range items {
+				items[i].ClusterName = fmt.Sprint("m", i)
+			}
+			got, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, err := typed[batchv1.JobStatus](got.Object, "status")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkJob(t, &status)
+			checkJobChange(t, &old, &status)
+			template, old = got, status
+		}
+	})
+}
+
+// jobItem draws a status as the Job controller of a cluster writes it.
+func jobItem(t *rapid.T) workv1alpha2.AggregatedStatusItem {
+	start := metav1.NewTime(now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "start")) * time.Minute))
+	end := metav1.NewTime(start.Add(time.Hour))
+	count := rapid.Int32Range(0, 5)
+	status := batchv1.JobStatus{StartTime: &start, Succeeded: count.Draw(t, "succeeded"), Failed: count.Draw(t, "failed")}
+	switch rapid.IntRange(0, 3).Draw(t, "state") {
+	case 0:
+		return workv1alpha2.AggregatedStatusItem{}
+	case 1:
+		status.Active = count.Draw(t, "active")
+	case 2:
+		status.CompletionTime = &end
+		status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+	case 3:
+		status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workv1alpha2.AggregatedStatusItem{Status: &runtime.RawExtension{Raw: raw}}
+}
+
+func checkJob(t *rapid.T, status *batchv1.JobStatus) {
+	complete, failed := isTrue(status.Conditions, batchv1.JobComplete), isTrue(status.Conditions, batchv1.JobFailed)
+	failing, met := isTrue(status.Conditions, batchv1.JobFailureTarget), isTrue(status.Conditions, batchv1.JobSuccessCriteriaMet)
+	for claim, wrong := range map[string]bool{
+		"complete and failed":                 complete && failed,
+		"criteria met and failing":            met && failing,
+		"complete without SuccessCriteriaMet": complete && !met,
+		"failed without FailureTarget":        failed && !failing,
+		"finished with active pods":           (complete || failed) && status.Active > 0,
+		"finished without a start":            (complete || failed) && status.StartTime == nil,
+		"complete without an end":             complete && status.CompletionTime == nil,
+		"an end without being complete":       !complete && status.CompletionTime != nil,
+	} {
+		if wrong {
+			t.Fatalf("%s: %+v", claim, status)
+		}
+	}
+	if (complete || failed) && status.Conditions[len(status.Conditions)-1].Type != finish(status.Conditions) {
+		t.Fatalf("the forerunner does not come first: %+v", status.Conditions)
+	}
+}
+
+func checkJobChange(t *rapid.T, old, status *batchv1.JobStatus) {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
+		if isTrue(old.Conditions, kind) && !isTrue(status.Conditions, kind) {
+			t.Fatalf("%s was taken back", kind)
+		}
+	}
+	if status.Succeeded < old.Succeeded || status.Failed < old.Failed {
+		t.Fatalf("counters decreased from %+v to %+v", old, status)
+	}
+	if old.StartTime != nil && !old.StartTime.Equal(status.StartTime) {
+		t.Fatalf("the start moved from %v to %v", old.StartTime, status.StartTime)
+	}
+}

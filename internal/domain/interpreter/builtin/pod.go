@@ -1,0 +1,183 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func pod(pods podReader) interpreter.Rules {
+	return interpreter.Rules{
+		Replicas:     pods.podReplicas,
+		Retain:       retainPod,
+		Aggregate:    aggregatePod,
+		Healthy:      isPodHealthy,
+		Dependencies: podDependencies(), // a Pod has the two fields of a pod template
+	}
+}
+
+// podReplicas returns 1 and what the Pod needs.
+func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	spec, err := typed[corev1.PodSpec](template.Object, "spec")
+	if err != nil {
+		return 0, nil, err
+	}
+	return 1, r.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
+}
+
+// retainPod keeps what the scheduler and the admission of the member cluster
+// have written into the spec, nearly all of which cannot be changed.
+func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	memberSpec, err := nested[map[string]any](observed.Object, "spec")
+	if err != nil {
+		return nil, fmt.Errorf("reading the member object: %w", err)
+	}
+	retained := edit{object: desired}
+	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
+		value := memberSpec[field]
+		if value == nil {
+			retained.remove("spec", field)
+			continue
+		}
+		if err := retained.set(value, "spec", field); err != nil {
+			return nil, err
+		}
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		memberContainers, err := nested[[]any](memberSpec, field)
+		if err != nil {
+			return nil, fmt.Errorf("reading the member object: %w", err)
+		}
+		containers, err := nested[[]any](desired.Object, "spec", field)
+		if err != nil {
+			return nil, err
+		}
+		if len(containers) == 0 {
+			continue
+		}
+		if err := retained.set(withMounts(containers, memberContainers), "spec", field); err != nil {
+			return nil, err
+		}
+	}
+	return retained.object, nil
+}
+
+// withMounts returns the containers with the volume mounts of those of the
+// member that have equal names; its admission adds the one of the service
+// account token. Neither list is modified.
+func withMounts(containers, memberContainers []any) []any {
+	mounts := make(map[string]any, len(memberContainers))
+	for _, entry := range memberContainers {
+		if container, ok := entry.(map[string]any); ok {
+			mounts[nameOf(container, "name")] = container["volumeMounts"]
+		}
+	}
+	mounted := slices.Clone(containers)
+	for i, entry := range containers {
+		list, known := mounts[nameOf(entry, "name")]
+		container, ok := entry.(map[string]any)
+		if !known || !ok {
+			continue
+		}
+		container = maps.Clone(container)
+		delete(container, "volumeMounts")
+		if list != nil {
+			container["volumeMounts"] = list
+		}
+		mounted[i] = container
+	}
+	return mounted
+}
+
+// memberPod is the part of a Pod's status that counts beyond its cluster.
+type memberPod struct {
+	Phase                 corev1.PodPhase   `json:"phase"`
+	ContainerStatuses     []memberContainer `json:"containerStatuses"`
+	InitContainerStatuses []memberContainer `json:"initContainerStatuses"`
+}
+
+type memberContainer struct {
+	Ready bool                  `json:"ready"`
+	State corev1.ContainerState `json:"state"`
+}
+
+// aggregatePod shows the most pressing phase and the containers of all clusters.
+// A template that is in no cluster keeps its status.
+func aggregatePod(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+	if len(items) == 0 {
+		return template, nil
+	}
+	old, err := typed[corev1.PodStatus](template.Object, "status")
+	if err != nil {
+		return nil, err
+	}
+	status := corev1.PodStatus{
+		// The API server restores these two when they are left out.
+		QOSClass: old.QOSClass, ObservedGeneration: old.ObservedGeneration,
+	}
+	phases := map[corev1.PodPhase]bool{}
+	for i := range items {
+		reported, found, err := memberStatus[memberPod](&items[i])
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			phases[corev1.PodPending] = true
+			continue
+		}
+		phases[reported.Phase] = true
+		status.ContainerStatuses = appendContainers(status.ContainerStatuses, reported.ContainerStatuses)
+		status.InitContainerStatuses = appendContainers(status.InitContainerStatuses, reported.InitContainerStatuses)
+	}
+	status.Phase = firstOf(phases, corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded)
+	return replaceStatus(template, &old, &status)
+}
+
+func appendContainers(statuses []corev1.ContainerStatus, reported []memberContainer) []corev1.ContainerStatus {
+	for i := range reported {
+		statuses = append(statuses, corev1.ContainerStatus{Ready: reported[i].Ready, State: reported[i].State})
+	}
+	return statuses
+}
+
+// firstOf returns the first phase in order that occurs, "" if none does.
+func firstOf[P ~string](occurring map[P]bool, order ...P) P {
+	for _, phase := range order {
+		if occurring[phase] {
+			return phase
+		}
+	}
+	return ""
+}
+
+// podHealth is the part of a Pod's status that tells its health.
+type podHealth struct {
+	Phase      corev1.PodPhase `json:"phase"`
+	Conditions []struct {
+		Type   corev1.PodConditionType `json:"type"`
+		Status corev1.ConditionStatus  `json:"status"`
+	} `json:"conditions"`
+}
+
+func isPodHealthy(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
+	status, err := typed[podHealth](memberObject.Object, "status")
+	if err != nil {
+		return false, err
+	}
+	if status.Phase != corev1.PodRunning {
+		return status.Phase == corev1.PodSucceeded, nil
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue, nil
+		}
+	}
+	return false, nil
+}

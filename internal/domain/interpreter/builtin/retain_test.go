@@ -1,0 +1,142 @@
+package builtin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRetain(t *testing.T) {
+	tests := map[string]struct {
+		desired, observed string
+		want              string // empty: the desired object itself
+		wantErr           bool
+	}{
+		"a marked Deployment keeps the member's replicas": {
+			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
+			observed: `{spec: {replicas: 5}}`,
+			want:     `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 5}}`,
+		},
+		"equal replicas change nothing": {
+			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
+			observed: `{spec: {replicas: 2}}`,
+		},
+		"a marked Deployment needs replicas in the member": {
+			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
+			observed: `{spec: {}}`, wantErr: true,
+		},
+		"the mark must be true": {
+			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "yes"}}, spec: {replicas: 2}}`,
+			observed: `{spec: {replicas: 5}}`,
+		},
+		"the mark counts on the desired object only": {
+			desired:  `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}`,
+			observed: `{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 5}}`,
+		},
+		"a Pod keeps its node, service account and volumes, and mounts by container name": {
+			desired: `{apiVersion: v1, kind: Pod, spec: {volumes: [{name: own}],
+				initContainers: [{name: i}, {name: new, volumeMounts: [{name: x}]}],
+				containers: [{name: a, image: v2, volumeMounts: [{name: own}]}, {name: bare, volumeMounts: [{name: own}]}]}}`,
+			observed: `{spec: {nodeName: n1, serviceAccountName: default, volumes: [{name: own}, {name: token}],
+				initContainers: [{name: i, volumeMounts: [{name: token}]}],
+				containers: [{name: bare}, {name: a, image: v1, volumeMounts: [{name: own}, {name: token}]}]}}`,
+			want: `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, serviceAccountName: default, volumes: [{name: own}, {name: token}],
+				initContainers: [{name: i, volumeMounts: [{name: token}]}, {name: new, volumeMounts: [{name: x}]}],
+				containers: [{name: a, image: v2, volumeMounts: [{name: own}, {name: token}]}, {name: bare}]}}`,
+		},
+		"a Pod loses what the member lacks": {
+			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n2, serviceAccountName: robot, volumes: [{name: own}], containers: [{name: a}]}}`,
+			observed: `{spec: {containers: [{name: a}]}}`,
+			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
+		},
+		"an equal Pod is left alone": {
+			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: a, volumeMounts: [{name: v}]}]}}`,
+			observed: `{spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
+		},
+		"a Service keeps its address and health check port": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`,
+			observed: `{spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
+			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
+		},
+		"a Service keeps no empty address and no port 0": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
+			observed: `{spec: {clusterIP: "", healthCheckNodePort: 0}}`,
+		},
+		"a ServiceAccount keeps the member's other secrets behind its own": {
+			desired:  `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b, namespace: own}], imagePullSecrets: []}`,
+			observed: `{secrets: [{name: a}, {name: b}], imagePullSecrets: [{name: pull}]}`,
+			want:     `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b, namespace: own}, {name: a}], imagePullSecrets: [{name: pull}]}`,
+		},
+		"a ServiceAccount with all secrets is left alone": {
+			desired:  `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b}, {name: c}]}`,
+			observed: `{secrets: [{name: b}]}`,
+		},
+		"a claim keeps its volume": {
+			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {}}`,
+			observed: `{spec: {volumeName: pv1}}`,
+			want:     `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: pv1}}`,
+		},
+		"a claim keeps no empty volume": {
+			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: pv2}}`,
+			observed: `{spec: {volumeName: ""}}`,
+		},
+		"a volume keeps its claim": {
+			desired:  `{apiVersion: v1, kind: PersistentVolume, spec: {}}`,
+			observed: `{spec: {claimRef: {name: c, uid: u}}}`,
+			want:     `{apiVersion: v1, kind: PersistentVolume, spec: {claimRef: {name: c, uid: u}}}`,
+		},
+		"a volume without a claim keeps none": {
+			desired: `{apiVersion: v1, kind: PersistentVolume, spec: {}}`, observed: `{spec: {}}`,
+		},
+		"a Job keeps the selector and the pod labels": {
+			desired:  `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, template: {metadata: {labels: {app: a}}}}}`,
+			observed: `{spec: {parallelism: 1, selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: a, controller-uid: u}}}}}`,
+			want:     `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: a, controller-uid: u}}}}}`,
+		},
+		"a Job keeps nothing that the member lacks": {
+			desired:  `{apiVersion: batch/v1, kind: Job, spec: {selector: {matchLabels: {a: b}}}}`,
+			observed: `{spec: {}}`,
+		},
+		"a token Secret keeps its data": {
+			desired:  `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, data: null}`,
+			observed: `{type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
+			want:     `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
+		},
+		"another Secret does not": {
+			desired:  `{apiVersion: v1, kind: Secret, type: Opaque, data: {a: YQ==}}`,
+			observed: `{type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
+		},
+		"a member object that cannot be read is an error": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
+			observed: `{spec: {healthCheckNodePort: high}}`, wantErr: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			desired, observed := parse(t, test.desired), parse(t, test.observed)
+			desiredBefore, observedBefore := desired.DeepCopy(), observed.DeepCopy()
+			got, err := rules(desired).Retain(t.Context(), desired, observed)
+			if (err != nil) != test.wantErr {
+				t.Fatalf("error = %v, want error %v", err, test.wantErr)
+			}
+			if diff := cmp.Diff(desiredBefore, desired); diff != "" {
+				t.Errorf("the desired object was modified:\n%s", diff)
+			}
+			if diff := cmp.Diff(observedBefore, observed); diff != "" {
+				t.Errorf("the member object was modified:\n%s", diff)
+			}
+			if err != nil {
+				return
+			}
+			if test.want == "" {
+				if got != desired {
+					t.Errorf("the desired object was replaced by %v", got)
+				}
+				return
+			}
+			if diff := cmp.Diff(parse(t, test.want), got); diff != "" {
+				t.Errorf("result differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

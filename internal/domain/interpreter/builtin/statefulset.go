@@ -1,0 +1,52 @@
+package builtin
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func statefulSet(pods podReader) interpreter.Rules {
+	counters := []string{
+		"availableReplicas", "currentReplicas", "readyReplicas", "replicas", "updatedReplicas",
+	}
+	return interpreter.Rules{
+		Replicas:     pods.workloadReplicas,
+		Revise:       revise("spec", "replicas"),
+		Aggregate:    sumWorkload(counters),
+		Status:       collectWorkload(counters),
+		Healthy:      isRolledOut,
+		Dependencies: statefulSetDependencies,
+	}
+}
+
+// statefulSetDependencies leaves out the claims that the StatefulSet makes
+// itself in each cluster.
+func statefulSetDependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	dependencies, err := podDependencies("spec", "template")(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := nested[[]any](template.Object, "spec", "volumeClaimTemplates")
+	if err != nil {
+		return nil, err
+	}
+	made := make(map[string]bool, len(claims))
+	for _, claim := range claims {
+		made[nameOf(claim, "metadata", "name")] = true
+	}
+	return slices.DeleteFunc(dependencies, func(d configv1alpha1.DependentObjectReference) bool {
+		return d.Kind == kindClaim && made[d.Name]
+	}), nil
+}
+
+// nameOf returns the text at path in an entry of a list, "" if there is none.
+func nameOf(entry any, path ...string) string {
+	object, _ := entry.(map[string]any)
+	name, _ := text(object, path...)
+	return name
+}
