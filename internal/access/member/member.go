@@ -62,8 +62,11 @@ type Member struct {
 	mapper meta.RESTMapper
 	cache  cache.Cache
 	notify func(Event)
+	ctx    context.Context //nolint:containedctx // watches that start later live as long as the member
 	cancel context.CancelFunc
 	ended  chan struct{}
+
+	inventory inventory
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]cache.Informer
@@ -100,7 +103,7 @@ func open(ctx context.Context, name string, config *rest.Config, notify func(Eve
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
 		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify,
-		cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
+		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 	go func() {
 		defer close(m.ended)

@@ -1,0 +1,196 @@
+// Package cluster answers "what does the control plane hold for a member
+// cluster?": its execution namespace, the taints that its health calls for, and
+// the orderly removal of both when it leaves.
+//
+// A cluster leaves in steps that each wait for what the step before began, so
+// that objects are taken out of a member that can be reached, and nothing waits
+// for one that cannot.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/patch"
+	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// Name is the name of the controller in flags, logs and events.
+const Name = "cluster-controller"
+
+// removalPoll is how often a cluster that leaves is looked at again.
+const removalPoll = time.Second
+
+// Options are what operators may tune.
+type Options struct {
+	// Workers is how many Clusters are worked on at once.
+	Workers int
+	// Forget is called with the name of a cluster that is gone.
+	Forget func(name string)
+}
+
+// DefaultOptions are those of a production control plane.
+func DefaultOptions() Options { return Options{Workers: 5, Forget: func(string) {}} }
+
+type reconciler struct {
+	options Options
+	karmada client.Client
+	live    client.Reader
+	events  *observe.Events
+	now     func() time.Time
+}
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, o Options) error {
+	r := &reconciler{
+		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+	}
+	if err := indexTargets(mgr); err != nil {
+		return err
+	}
+	return builder.ControllerManagedBy(mgr).Named(Name).
+		For(&clusterv1alpha1.Cluster{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.options.Forget(request.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if cluster.DeletionTimestamp != nil {
+		return r.remove(ctx, cluster)
+	}
+	if err := r.ensureExecutionSpace(ctx, cluster); err != nil {
+		r.events.Failed(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err)
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, quiet(r.ensureMarks(ctx, cluster))
+}
+
+// ensureExecutionSpace makes the namespace that holds the cluster's Works.
+func (r *reconciler) ensureExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	name := work.ExecutionNamespace(cluster.Name)
+	namespace := executionSpace(name)
+	err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
+	}}
+	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating execution namespace of cluster %q: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// ensureMarks writes finalizer and taints at once.
+func (r *reconciler) ensureMarks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	marked := cluster.DeepCopy()
+	controllerutil.AddFinalizer(marked, clusterv1alpha1.ClusterControllerFinalizer)
+	marked.Spec.Taints = domain.HealthTaints(cluster, metav1.NewTime(r.now()))
+	_, err := patch.Object(ctx, r.karmada, cluster, marked)
+	if err != nil && !apierrors.IsConflict(err) {
+		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
+	}
+	return err
+}
+
+// remove takes down what the control plane holds for a cluster that leaves.
+func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if err := r.letWorksGo(ctx, cluster); err != nil {
+		return reconcile.Result{}, err
+	}
+	gone, err := r.removeExecutionSpace(ctx, cluster)
+	if err != nil {
+		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
+		return reconcile.Result{}, err
+	}
+	if !gone {
+		return reconcile.Result{RequeueAfter: removalPoll}, nil
+	}
+	targeted, err := r.targeted(ctx, cluster.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if targeted {
+		return reconcile.Result{RequeueAfter: removalPoll}, nil
+	}
+	released := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(released, clusterv1alpha1.ClusterControllerFinalizer)
+	_, err = patch.Object(ctx, r.karmada, cluster, released)
+	return reconcile.Result{}, quiet(client.IgnoreNotFound(err))
+}
+
+// letWorksGo frees the Works of a pull mode cluster whose agent is lost: nobody
+// else would remove their finalizer. The member's objects stay.
+func (r *reconciler) letWorksGo(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || domain.Ready(cluster) {
+		return nil
+	}
+	works := &workv1alpha1.WorkList{}
+	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name))); err != nil {
+		return fmt.Errorf("listing Works of cluster %q: %w", cluster.Name, err)
+	}
+	for i := range works.Items {
+		released := works.Items[i].DeepCopy()
+		controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
+		if _, err := patch.Object(ctx, r.karmada, &works.Items[i], released); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reconciler) removeExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (gone bool, err error) {
+	namespace := &corev1.Namespace{}
+	// Asked live: that a cache does not show a namespace does not mean it is gone.
+	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
+	}
+	if namespace.DeletionTimestamp != nil {
+		return false, nil
+	}
+	if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
+	}
+	return false, nil
+}
+
+// quiet keeps a write that lost a race out of the error log: the newer object is
+// on its way here.
+func quiet(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Enablements are the APIs of a member as its status lists them: by group and
+// version, each with its resources by name, subresources left out.
+func Enablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablement {
+	enablements := make([]clusterv1alpha1.APIEnablement, 0, len(lists))
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		enablement := clusterv1alpha1.APIEnablement{GroupVersion: list.GroupVersion}
+		for _, resource := range list.APIResources {
+			if !strings.Contains(resource.Name, "/") {
+				enablement.Resources = append(enablement.Resources, clusterv1alpha1.APIResource{Name: resource.Name, Kind: resource.Kind})
+			}
+		}
+		slices.SortFunc(enablement.Resources, func(a, b clusterv1alpha1.APIResource) int { return strings.Compare(a.Name, b.Name) })
+		enablements = append(enablements, enablement)
+	}
+	slices.SortFunc(enablements, func(a, b clusterv1alpha1.APIEnablement) int { return strings.Compare(a.GroupVersion, b.GroupVersion) })
+	return enablements
+}
+
+// Completeness is the condition that tells whether a list of APIs is whole.
+// complete says that discovery ended without an error.
+func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64, now metav1.Time) metav1.Condition {
+	condition := metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse,
+		ObservedGeneration: generation, LastTransitionTime: now,
+	}
+	switch {
+	case len(enablements) == 0:
+		condition.Reason = clusterv1alpha1.APIEnablementsEmptyReason
+		condition.Message = "collected empty APIEnablements from the cluster"
+	case !complete:
+		condition.Reason = clusterv1alpha1.APIEnablementsPartialReason
+		condition.Message = "might collect partial APIEnablements from the cluster"
+	default:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = clusterv1alpha1.APIEnablementsCompleteReason
+		condition.Message = "collected complete APIEnablements from the cluster"
+	}
+	return condition
+}
+
+// MergeEnablements keeps what an incomplete list lacks and the last one had: that
+// discovery of a group failed does not mean that the group is gone.
+func MergeEnablements(last, seen []clusterv1alpha1.APIEnablement, complete bool) []clusterv1alpha1.APIEnablement {
+	if complete && len(seen) > 0 {
+		return seen
+	}
+	merged := slices.Clone(seen)
+	for _, enablement := range last {
+		if !slices.ContainsFunc(seen, func(e clusterv1alpha1.APIEnablement) bool { return e.GroupVersion == enablement.GroupVersion }) {
+			merged = append(merged, enablement)
+		}
+	}
+	slices.SortFunc(merged, func(a, b clusterv1alpha1.APIEnablement) int { return strings.Compare(a.GroupVersion, b.GroupVersion) })
+	return merged
+}

@@ -1,0 +1,168 @@
+// Package install answers "what must a Karmada API server hold before the
+// components can work?": the CRDs, namespaces, roles and registrations, as data,
+// and one way to bring them there.
+//
+// Everything is applied server-side, so that installing again upgrades what is
+// old, leaves alone what others added, and writes nothing when nothing differs.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/api/crds"
+)
+
+const (
+	// FieldManager owns the fields that an installation sets.
+	FieldManager = "karmada-install"
+
+	parallelWrites   = 8
+	establishTimeout = time.Minute
+	establishPoll    = 50 * time.Millisecond
+)
+
+// CustomResources applies the CRDs of the control plane and waits until they are
+// served. conversionURL is where the conversion webhook answers and caBundle what
+// its certificate is checked with.
+func CustomResources(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
+	objects, err := customResources(conversionURL, caBundle)
+	if err != nil {
+		return err
+	}
+	if err := Apply(ctx, karmada, objects...); err != nil {
+		return err
+	}
+	return awaitEstablished(ctx, karmada, objects)
+}
+
+func customResources(conversionURL string, caBundle []byte) ([]client.Object, error) {
+	all, err := crds.All()
+	if err != nil {
+		return nil, fmt.Errorf("reading CRDs: %w", err)
+	}
+	var objects []client.Object
+	for _, crd := range all {
+		if crd.Group == crds.Operator {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(crd.YAML, &object.Object); err != nil {
+			return nil, fmt.Errorf("reading CRD %s: %w", crd.Name(), err)
+		}
+		if crd.NeedsConversion() {
+			if err := addConversion(object, conversionURL, caBundle); err != nil {
+				return nil, fmt.Errorf("adding conversion to CRD %s: %w", crd.Name(), err)
+			}
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+func addConversion(object *unstructured.Unstructured, url string, caBundle []byte) error {
+	patch, err := crds.ConversionPatch(url, caBundle)
+	if err != nil {
+		return err
+	}
+	var change struct {
+		Spec struct {
+			Conversion map[string]any `json:"conversion"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(patch, &change); err != nil {
+		return err
+	}
+	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
+}
+
+// Apply applies objects server-side, several at a time, and joins the errors.
+func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) error {
+	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return fmt.Errorf("making client of the control plane: %w", err)
+	}
+	errs := make([]error, len(objects))
+	var writers errgroup.Group
+	writers.SetLimit(parallelWrites)
+	for i, object := range objects {
+		writers.Go(func() error {
+			errs[i] = apply(ctx, karmadaClient, object)
+			return nil
+		})
+	}
+	_ = writers.Wait()
+	return errors.Join(errs...)
+}
+
+func apply(ctx context.Context, karmadaClient client.Client, object client.Object) error {
+	content, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return fmt.Errorf("encoding %T %q: %w", object, object.GetName(), err)
+		}
+		content = &unstructured.Unstructured{Object: raw}
+	}
+	// Server-side apply owns every field it is given; these are the server's.
+	unstructured.RemoveNestedField(content.Object, "status")
+	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
+	configuration := client.ApplyConfigurationFromUnstructured(content)
+	if err := karmadaClient.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
+	}
+	return nil
+}
+
+func awaitEstablished(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
+	extensions, err := apiextensionsclient.NewForConfig(karmada)
+	if err != nil {
+		return fmt.Errorf("making client of the control plane: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		list, err := extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			last = err
+			return false, nil
+		}
+		last = unestablished(list, objects)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for CRDs to be served: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+var errNotServed = errors.New("is not served yet")
+
+func unestablished(list *apiextensionsv1.CustomResourceDefinitionList, wanted []client.Object) error {
+	served := map[string]bool{}
+	for i := range list.Items {
+		for _, condition := range list.Items[i].Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				served[list.Items[i].Name] = true
+			}
+		}
+	}
+	for _, object := range wanted {
+		if !served[object.GetName()] {
+			return fmt.Errorf("CRD %s %w", object.GetName(), errNotServed)
+		}
+	}
+	return nil
+}

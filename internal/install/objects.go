@@ -1,0 +1,94 @@
+package install
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+const (
+	bootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
+	agentGroup     = "system:karmada:agents"
+)
+
+// systemLabels mark what an installation owns.
+func systemLabels() map[string]string {
+	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
+}
+
+// Namespaces are those that the components use.
+func Namespaces() []client.Object {
+	namespace := func(name string) client.Object {
+		return &corev1.Namespace{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},
+		}
+	}
+	return []client.Object{namespace(clusterv1alpha1.NamespaceKarmadaSystem), namespace(clusterv1alpha1.NamespaceKarmadaCluster)}
+}
+
+// Roles are the roles that users, members that register themselves, and their
+// agents need.
+func Roles() []client.Object {
+	objects := []client.Object{
+		userRole("karmada-view", "view", "get", "list", "watch"),
+		userRole("karmada-edit", "edit", "create", "update", "patch", "delete", "deletecollection"),
+	}
+	proxyAdmin := rbacv1.PolicyRule{APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, Verbs: []string{"*"}}
+	objects = append(objects, role("cluster-proxy-admin", proxyAdmin),
+		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
+		bind("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, bootstrapGroup))
+	return append(objects, approvalRoles()...)
+}
+
+func approvalRoles() []client.Object {
+	create := func(subresource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/" + subresource}, Verbs: []string{"create"},
+		}
+	}
+	const approver, selfApprover = "system:karmada:certificatesigningrequest:autoapprover", "system:karmada:certificatesigningrequest:selfautoapprover"
+	return []client.Object{
+		role(approver, create("clusteragent")),
+		bind("system:karmada:agent-autoapprove-bootstrap", approver, rbacv1.GroupKind, bootstrapGroup),
+		role(selfApprover, create("selfclusteragent")),
+		bind("system:karmada:agent-autoapprove-certificate-rotation", selfApprover, rbacv1.GroupKind, agentGroup),
+	}
+}
+
+// userRole is a role that is added to one of the roles that Kubernetes gives to
+// users of a namespace.
+func userRole(name, aggregateTo string, verbs ...string) client.Object {
+	rule := func(group string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	r := role(name,
+		rule("autoscaling.karmada.io", "cronfederatedhpas", "cronfederatedhpas/status", "federatedhpas", "federatedhpas/status"),
+		rule("multicluster.x-k8s.io", "serviceexports", "serviceexports/status", "serviceimports", "serviceimports/status"),
+		rule("networking.karmada.io", "multiclusteringresses", "multiclusteringresses/status", "multiclusterservices", "multiclusterservices/status"),
+		rule("policy.karmada.io", "overridepolicies", "propagationpolicies"),
+		rule("work.karmada.io", "resourcebindings", "resourcebindings/status", "works", "works/status"),
+	)
+	r.Labels["rbac.authorization.k8s.io/aggregate-to-"+aggregateTo] = "true"
+	return r
+}
+
+func role(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},
+		Rules:      rules,
+	}
+}
+
+func bind(name, roleName, subjectKind, subject string) client.Object {
+	return &rbacv1.ClusterRoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: subjectKind, Name: subject}},
+	}
+}
