@@ -63,6 +63,10 @@ func Default(obj, old runtime.Object, newID func() string) error {
 		ensureID(o, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha2.ClusterResourceBinding:
 		ensureID(o, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+	case *workv1alpha1.ResourceBinding:
+		ensureID(o, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+	case *workv1alpha1.ClusterResourceBinding:
+		ensureID(o, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.Work:
 		// A manifest that cannot be read must not keep its Work from going.
 		if o.DeletionTimestamp == nil {
@@ -108,6 +112,9 @@ func (r Rules) validate(report *report, obj, old runtime.Object) {
 		report.binding(o, r.MultiplePodTemplates)
 	case *workv1alpha2.ClusterResourceBinding:
 		report.binding(o, r.MultiplePodTemplates)
+	case *workv1alpha1.ResourceBinding, *workv1alpha1.ClusterResourceBinding:
+		// The old version has no components; its annotations are the same.
+		report.dependencies(o.(metav1.Object).GetAnnotations())
 	case *workv1alpha1.Work:
 		report.work(o)
 	case *configv1alpha1.ResourceInterpreterWebhookConfiguration:

@@ -1,0 +1,113 @@
+package conditions
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
+	operatorv1alpha1 "karmada.io/karmada/api/operator/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Row is one thing that a condition can say.
+type Row struct {
+	// Kinds that carry the condition.
+	Kinds  []string
+	Type   string
+	Status metav1.ConditionStatus
+	Reason string
+	// When it is said, for documentation.
+	When string
+}
+
+// Table lists every condition that this project writes, kind by kind. Names that
+// are reserved in the API but never written are not in it.
+func Table() []Row {
+	var table []Row
+	for _, rows := range [][]Row{clusterRows(), workRows(), bindingRows(), serviceRows(), scalingRows(), operatorRows()} {
+		table = append(table, rows...)
+	}
+	return table
+}
+
+// Known reports whether a condition is in the table.
+func Known(kind string, c metav1.Condition) bool {
+	for _, row := range Table() {
+		if row.Type != c.Type || row.Status != c.Status || row.Reason != c.Reason {
+			continue
+		}
+		if slices.Contains(row.Kinds, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	yes     = metav1.ConditionTrue
+	no      = metav1.ConditionFalse
+	unknown = metav1.ConditionUnknown
+)
+
+func clusterRows() []Row {
+	kinds := []string{"Cluster"}
+	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
+	return []Row{
+		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
+		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
+		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answers, but not ok"},
+		{kinds, ready, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client for the member can be made from its spec and secrets"},
+		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member reported, and stopped to"},
+		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
+		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
+		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
+		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},
+	}
+}
+
+func workRows() []Row {
+	kinds := []string{"Work"}
+	return []Row{
+		{kinds, workv1alpha1.WorkApplied, yes, workv1alpha1.WorkAppliedSuccessfulReason, "the member holds every manifest"},
+		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkAppliedFailedReason, "a manifest could not be applied"},
+		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes reach the member"},
+		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching holds changes back"},
+	}
+}
+
+func bindingRows() []Row {
+	kinds := []string{"ResourceBinding", "ClusterResourceBinding"}
+	return []Row{
+		{kinds, workv1alpha2.Scheduled, yes, workv1alpha2.BindingReasonSuccess, "the clusters are chosen"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonNoClusterFit, "no cluster passes the filters"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonUnschedulable, "the clusters that fit have no room"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonQuotaExceeded, "a FederatedResourceQuota refuses the replicas"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerError, "scheduling ended with an error, and is tried again"},
+		{kinds, workv1alpha2.FullyApplied, yes, workv1alpha2.FullyAppliedSuccessReason, "every chosen cluster holds the template"},
+		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
+	}
+}
+
+func serviceRows() []Row {
+	kinds := []string{"MultiClusterService"}
+	applied, dispatched := networkingv1alpha1.MCSServiceAppliedConditionType, networkingv1alpha1.MCSEndpointSliceDispatchedConditionType
+	return []Row{
+		{kinds, applied, yes, networkingv1alpha1.MCSServiceAppliedSucceed, "the Service is on its way to the clusters"},
+		{kinds, applied, no, networkingv1alpha1.MCSServiceAppliedFailed, "the Service could not be propagated"},
+		{kinds, dispatched, yes, networkingv1alpha1.MCSEndpointSliceDispatchedSucceed, "the endpoints are on their way to the consumers"},
+		{kinds, dispatched, no, networkingv1alpha1.MCSEndpointSliceDispatchedFailed, "the endpoints could not be sent"},
+	}
+}
+
+func operatorRows() []Row {
+	kinds, ready := []string{"Karmada"}, string(operatorv1alpha1.Ready)
+	return []Row{
+		{kinds, ready, yes, operatorv1alpha1.ReasonCompleted, "the control plane is installed as described"},
+		{kinds, ready, no, operatorv1alpha1.ReasonProgressing, "the control plane is being installed or changed"},
+		{kinds, ready, no, operatorv1alpha1.ReasonFailed, "a step of the installation ended with an error"},
+		{kinds, ready, no, operatorv1alpha1.ReasonValidationError, "the description cannot be installed"},
+	}
+}
