@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -59,6 +61,7 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 		if err := config.Authentication.ApplyClientCert(frontProxy.CAContentProvider, config.SecureServing); err != nil {
 			return fmt.Errorf("checking the front proxy's certificate: %w", err)
 		}
+		config.AddReadyzChecks(frontProxyKnown(frontProxy.CAContentProvider))
 	}
 	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		Anonymous:                          options.Anonymous,
@@ -141,6 +144,18 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(published.ExtraHeaderPrefixes),
 		AllowedClientNames:  headerrequest.StringSliceProviderFunc(published.AllowedClientNames),
 	}, nil
+}
+
+// frontProxyKnown keeps the server from being ready while the CA of the front proxy
+// is on its way: everybody whom the Karmada API server vouches for would be taken
+// for anonymous.
+func frontProxyKnown(ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
+	return healthz.NamedCheck("front-proxy-ca", func(*http.Request) error {
+		if _, loaded := ca.VerifyOptions(); !loaded {
+			return errors.New("the CA of the front proxy is not known yet")
+		}
+		return nil
+	})
 }
 
 // delegateAuthorization asks the Karmada API server who may do what, apart from

@@ -14,9 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -339,7 +340,7 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &clusterv1alpha1.GroupVersion
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.NegotiatedSerializer = metav1Codecs()
 	config.APIPath = "/apis"
 	raw, err := rest.RESTClientFor(config)
 	if err != nil {
@@ -379,4 +380,11 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
+}
+
+// metav1Codecs decode errors, for clients that read raw bodies.
+func metav1Codecs() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }

@@ -1,0 +1,191 @@
+package aggregated_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/servers/aggregated"
+)
+
+// behindKarmada runs a server with everything that production has: delegation,
+// admission, priority and fairness. The files hold client certificates.
+func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config, certificates pki.Dir) {
+	t.Helper()
+	dir := pki.Dir{Path: t.TempDir()}
+	authority, err := dir.EnsureAuthority("front-proxy-ca", "front-proxy-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"front-proxy-client", "stranger"} {
+		if _, err := authority.Ensure(name, pki.Leaf{CommonName: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clients, err := dir.EnsureAuthority("client-ca", "client-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.Ensure("alice", pki.Leaf{CommonName: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+	karmada := &karmadaAPI{secrets: secrets, authentication: map[string]string{
+		"client-ca-file":                     string(clients.PEM()),
+		"requestheader-client-ca-file":       string(authority.PEM()),
+		"requestheader-allowed-names":        jsonList("front-proxy-client"),
+		"requestheader-username-headers":     jsonList("X-Remote-User"),
+		"requestheader-uid-headers":          jsonList("X-Remote-Uid"),
+		"requestheader-group-headers":        jsonList("X-Remote-Group"),
+		"requestheader-extra-headers-prefix": jsonList("X-Remote-Extra-"),
+	}}
+	o, err := aggregated.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Server.SecureServing.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	o.Server.SecureServing.ServerCert.CertDirectory = ""
+	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{startEtcd(t)}
+	o.Karmada = karmada.start(t)
+	return start(t, o), dir
+}
+
+func TestTheKarmadaAPIServerDecidesWhoMayDoWhat(t *testing.T) {
+	config, certificates := behindKarmada(t)
+	certificate := func(name string) func(*rest.Config) {
+		return func(c *rest.Config) {
+			c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = certificates.CertFile(name), certificates.KeyFile(name)
+			c.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(req *http.Request) (*http.Response, error) {
+					req.Header.Set("X-Remote-User", "alice")
+					return rt.RoundTrip(req)
+				})
+			})
+		}
+	}
+	tests := map[string]struct {
+		login func(*rest.Config)
+		want  func(error) bool
+	}{
+		"a user with a token that may":     {func(c *rest.Config) { c.BearerToken = "alice" }, allowed},
+		"a user with a token that may not": {func(c *rest.Config) { c.BearerToken = "bob" }, apierrors.IsForbidden},
+		"a user with a client certificate": {func(c *rest.Config) {
+			c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = certificates.CertFile("alice"), certificates.KeyFile("alice")
+		}, allowed},
+		"nobody":                                 {func(*rest.Config) {}, apierrors.IsForbidden},
+		"the front proxy on behalf of a user":    {certificate("front-proxy-client"), allowed},
+		"another client of the front proxy's CA": {certificate("stranger"), apierrors.IsUnauthorized},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			as := rest.CopyConfig(config)
+			test.login(as)
+			transport, err := rest.HTTPClientFor(as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer transport.CloseIdleConnections()
+			as.GroupVersion, as.APIPath = &clusterv1alpha1.GroupVersion, "/apis"
+			as.NegotiatedSerializer = metav1Codecs()
+			raw, err := rest.RESTClientForConfigAndClient(as, transport)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := raw.Get().Resource("clusters").Do(t.Context()).Error(); !test.want(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestAUserReachesAMemberThroughTheServer(t *testing.T) {
+	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.WriteString(w, req.URL.RequestURI()+" as "+req.Header.Get("Impersonate-User")+" with "+req.Header.Get("Authorization"))
+	}))
+	defer member.Close()
+	config, _ := behindKarmada(t, corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m1-impersonator", ResourceVersion: "1"},
+		Data:       map[string][]byte{"token": []byte("impersonator")},
+	})
+	config.BearerToken = "alice"
+	karmada := newClient(t, config)
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
+		Spec: clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Push, APIEndpoint: member.URL,
+			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1-impersonator"},
+		},
+	}
+	if err := karmada.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	if err := karmada.Get(t.Context(), types.NamespacedName{Name: "m1"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := proxied(t, config, "api/v1/pods?limit=1"), "/api/v1/pods?limit=1 as alice with Bearer impersonator"; got != want {
+		t.Errorf("the member saw %q, want %q", got, want)
+	}
+}
+
+func proxied(t *testing.T, config *rest.Config, path string) string {
+	t.Helper()
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	transport.Timeout = 10 * time.Second
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		config.Host+"/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(body))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func allowed(err error) bool { return err == nil }
+
+func TestServersInOneProcessDoNotMeet(t *testing.T) {
+	etcd := startEtcd(t)
+	one, two := options(t, etcd), options(t, etcd)
+	two.Server.Etcd.StorageConfig.Prefix = "/other"
+	first, second := newClient(t, start(t, one)), newClient(t, start(t, two))
+	created(t, first, member("m1"))
+	var list clusterv1alpha1.ClusterList
+	if err := second.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 0 {
+		t.Errorf("%d clusters of one server are seen through the other", len(list.Items))
+	}
+	if _, err := os.Stat("apiserver.local.config"); !os.IsNotExist(err) {
+		t.Errorf("a server left files in the working directory: %v", err)
+	}
+}
