@@ -1,0 +1,271 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
+)
+
+// Join registers a cluster as a member that the control plane pushes to.
+type Join struct {
+	// Name is the name of the Cluster: a DNS label of at most 48 characters.
+	Name string
+	// ClusterNamespace is the namespace, on both sides, of what is created.
+	// Default karmada-cluster.
+	ClusterNamespace string
+	// Provider, Region and Zones are where the cluster is; placements refer to
+	// them. All may be empty.
+	Provider, Region string
+	Zones            []string
+	// DryRun checks everything, changes nothing on either side and logs what
+	// would be created.
+	DryRun bool
+	// Karmada and Member lead to the control plane and to the cluster.
+	Karmada, Member *rest.Config
+	// Log receives what happens, for people. Nil means nobody listens.
+	Log func(format string, args ...any)
+	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
+	TokenTimeout time.Duration
+}
+
+// Run joins the cluster and returns when its credentials are known to work and
+// the Cluster is stored; whether the Cluster is Ready is found out later. It
+// returns a *RegisteredError if the cluster or the name is taken. When it fails or
+// ctx ends, what it has created is deleted again.
+func (j Join) Run(ctx context.Context) (err error) {
+	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
+	j.TokenTimeout = cmp.Or(j.TokenTimeout, DefaultTokenTimeout)
+	karmada, member, err := j.sides()
+	if err != nil {
+		return err
+	}
+	wanted, err := j.check(ctx, karmada, member)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, undo(ctx, karmada, member))
+		}
+	}()
+	credentials, err := j.grantAccess(ctx, member)
+	if err != nil {
+		return err
+	}
+	return j.register(ctx, karmada, wanted, credentials)
+}
+
+func (j Join) sides() (karmada, member *side, err error) {
+	if err := ValidateName(j.Name); err != nil {
+		return nil, nil, err
+	}
+	if karmada, err = karmadaSide(j.Karmada, j.Log); err != nil {
+		return nil, nil, err
+	}
+	if member, err = memberSide(j.Name, j.Member, j.Log); err != nil {
+		return nil, nil, err
+	}
+	karmada.dryRun, member.dryRun = j.DryRun, j.DryRun
+	return karmada, member, nil
+}
+
+// check reads both sides and returns the Cluster to be created, or why it must
+// not be.
+func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha1.Cluster, error) {
+	id, err := member.id(ctx)
+	if err != nil {
+		return nil, err
+	}
+	registered, err := karmada.clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseDuplicate(registered, j.Name, id); err != nil {
+		return nil, err
+	}
+	// The identity of the control plane is asked for only to catch a mix-up, so
+	// not being allowed to see it is no obstacle.
+	if own, err := karmada.id(ctx); err == nil && own == id {
+		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.name, member.host)
+	}
+	wanted := j.cluster(id)
+	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
+		return nil, fmt.Errorf("Cluster %q would not be valid: %w", j.Name, wrong.ToAggregate())
+	}
+	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.host) {
+		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.host, member.name)
+	}
+	return wanted, nil
+}
+
+// clusters lists the Clusters of the control plane.
+func (s *side) clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+	list := &clusterv1alpha1.ClusterList{}
+	err := s.api.List(ctx, list)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s serves no %s: is it a Karmada control plane? Choose its kubeconfig or context (%w)", s.host, clusterv1alpha1.GroupVersion, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.name, s.host, err, onNewLine(Advice(err, s.name)))
+	}
+	return list.Items, nil
+}
+
+// grantAccess makes the accounts of the control plane in the member and returns
+// their tokens.
+func (j Join) grantAccess(ctx context.Context, member *side) (access, error) {
+	asIs := func(client.Object) error { return nil }
+	if _, err := member.ensure(ctx, namespace(j.ClusterNamespace), asIs); err != nil {
+		return access{}, err
+	}
+	var accounts [2]*corev1.ServiceAccount
+	for i, name := range []string{impersonator, accountName(j.Name)} {
+		stored, err := member.ensure(ctx, account(j.ClusterNamespace, name), asIs)
+		if err != nil {
+			return access{}, err
+		}
+		accounts[i] = stored.(*corev1.ServiceAccount)
+	}
+	rights, grant := role(j.Name), roleBinding(j.Name, j.ClusterNamespace)
+	if _, err := member.ensure(ctx, rights, func(have client.Object) error { return adoptRole(have, rights) }); err != nil {
+		return access{}, err
+	}
+	if _, err := member.ensure(ctx, grant, func(have client.Object) error { return adoptBinding(have, grant) }); err != nil {
+		return access{}, err
+	}
+	if j.DryRun {
+		return access{}, nil
+	}
+	return j.collectTokens(ctx, member, accounts[0], accounts[1])
+}
+
+func (j Join) collectTokens(ctx context.Context, member *side, impersonation, own *corev1.ServiceAccount) (access, error) {
+	impersonating, err := member.token(ctx, impersonation, j.TokenTimeout)
+	if err != nil {
+		return access{}, err
+	}
+	acting, err := member.token(ctx, own, j.TokenTimeout)
+	if err != nil {
+		return access{}, err
+	}
+	found := access{token: acting.Data[corev1.ServiceAccountTokenKey], impersonatorToken: impersonating.Data[corev1.ServiceAccountTokenKey]}
+	trusted, err := caOf(j.Member)
+	if err != nil {
+		return access{}, err
+	}
+	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
+	// No CA at all means those that the system trusts.
+	found.ca, err = j.verify(ctx, member, found.token, append(authorities, nil)...)
+	return found, err
+}
+
+// register stores the credentials and the Cluster in the control plane.
+func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alpha1.Cluster, credentials access) error {
+	if _, err := karmada.ensure(ctx, namespace(j.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+		return err
+	}
+	acting, impersonating := credentials.secrets(j.Name, j.ClusterNamespace)
+	var stored []client.Object
+	for _, secret := range []*corev1.Secret{impersonating, acting} {
+		object, err := karmada.ensure(ctx, secret, func(have client.Object) error { return adoptSecret(have, secret, j.Name) })
+		if err != nil {
+			return err
+		}
+		stored = append(stored, object)
+	}
+	registered, err := karmada.ensure(ctx, wanted, func(have client.Object) error {
+		return refuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
+	})
+	if err != nil || j.DryRun {
+		return err
+	}
+	for _, secret := range stored {
+		if err := karmada.own(ctx, registered, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own makes the Cluster the controller of a Secret, so that they go together.
+func (s *side) own(ctx context.Context, cluster, secret client.Object) error {
+	before := secret.DeepCopyObject().(client.Object)
+	owner := metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+	secret.SetOwnerReferences(append(secret.GetOwnerReferences(), *owner))
+	if _, err := patch.Object(ctx, s.api, before, secret); err != nil {
+		return s.explain("setting the owner of", secret, err)
+	}
+	return nil
+}
+
+func adoptRole(have client.Object, want *rbacv1.ClusterRole) error {
+	role, ok := have.(*rbacv1.ClusterRole)
+	if !ok {
+		return fmt.Errorf("it is a %T", have)
+	}
+	role.Rules = want.Rules
+	addLabels(role, want)
+	return nil
+}
+
+func adoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
+	binding, ok := have.(*rbacv1.ClusterRoleBinding)
+	if !ok {
+		return fmt.Errorf("it is a %T", have)
+	}
+	if !equality.Semantic.DeepEqual(binding.RoleRef, want.RoleRef) {
+		return fmt.Errorf("it grants %s %s; delete it if nobody needs it", binding.RoleRef.Kind, binding.RoleRef.Name)
+	}
+	binding.Subjects = want.Subjects
+	addLabels(binding, want)
+	return nil
+}
+
+// undo cleans up on both sides, the control plane first, so that nobody uses
+// credentials that are gone.
+func undo(ctx context.Context, karmada, member *side) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	var errs []error
+	for _, s := range []*side{karmada, member} {
+		if err := s.undo(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isLoopback(address string) bool {
+	target, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(target.Hostname())
+	return target.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+func (j Join) logf(format string, args ...any) { Log(j.Log).printf(format, args...) }
+
+func onNewLine(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return "\n" + advice
+}

@@ -1,0 +1,246 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+)
+
+// side is one of the two clusters that a registration touches, and what this run
+// has created there.
+type side struct {
+	// name is what messages call it: the control plane, or a member by name.
+	name   string
+	host   string
+	api    client.WithWatch
+	log    Log
+	dryRun bool
+	made   []client.Object
+}
+
+func karmadaSide(config *rest.Config, log Log) (*side, error) {
+	return newSide("the control plane", config, log)
+}
+
+func memberSide(name string, config *rest.Config, log Log) (*side, error) {
+	return newSide(fmt.Sprintf("member %q", name), config, log)
+}
+
+func newSide(name string, config *rest.Config, log Log) (*side, error) {
+	if err := checkConfig(config, name); err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	config.WarningHandler = warnings{side: name, log: log}
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: newMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s (%s): %w", name, config.Host, err)
+	}
+	return &side{name: name, host: config.Host, api: api, log: log}, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, rbacv1.AddToScheme, coordinationv1.AddToScheme,
+		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering API types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newMapper knows the few kinds that are touched, which saves asking each side
+// for all it serves and lets the first request be one that matters.
+func newMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+// id is the identity of the cluster: the UID of its kube-system namespace.
+func (s *side) id(ctx context.Context) (string, error) {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	if err := s.api.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
+		return "", s.explain("reading the cluster ID from", system, err)
+	}
+	return string(system.UID), nil
+}
+
+// ensure makes an object exist and returns it as it is stored. One that is there
+// already is reused: adopt changes it where it does not fit, or refuses it. With
+// dryRun it only tells what it would do.
+func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
+	for {
+		have, err := s.get(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		if have != nil {
+			return have, s.reuse(ctx, have, adopt)
+		}
+		if s.dryRun {
+			s.log.printf("would create %s in %s", s.describe(want), s.name)
+			return want, nil
+		}
+		// The server fills in what it is given, and a second try needs it clean.
+		created := want.DeepCopyObject().(client.Object)
+		err = s.api.Create(ctx, created)
+		if err == nil {
+			s.made = append(s.made, created)
+			s.log.printf("created %s in %s", s.describe(want), s.name)
+			return created, nil
+		}
+		// Somebody was faster, such as another join at the same time.
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, s.explain("creating", want, err)
+		}
+	}
+}
+
+// get returns the stored object of the same kind and name, nil if there is none.
+func (s *side) get(ctx context.Context, like client.Object) (client.Object, error) {
+	kind, err := apiutil.GVKForObject(like, s.api.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	empty, err := s.api.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	have, ok := empty.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is no kind of object", kind)
+	}
+	err = s.api.Get(ctx, client.ObjectKeyFromObject(like), have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.explain("reading", like, err)
+	}
+	return have, nil
+}
+
+func (s *side) reuse(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
+	if !have.GetDeletionTimestamp().IsZero() {
+		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.describe(have), s.name)
+	}
+	before := have.DeepCopyObject().(client.Object)
+	if err := adopt(have); err != nil {
+		return fmt.Errorf("%s in %s exists and cannot be reused: %w", s.describe(have), s.name, err)
+	}
+	if s.dryRun {
+		s.log.printf("would reuse %s in %s", s.describe(have), s.name)
+		return nil
+	}
+	changed, err := patch.Object(ctx, s.api, before, have)
+	if err != nil {
+		return s.explain("changing", have, err)
+	}
+	if changed {
+		s.log.printf("changed %s in %s", s.describe(have), s.name)
+	}
+	return nil
+}
+
+// undo deletes what this run has created, the latest first. A namespace that
+// others use by now stays.
+func (s *side) undo(ctx context.Context) error {
+	var errs []error
+	for _, object := range slices.Backward(s.made) {
+		if ns, ok := object.(*corev1.Namespace); ok {
+			occupied, err := s.occupant(ctx, ns.Name)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if occupied != "" {
+				continue
+			}
+		}
+		// One that was replaced meanwhile gives a conflict and is not ours.
+		if err := s.delete(ctx, object); err != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, err)
+		}
+	}
+	s.made = nil
+	return errors.Join(errs...)
+}
+
+// occupant names an object in a namespace that is not there by itself, or
+// nothing. What is being deleted does not count.
+func (s *side) occupant(ctx context.Context, namespace string) (string, error) {
+	ownContent := map[string]bool{"default": true, "kube-root-ca.crt": true}
+	for _, list := range []client.ObjectList{
+		&corev1.ServiceAccountList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &coordinationv1.LeaseList{},
+	} {
+		if err := s.api.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return "", s.explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return "", err
+		}
+		for _, item := range items {
+			object, ok := item.(client.Object)
+			if ok && !ownContent[object.GetName()] && object.GetDeletionTimestamp().IsZero() {
+				return s.describe(object), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// describe names an object as people do: Secret karmada-cluster/east.
+func (s *side) describe(object client.Object) string {
+	kind := fmt.Sprintf("%T", object)
+	if known, err := apiutil.GVKForObject(object, s.api.Scheme()); err == nil {
+		kind = known.Kind
+	}
+	if object.GetNamespace() != "" {
+		return fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+	}
+	return fmt.Sprintf("%s %s", kind, object.GetName())
+}
+
+// warnings passes on what an API server warns of.
+type warnings struct {
+	side string
+	log  Log
+}
+
+func (w warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.log.printf("warning from %s: %s", w.side, text)
+}

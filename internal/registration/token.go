@@ -1,0 +1,172 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// token makes the member issue a token for the account that does not expire, and
+// waits for it.
+func (s *side) token(ctx context.Context, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request := tokenRequest(account)
+	for {
+		stored, err := s.ensure(waiting, request, func(have client.Object) error { return fitTokenRequest(have, request) })
+		if err != nil {
+			return nil, err
+		}
+		secret, err := s.awaitToken(waiting, request, account.UID)
+		if err != nil || secret != nil {
+			return secret, err
+		}
+		if waiting.Err() != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%s issued no token into %s within %s: its kube-controller-manager does that, see whether it is running",
+				s.name, s.describe(stored), timeout)
+		}
+		if ctx.Err() != nil {
+			return nil, s.explain("waiting for", request, context.Cause(ctx))
+		}
+	}
+}
+
+// fitTokenRequest accepts a Secret that holds, or will hold, the token of the
+// wanted account.
+func fitTokenRequest(have client.Object, want *corev1.Secret) error {
+	secret, ok := have.(*corev1.Secret)
+	if !ok || secret.Type != want.Type {
+		return fmt.Errorf("it is not of type %s", want.Type)
+	}
+	if of := secret.Annotations[corev1.ServiceAccountNameKey]; of != want.Name {
+		return fmt.Errorf("it belongs to service account %q", of)
+	}
+	return nil
+}
+
+// awaitToken waits until the Secret holds the token of exactly this account. It
+// returns nil when the Secret disappears, as one does that was left by an account
+// of the same name, and when the watch ends.
+func (s *side) awaitToken(ctx context.Context, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
+	// A watch from no given version begins with what exists.
+	events, err := s.api.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.explain("waiting for", request, err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		switch secret := event.Object.(type) {
+		case *corev1.Secret:
+			if event.Type == watch.Deleted {
+				return nil, nil
+			}
+			if len(secret.Data[corev1.ServiceAccountTokenKey]) > 0 && secret.Annotations[corev1.ServiceAccountUIDKey] == string(account) {
+				return secret, nil
+			}
+		default:
+			if event.Type == watch.Error {
+				return nil, s.explain("waiting for", request, apierrors.FromObject(event.Object))
+			}
+		}
+	}
+	return nil, nil
+}
+
+// verifyTimeout is how long a new token may be refused: API servers learn of it
+// through a cache.
+const verifyTimeout = 10 * time.Second
+
+// verify finds the CA certificates with which the member can be reached by
+// nothing but what will be stored in the control plane, and proves that its token
+// is accepted.
+func (j Join) verify(ctx context.Context, member *side, token []byte, authorities ...[]byte) ([]byte, error) {
+	var errs []error
+	for _, ca := range authorities {
+		err := j.tryToken(ctx, token, ca)
+		if err == nil {
+			return ca, nil
+		}
+		errs = append(errs, err)
+		if !isUntrusted(err) {
+			break
+		}
+	}
+	return nil, member.explain("using the new token of", account(j.ClusterNamespace, accountName(j.Name)), errors.Join(errs...))
+}
+
+func (j Join) tryToken(ctx context.Context, token, ca []byte) error {
+	config := &rest.Config{
+		Host:            endpoint(j.Member),
+		Proxy:           j.Member.Proxy,
+		Timeout:         requestTimeout,
+		BearerToken:     string(token),
+		TLSClientConfig: rest.TLSClientConfig{Insecure: j.Member.Insecure},
+		ContentConfig:   rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	}
+	if !j.Member.Insecure {
+		config.CAData = ca
+	}
+	api, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return fmt.Errorf("making a client with the new token: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, verifyTimeout, true, func(ctx context.Context) (bool, error) {
+		last = api.Get().AbsPath("/api").Do(ctx).Error()
+		refused := apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last)
+		return last == nil || !refused, nil
+	})
+	if last != nil {
+		return last
+	}
+	return err
+}
+
+// caOf is what the kubeconfig trusts.
+func caOf(config *rest.Config) ([]byte, error) {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the CA certificates of the member's kubeconfig: %w", err)
+	}
+	return config.CAData, nil
+}
+
+// adoptSecret makes a Secret of the control plane hold what the wanted one holds.
+// One that serves another Cluster is not taken.
+func adoptSecret(have client.Object, want *corev1.Secret, cluster string) error {
+	secret, ok := have.(*corev1.Secret)
+	if !ok {
+		return fmt.Errorf("it is a %T", have)
+	}
+	owners := secret.OwnerReferences[:0:0]
+	for _, owner := range secret.OwnerReferences {
+		if owner.Kind != clusterv1alpha1.ResourceKindCluster {
+			owners = append(owners, owner)
+			continue
+		}
+		if owner.Name != cluster {
+			return fmt.Errorf("it belongs to Cluster %q", owner.Name)
+		}
+		// Left by a Cluster of this name that is gone; it would take the Secret
+		// with it.
+	}
+	secret.OwnerReferences = owners
+	secret.Data = want.Data
+	addLabels(secret, want)
+	return nil
+}
