@@ -1,0 +1,135 @@
+package admission
+
+import (
+	"context"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	rules "karmada.io/karmada/internal/domain/admission"
+)
+
+// PluginName is the name under which the plugin is registered, and by which an
+// API server is told to enable it.
+const PluginName = "KarmadaAdmission"
+
+// Plugin applies the rules inside an API server, without a call over the
+// network. It judges the custom resources of this project, and the deletion of
+// any object.
+type Plugin struct {
+	*admission.Handler
+	reviewer Reviewer
+	kinds    map[schema.GroupResource]*kind
+}
+
+var (
+	_ admission.MutationInterface   = (*Plugin)(nil)
+	_ admission.ValidationInterface = (*Plugin)(nil)
+)
+
+// NewPlugin returns a plugin that answers as the reviewer does.
+func NewPlugin(reviewer Reviewer) *Plugin {
+	table := kinds()
+	byResource := make(map[schema.GroupResource]*kind, len(table))
+	for i := range table {
+		byResource[table[i].resource] = &table[i]
+	}
+	return &Plugin{
+		Handler:  admission.NewHandler(admission.Create, admission.Update, admission.Delete),
+		reviewer: reviewer,
+		kinds:    byResource,
+	}
+}
+
+// Register makes the plugin known to an API server; it has to be enabled by
+// PluginName too.
+func Register(plugins *admission.Plugins, reviewer Reviewer) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return NewPlugin(reviewer), nil
+	})
+}
+
+// Admit completes an object. One that is not of the form of its kind is left as
+// it is: the schema that is checked next says more exactly what is wrong.
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	kind, ok := p.ruled(a)
+	if !ok || !kind.mutate.asksAt(a.GetOperation()) {
+		return nil
+	}
+	object, ok := a.GetObject().(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	err := p.reviewer.complete(kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject()))
+	if err == nil || isUndecodable(err) {
+		return nil
+	}
+	return apierrors.NewBadRequest(err.Error())
+}
+
+// Validate refuses what breaks a rule, and the deletion of what is protected.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetOperation() == admission.Delete {
+		return validateDelete(a)
+	}
+	kind, ok := p.ruled(a)
+	// Kinds that nobody asks to validate only have warnings, for when they are new.
+	if !ok || kind.validate == nil && a.GetOperation() != admission.Create {
+		return nil
+	}
+	object, ok := a.GetObject().(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	warnings, err := p.reviewer.judge(ctx, kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject()), a.IsDryRun())
+	for _, text := range warnings {
+		warning.AddWarning(ctx, "", text)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case isUndecodable(err):
+		return apierrors.NewBadRequest(err.Error())
+	case apierrors.ReasonForError(err) != "":
+		return err
+	}
+	return admission.NewForbidden(a, err)
+}
+
+// ruled returns the row of what is asked about. Subresources have no rules: they
+// hold what controllers report.
+func (p *Plugin) ruled(a admission.Attributes) (*kind, bool) {
+	if a.GetSubresource() != "" || a.GetOperation() == admission.Delete {
+		return nil, false
+	}
+	kind, ok := p.kinds[a.GetResource().GroupResource()]
+	return kind, ok
+}
+
+func validateDelete(a admission.Attributes) error {
+	if a.GetSubresource() != "" || a.GetOldObject() == nil {
+		return nil
+	}
+	object, err := meta.Accessor(a.GetOldObject())
+	if err != nil {
+		return nil // without metadata there is no label to protect it
+	}
+	if err := rules.Deletable(object); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// contentOf returns nil for no object, and for one that is no custom resource.
+func contentOf(object runtime.Object) map[string]any {
+	if u, ok := object.(*unstructured.Unstructured); ok && u != nil {
+		return u.Object
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+	"sigs.k8s.io/yaml"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+const (
+	newPolicy      = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1}]}}}`
+	completePolicy = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: new-id}, finalizers: [karmada.io/propagation-policy-controller]}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1, spreadByField: cluster, minGroups: 1}]}}}`
+	strayPolicy    = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {association: true, resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`
+	brokenPolicy   = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {priority: high}}`
+	oldBinding     = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
+	strayWork      = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
+)
+
+func reviewer() Reviewer {
+	return Reviewer{Rules: StandardRules(), NewID: func() string { return "new-id" }}
+}
+
+func parse(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := content(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+// attributes are those of a request for an object, whose resource is guessed.
+func attributes(object, old *unstructured.Unstructured, operation admission.Operation, subresource string) admission.Attributes {
+	of := object
+	if of == nil {
+		of = old
+	}
+	gvk := of.GroupVersionKind()
+	plural := map[string]string{"PropagationPolicy": "propagationpolicies"}[gvk.Kind]
+	if plural == "" {
+		plural = strings.ToLower(gvk.Kind) + "s"
+	}
+	var newObject, oldObject runtime.Object
+	if object != nil {
+		newObject = object
+	}
+	if old != nil {
+		oldObject = old
+	}
+	return admission.NewAttributesRecord(newObject, oldObject, gvk, of.GetNamespace(), of.GetName(),
+		gvk.GroupVersion().WithResource(plural), subresource, operation, nil, false, nil)
+}
+
+func TestPluginCompletes(t *testing.T) {
+	tests := map[string]struct {
+		new, old    string
+		operation   admission.Operation
+		subresource string
+		want        string
+	}{
+		"a new policy, and keeps what it does not know": {new: newPolicy, operation: admission.Create, want: completePolicy},
+		"a policy that is complete stays":               {new: completePolicy, old: completePolicy, operation: admission.Update, want: completePolicy},
+		"a binding of the old version":                  {new: oldBinding, operation: admission.Create, want: `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop, labels: {resourcebinding.karmada.io/permanent-id: new-id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`},
+		"a binding on creation only":                    {new: oldBinding, old: oldBinding, operation: admission.Update, want: oldBinding},
+		"no status":                                     {new: newPolicy, operation: admission.Update, subresource: "status", want: newPolicy},
+		"no object that its schema will refuse":         {new: brokenPolicy, operation: admission.Create, want: brokenPolicy},
+		"no object of other groups":                     {new: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`, operation: admission.Create, want: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := parse(t, test.new)
+			err := NewPlugin(reviewer()).Admit(t.Context(), attributes(object, parse(t, test.old), test.operation, test.subresource), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(parse(t, test.want).Object, object.Object); diff != "" {
+				t.Errorf("object differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+
+func TestPluginJudges(t *testing.T) {
+	const protected = `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`
+	tests := map[string]struct {
+		new, old    string
+		operation   admission.Operation
+		subresource string
+		quota       error
+		code        int32
+		says        []string
+		warnings    int
+	}{
+		"a complete policy passes with a warning": {new: completePolicy, operation: admission.Create, warnings: 1},
+		"every broken rule is named": {
+			new: strayPolicy, operation: admission.Create, code: http.StatusForbidden, warnings: 1,
+			says: []string{"spec.resourceSelectors[0].namespace", "metadata.labels[propagationpolicy.karmada.io/permanent-id]"},
+		},
+		"what cannot be decoded is a bad request": {new: brokenPolicy, operation: admission.Create, code: http.StatusBadRequest, says: []string{"priority"}},
+		"status passes": {new: strayPolicy, old: strayPolicy, operation: admission.Update, subresource: "status"},
+		"a Work that nobody applies is warned about": {new: strayWork, operation: admission.Create, warnings: 1},
+		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},
+		"quota is asked last, and speaks for itself": {
+			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`, operation: admission.Create,
+			quota: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: "QuotaExceeded", Message: "too much"}},
+			code:  http.StatusForbidden, says: []string{"too much"},
+		},
+		"a protected object is not deleted":       {old: protected, operation: admission.Delete, code: http.StatusForbidden, says: []string{"protected"}},
+		"an object without protection is deleted": {old: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`, operation: admission.Delete},
+		"a subresource is deleted":                {old: protected, operation: admission.Delete, subresource: "x"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := reviewer()
+			r.Quota = func(context.Context, *workv1alpha2.ResourceBinding, *workv1alpha2.ResourceBinding, bool) error {
+				return test.quota
+			}
+			var warnings recorder
+			ctx := warning.WithWarningRecorder(t.Context(), &warnings)
+			err := NewPlugin(r).Validate(ctx, attributes(parse(t, test.new), parse(t, test.old), test.operation, test.subresource), nil)
+			if code := codeOf(err); code != test.code {
+				t.Errorf("code = %d, want %d: %v", code, test.code, err)
+			}
+			for _, part := range test.says {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%v does not say %q", err, part)
+				}
+			}
+			if len(warnings) != test.warnings {
+				t.Errorf("warnings = %q, want %d", warnings, test.warnings)
+			}
+		})
+	}
+}
+
+func codeOf(err error) int32 {
+	if err == nil {
+		return 0
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return -1
+	}
+	return status.Status().Code
+}
+
+func TestPluginIsRegistered(t *testing.T) {
+	plugins := admission.NewPlugins()
+	Register(plugins, reviewer())
+	if diff := cmp.Diff([]string{"KarmadaAdmission"}, plugins.Registered()); diff != "" {
+		t.Errorf("plugins differ (-want +got):\n%s", diff)
+	}
+	plugin, err := plugins.InitPlugin(PluginName, nil, admission.PluginInitializers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: true, admission.Connect: false} {
+		if got := plugin.Handles(operation); got != want {
+			t.Errorf("Handles(%s) = %v, want %v", operation, got, want)
+		}
+	}
+}
+
+// What a busy API server pays for objects without rules, and for a Work.
+func BenchmarkPlugin(b *testing.B) {
+	plugin := NewPlugin(reviewer())
+	for name, object := range map[string]string{
+		"no rules": `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`,
+		"policy":   completePolicy,
+		"work":     `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: karmada-es-m1}, spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}]}}}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			u := parse(b, object)
+			a := attributes(u, u, admission.Update, "")
+			for b.Loop() {
+				if err := errors.Join(plugin.Admit(b.Context(), a, nil), plugin.Validate(b.Context(), a, nil)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryKindDecodesInEveryVersion(t *testing.T) {
+	for _, kind := range kinds() {
+		for version := range kind.versions {
+			t.Run(fmt.Sprintf("%s %s", kind.name, version), func(t *testing.T) {
+				object, err := kind.decode(version, map[string]any{"metadata": map[string]any{"name": "x"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := object.(metav1.Object).GetName(); got != "x" {
+					t.Errorf("name = %q", got)
+				}
+				if _, err := kind.decode("v0", map[string]any{}); !isUndecodable(err) {
+					t.Errorf("an unknown version: %v", err)
+				}
+			})
+		}
+	}
+	if resource := kinds()[0].resource; resource != (schema.GroupResource{Group: "policy.karmada.io", Resource: "propagationpolicies"}) {
+		t.Errorf("the table begins with %v", resource)
+	}
+}

@@ -1,0 +1,64 @@
+package admission
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// Applying a difference to the very content that it was taken from gives the
+// target, and what neither state knows of stays.
+func TestTransplantMapMovesFromOneStateToTheOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := drawMap(t, 3), drawMap(t, 3)
+		content := clone(t, from)
+		content["unknown"] = "kept"
+		transplantMap(content, from, clone(t, to))
+		want := clone(t, to)
+		want["unknown"] = "kept"
+		if diff := cmp.Diff(want, content); diff != "" {
+			t.Fatalf("content differs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func drawMap(t *rapid.T, depth int) map[string]any {
+	result := map[string]any{}
+	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t, "keys") {
+		result[key] = drawValue(t, depth-1)
+	}
+	return result
+}
+
+func drawValue(t *rapid.T, depth int) any {
+	kinds := 3
+	if depth <= 0 {
+		kinds = 1
+	}
+	switch rapid.IntRange(1, kinds).Draw(t, "kind") {
+	case 2:
+		return drawMap(t, depth)
+	case 3:
+		list := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "length") {
+			list = append(list, drawValue(t, depth-1))
+		}
+		return list
+	default:
+		return rapid.SampledFrom([]any{"x", "y", true}).Draw(t, "value")
+	}
+}
+
+func clone(t *rapid.T, object map[string]any) map[string]any {
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := map[string]any{}
+	if err := json.Unmarshal(data, &result); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
