@@ -1,0 +1,138 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+const (
+	// conflictDelay is how long the cache gets to catch up with a binding that
+	// somebody else has changed.
+	conflictDelay = 50 * time.Millisecond
+	// statusTries bounds the tries to write a status that others write, too.
+	statusTries = 4
+)
+
+// schedule chooses clusters and stores them.
+func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
+	desired, v, moved := s.place(ctx, p)
+	if moved {
+		p.stored = desired
+		s.recent.remember(p.request, desired)
+	}
+	return s.finish(ctx, p, v)
+}
+
+// place chooses clusters and stores them with the placement they were chosen for.
+func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, v verdict, moved bool) {
+	if s.inGroup(p.stored) {
+		s.grouped.Lock()
+		defer s.grouped.Unlock()
+	}
+	input, err := s.input(ctx, p)
+	if err != nil {
+		return p.stored, failed(p.stored, err), false
+	}
+	result, err := placement.Schedule(input)
+	desired, v = outcome(p.stored, result, err)
+	moved, err = patch.Object(ctx, s.karmada, p.stored, desired)
+	if err != nil {
+		return p.stored, v.refused(p.stored, err), false
+	}
+	s.tellResult(p, desired, v)
+	if moved {
+		klog.FromContext(ctx).Info("Placed", "why", p.decision.Why, "clusters", describe(desired.BindingSpec().Clusters), "outcome", v.reason)
+	}
+	return desired, v, moved
+}
+
+func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) {
+	peers, err := s.peers(ctx, p)
+	if err != nil {
+		return placement.Input{}, err
+	}
+	return placement.Input{
+		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
+		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
+		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+	}, nil
+}
+
+// finish records the verdict on the binding and says when to look again.
+func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Result {
+	if v.retry == soon {
+		return reconcile.Result{RequeueAfter: conflictDelay}
+	}
+	if apierrors.IsNotFound(v.err) {
+		s.forget(p.request)
+		return reconcile.Result{}
+	}
+	if err := s.record(ctx, p, v); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: conflictDelay}
+		}
+		v.err, v.message, v.retry = err, err.Error(), later
+	}
+	s.tellFailures(p, v)
+	if p.decision.Action == placement.ActionSchedule {
+		s.measured.attempted(p.decision.Type, v.err, s.now().Sub(p.started))
+	}
+	return s.next(ctx, p, v)
+}
+
+// next says when the binding is looked at again.
+func (s *scheduler) next(ctx context.Context, p pass, v verdict) reconcile.Result {
+	if v.retry == never {
+		s.backlog.settle(p.request)
+		return reconcile.Result{}
+	}
+	delay := s.backlog.fail(p.request, v.retry)
+	if v.retry == whenRoom && s.clusters.snapshot().room != p.world.room {
+		// There is more room than when this pass started; nobody will say so
+		// again.
+		delay = min(delay, s.options.BaseDelay)
+	}
+	s.measured.queued(causeFailure)
+	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", v.err, "after", delay)
+	return reconcile.Result{RequeueAfter: delay}
+}
+
+// record writes the status. Others write into it at the same time, and whether the
+// result is told must not depend on luck, so a conflict is resolved at once. The
+// time is that of the look, so that a reschedule requested since is still later.
+func (s *scheduler) record(ctx context.Context, p pass, v verdict) error {
+	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
+	for try := 1; ; try++ {
+		next := report(current, v, generation, now)
+		changed, err := patch.Status(ctx, s.karmada, current, next)
+		switch {
+		case err == nil:
+			// What others changed meanwhile has still to be looked at.
+			if changed && next.GetGeneration() == generation {
+				s.recent.remember(p.request, next)
+			}
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == statusTries:
+			return err
+		}
+		current = binding.New(p.request.namespaced)
+		if err := s.live.Get(ctx, p.request.NamespacedName, current); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("reading the binding again: %w", err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// tellResult tells of new clusters on the template, which is where users look.
+func (s *scheduler) tellResult(p pass, desired binding.Object, v verdict) {
+	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
+		return
+	}
+	template := templateOf(desired)
+	s.events.Decided(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
+}
+
+func successMessage(of binding.Object) string {
+	colon := ":"
+	if !binding.Namespaced(of) {
+		colon = ""
+	}
+	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, describe(of.BindingSpec().Clusters))
+}
+
+// describe lists targets as cluster:replicas.
+func describe(targets []workv1alpha2.TargetCluster) string {
+	texts := make([]string, len(targets))
+	for i := range targets {
+		texts[i] = fmt.Sprintf("%s:%d", targets[i].Name, targets[i].Replicas)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// tellFailures tells why the binding, or some of its affinity groups, could not be
+// placed: on the binding and on the template, once until the causes change.
+func (s *scheduler) tellFailures(p pass, v verdict) {
+	failures := failuresOf(p.stored, v)
+	if !s.told.differs(p.request, failures) {
+		return
+	}
+	template := templateOf(p.stored)
+	for _, err := range failures {
+		s.events.Failed(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
+		s.events.Failed(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
+	}
+	if len(failures) == 0 {
+		s.events.Recovered(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
+		s.events.Recovered(template, workv1alpha2.EventReasonScheduleBindingFailed)
+	}
+}
+
+// failuresOf are the failures to tell of, those of the affinity groups first. The
+// spelling is that of the wire.
+func failuresOf(of binding.Object, v verdict) []error {
+	var failures []error
+	for _, group := range v.groups {
+		failures = append(failures, fmt.Errorf("failed to schedule %s(%s) with clusterAffiliates index(%d): %w",
+			kindOf(of), requestOf(of), group.Index, group.Err))
+	}
+	if v.err == nil {
+		return failures
+	}
+	if v.message == "" || v.message == v.err.Error() {
+		return append(failures, v.err)
+	}
+	return append(failures, errors.New(v.message))
+}
+
+func kindOf(of binding.Object) string {
+	if binding.Namespaced(of) {
+		return workv1alpha2.ResourceKindResourceBinding
+	}
+	return workv1alpha2.ResourceKindClusterResourceBinding
+}
+
+// templateOf is the template of a binding, as far as an event needs it.
+func templateOf(of binding.Object) *unstructured.Unstructured {
+	reference := of.BindingSpec().Resource
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion(reference.APIVersion)
+	template.SetKind(reference.Kind)
+	template.SetNamespace(reference.Namespace)
+	template.SetName(reference.Name)
+	template.SetUID(reference.UID)
+	return template
+}
+
+func applied(of binding.Object) string {
+	return of.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
+}
+
+// told remembers the failures of each binding as a whole, so that the failures of
+// several affinity groups do not take turns in being news.
+type told struct {
+	mu   sync.Mutex
+	last map[request]string
+}
+
+func newTold() *told { return &told{last: map[request]string{}} }
+
+// differs notes the failures and reports whether they are others than before.
+func (t *told) differs(r request, failures []error) bool {
+	text := ""
+	if len(failures) > 0 {
+		text = errors.Join(failures...).Error()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last[r] == text {
+		return false
+	}
+	if text == "" {
+		delete(t.last, r)
+		return true
+	}
+	t.last[r] = text
+	return true
+}
+
+func (t *told) forget(r request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.last, r)
+}
