@@ -1,0 +1,219 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// awaitOverrides returns an error when overrides are missing that the policy
+// depends on. The request is queued again when one appears, or when the policy
+// changes.
+func (d *detector) awaitOverrides(ctx context.Context, asked request, template *unstructured.Unstructured, p policy.Object) error {
+	if len(p.PropagationSpec().DependentOverrides) == 0 {
+		return nil
+	}
+	missing := d.missingOverrides(ctx, p)
+	if missing == nil {
+		return nil
+	}
+	if _, claimed := policy.ClaimedBy(template); !claimed {
+		d.waiting.add(asked.reference)
+	}
+	for _, override := range policy.DependentOverrides(p) {
+		d.blocked.add(override, asked)
+	}
+	// One that appeared meanwhile woke nobody.
+	return d.missingOverrides(ctx, p)
+}
+
+func (d *detector) missingOverrides(ctx context.Context, p policy.Object) error {
+	var failure error
+	err := policy.CheckDependentOverrides(p, func(name types.NamespacedName) bool {
+		var found client.Object = &policyv1alpha1.OverridePolicy{}
+		if policy.IsCluster(p) {
+			found = &policyv1alpha1.ClusterOverridePolicy{}
+		}
+		err := d.karmada.Get(ctx, name, found)
+		if client.IgnoreNotFound(err) != nil {
+			failure = fmt.Errorf("reading override policy %s: %w", name, err)
+		}
+		return err == nil
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// metadataOf keeps a missing binding from becoming an interface that is not nil.
+func metadataOf(bound binding.Object) metav1.Object {
+	if bound == nil {
+		return nil
+	}
+	return bound
+}
+
+// claim marks the template as the policy's and returns it as it is stored then;
+// nil when it is gone.
+func (d *detector) claim(ctx context.Context, template *unstructured.Unstructured, p policy.Object, activation policy.Activation) (*unstructured.Unstructured, error) {
+	claimed := template.DeepCopy()
+	policy.ClaimOf(p).Apply(claimed)
+	state := ""
+	if activation.Deferred {
+		state = activation.UserState
+	}
+	recordState(claimed, state)
+	_, err := patch.Object(ctx, d.karmada, template, claimed)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// recordState notes in which state a template was claimed without a binding
+// being made; empty removes the note, for the binding tells then.
+func recordState(template *unstructured.Unstructured, state string) {
+	annotations := template.GetAnnotations()
+	if annotations[policy.UserStateAnnotation] == state {
+		return
+	}
+	annotations = maps.Clone(annotations)
+	if state == "" {
+		delete(annotations, policy.UserStateAnnotation)
+	} else {
+		annotations[policy.UserStateAnnotation] = state
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	template.SetAnnotations(annotations)
+}
+
+// bind brings the binding in line with the claimed template, and creates it if
+// there is none, whole and at once.
+func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) error {
+	if bound == nil && template.GetDeletionTimestamp() != nil {
+		// Whoever deletes a template in the foreground waits for its binding to go.
+		return nil
+	}
+	in, err := d.wanted(ctx, template, p)
+	if err != nil {
+		return err
+	}
+	in.UserState = userState
+	if bound == nil {
+		return d.createBinding(ctx, in)
+	}
+	desired, err := copyOf(bound)
+	if err != nil {
+		return err
+	}
+	if _, err := policy.Bind(desired, in); err != nil {
+		return err
+	}
+	_, err = patch.Object(ctx, d.karmada, bound, desired)
+	return gone(err)
+}
+
+func (d *detector) createBinding(ctx context.Context, in policy.BindInput) error {
+	created := binding.New(in.Template.GetNamespace() != "")
+	if _, err := policy.Bind(created, in); err != nil {
+		return err
+	}
+	labels := maps.Clone(created.GetLabels())
+	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
+	created.SetLabels(labels)
+	err := d.karmada.Create(ctx, created)
+	if err == nil || ending(err) {
+		return nil
+	}
+	return gone(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
+}
+
+// wanted gathers what a binding is made from.
+func (d *detector) wanted(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindInput, error) {
+	in := policy.BindInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
+	if err := d.interpret(ctx, &in); err != nil {
+		return in, err
+	}
+	if template.GetNamespace() == "" {
+		return in, nil
+	}
+	priority, err := d.schedulePriority(ctx, p)
+	in.SchedulePriority = priority
+	return in, err
+}
+
+// interpret asks what pods the template makes.
+func (d *detector) interpret(ctx context.Context, in *policy.BindInput) (err error) {
+	template := in.Template
+	rules := d.rules.Rules(template.GroupVersionKind())
+	if d.options.MultiplePodTemplates && rules.Components != nil {
+		in.Components, err = rules.Components(ctx, template)
+		return d.interpreted(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
+	}
+	if rules.Replicas == nil {
+		return nil
+	}
+	in.Replicas, in.Requirements, err = rules.Replicas(ctx, template)
+	if d.options.ResourceQuotaEstimate && in.Requirements != nil && in.Requirements.Namespace == "" {
+		in.Requirements = in.Requirements.DeepCopy()
+		in.Requirements.Namespace = template.GetNamespace()
+	}
+	return d.interpreted(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
+}
+
+func (d *detector) interpreted(template *unstructured.Unstructured, reason, what string, err error) error {
+	if err == nil {
+		d.events.Recovered(template, reason)
+		return nil
+	}
+	err = fmt.Errorf("interpreting %s of %s %s: %w", what, template.GetKind(), client.ObjectKeyFromObject(template), err)
+	d.events.Failed(template, reason, err)
+	return err
+}
+
+// schedulePriority is the value of the PriorityClass that the policy names; nil
+// when it names none.
+func (d *detector) schedulePriority(ctx context.Context, p policy.Object) (*int32, error) {
+	named := p.PropagationSpec().SchedulePriority
+	if !d.options.PriorityScheduling || named == nil {
+		return nil, nil
+	}
+	if named.PriorityClassSource != policyv1alpha1.KubePriorityClass {
+		return nil, fmt.Errorf("priority class source %q is not supported yet", named.PriorityClassSource)
+	}
+	class, err := d.template(ctx, reference{
+		kind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
+		key:  types.NamespacedName{Name: named.PriorityClassName},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if class == nil {
+		return nil, fmt.Errorf("priority class %q does not exist", named.PriorityClassName)
+	}
+	value, _, err := unstructured.NestedInt64(class.Object, "value")
+	if err != nil {
+		return nil, fmt.Errorf("reading priority class %q: %w", named.PriorityClassName, err)
+	}
+	return new(int32(value)), nil //nolint:gosec // the API server bounds the value
+}

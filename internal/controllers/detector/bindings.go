@@ -1,0 +1,91 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// policyIDField is the index of bindings by the id of the policy that claims
+// them.
+const policyIDField = "detector/policy-permanent-id"
+
+func (d *detector) indexBindings(indexer client.FieldIndexer) error {
+	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		// The context bounds a wait that there is none of before the start.
+		if err := indexer.IndexField(context.Background(), of, policyIDField, policyIDs); err != nil {
+			return fmt.Errorf("indexing bindings by policy: %w", err)
+		}
+	}
+	return nil
+}
+
+func policyIDs(of client.Object) []string {
+	var ids []string
+	for _, key := range []string{
+		policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
+	} {
+		if id := of.GetLabels()[key]; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// boundBy returns the templates whose bindings carry the claim.
+func (d *detector) boundBy(ctx context.Context, claim policy.Claim) ([]reference, error) {
+	var found []reference
+	options := []client.ListOption{client.MatchingFields{policyIDField: claim.ID}, client.UnsafeDisableDeepCopy}
+	if !claim.IsCluster() {
+		options = append(options, client.InNamespace(claim.Namespace))
+	}
+	namespaced := &workv1alpha2.ResourceBindingList{}
+	if err := d.karmada.List(ctx, namespaced, options...); err != nil {
+		return nil, fmt.Errorf("listing ResourceBindings of policy %s: %w", claim, err)
+	}
+	for i := range namespaced.Items {
+		found = append(found, referenceOf(&namespaced.Items[i].Spec.Resource))
+	}
+	if !claim.IsCluster() {
+		return found, nil
+	}
+	cluster := &workv1alpha2.ClusterResourceBindingList{}
+	if err := d.karmada.List(ctx, cluster, options...); err != nil {
+		return nil, fmt.Errorf("listing ClusterResourceBindings of policy %s: %w", claim, err)
+	}
+	for i := range cluster.Items {
+		found = append(found, referenceOf(&cluster.Items[i].Spec.Resource))
+	}
+	return found, nil
+}
+
+// bindingOf is the binding that a template has, or that stands where it would
+// be; nil when there is none.
+func (d *detector) bindingOf(ctx context.Context, r reference) (binding.Object, error) {
+	found := binding.New(r.key.Namespace != "")
+	key := client.ObjectKey{Namespace: r.key.Namespace, Name: binding.Name(r.key.Name, r.kind.Kind)}
+	err := d.karmada.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading binding %s: %w", key, err)
+	}
+	return found, nil
+}
+
+func copyOf(of binding.Object) (binding.Object, error) {
+	copied, ok := of.DeepCopyObject().(binding.Object)
+	if !ok {
+		return nil, fmt.Errorf("copy of binding %s is a %T", of.GetName(), of)
+	}
+	return copied, nil
+}

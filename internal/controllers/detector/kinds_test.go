@@ -1,0 +1,113 @@
+package detector
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+type kindSet = sets.Set[schema.GroupVersionKind]
+
+func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
+	const patience = 30 * time.Second
+	type view struct {
+		after    time.Duration
+		served   kindSet
+		complete bool
+	}
+	both, one := sets.New(deployments, configMaps), sets.New(configMaps)
+	tests := map[string]struct {
+		views []view
+		gone  []schema.GroupVersionKind
+	}{
+		"not when it is served":               {views: []view{{0, both, true}, {time.Minute, both, true}}},
+		"not when it was just missed":         {views: []view{{0, one, true}}},
+		"not before patience ends":            {views: []view{{0, one, true}, {patience - 1, one, true}}},
+		"when it is missing for long enough":  {views: []view{{0, one, true}, {patience, one, true}}, gone: []schema.GroupVersionKind{deployments}},
+		"not when it came back meanwhile":     {views: []view{{0, one, true}, {time.Second, both, true}, {patience, one, true}}},
+		"not when groups could not be listed": {views: []view{{0, one, true}, {time.Minute, one, false}}},
+		"missing in part says nothing later":  {views: []view{{0, one, false}, {time.Minute, one, true}}},
+		"not when the server shows no kind":   {views: []view{{0, one, true}, {time.Minute, kindSet{}, true}}},
+		"part of a view can show it is there": {views: []view{{0, one, true}, {time.Second, both, false}, {patience, one, true}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			k, start := newKinds(), time.Unix(0, 0).UTC()
+			for kind := range both {
+				k.add(kind, func() {})
+			}
+			var gone []schema.GroupVersionKind
+			for _, v := range tc.views {
+				_, gone = k.compare(v.served, v.complete, start.Add(v.after), patience)
+			}
+			if diff := cmp.Diff(tc.gone, gone); diff != "" {
+				t.Errorf("gone (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNewKindsAreFoundInPartialViews(t *testing.T) {
+	k := newKinds()
+	k.add(configMaps, func() {})
+	added, _ := k.compare(sets.New(deployments, configMaps, clusterRoles), false, time.Unix(0, 0), time.Second)
+	if diff := cmp.Diff([]schema.GroupVersionKind{deployments, clusterRoles}, added); diff != "" {
+		t.Errorf("added (-want +got):\n%s", diff)
+	}
+}
+
+func TestADroppedKindIsStopped(t *testing.T) {
+	k, stopped := newKinds(), 0
+	k.add(deployments, func() { stopped++ })
+	k.drop(deployments)
+	k.drop(deployments)
+	if stopped != 1 || k.has(deployments) {
+		t.Errorf("stopped %d times, still watched: %v", stopped, k.has(deployments))
+	}
+}
+
+func TestWatchableKinds(t *testing.T) {
+	all := metav1.Verbs{"create", "delete", "get", "list", "watch"}
+	served := []*metav1.APIResourceList{
+		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
+			{Name: "deployments", Kind: "Deployment", Verbs: all}, {Name: "deployments/status", Kind: "Deployment", Verbs: all},
+		}},
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "configmaps", Kind: "ConfigMap", Verbs: all}, {Name: "events", Kind: "Event", Verbs: all},
+			{Name: "componentstatuses", Kind: "ComponentStatus", Verbs: metav1.Verbs{"get", "list"}},
+		}},
+		{GroupVersion: "work.karmada.io/v1alpha1", APIResources: []metav1.APIResource{{Name: "works", Kind: "Work", Verbs: all}}},
+		{GroupVersion: "not/a/version", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Verbs: all}}},
+	}
+	got := watchable(policy.DefaultSkippedAPIs(), served)
+	if diff := cmp.Diff(sets.New(deployments, configMaps), got); diff != "" {
+		t.Errorf("watchable (-want +got):\n%s", diff)
+	}
+}
+
+func TestPaceOfDiscovery(t *testing.T) {
+	p := pace{interval: 30 * time.Second}
+	look := func() time.Duration { p.looked(); return p.next() }
+	if got := look(); got != 30*time.Second {
+		t.Fatalf("without changes it looks after %s", got)
+	}
+	if !p.hurry() || p.next() != settling[0] {
+		t.Fatal("a change does not lead to a look soon")
+	}
+	if p.hurry() {
+		t.Fatal("a second change puts off the look")
+	}
+	want := []time.Duration{settling[1], settling[2], 30 * time.Second}
+	if diff := cmp.Diff(want, []time.Duration{look(), look(), look()}); diff != "" {
+		t.Fatalf("looks after a change (-want +got):\n%s", diff)
+	}
+	if p.interval = time.Second; !p.hurry() || look() > time.Second || look() > time.Second {
+		t.Fatal("it looks less often than at intervals")
+	}
+}

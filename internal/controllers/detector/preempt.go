@@ -1,0 +1,77 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+func (d *detector) mayPreempt(p policy.Object) bool {
+	return d.options.Preemption && policy.MayPreempt(p)
+}
+
+// preempt takes the templates that a policy names from policies that have to
+// yield. The new claim leads to an ordinary pass over the template.
+func (d *detector) preempt(ctx context.Context, p policy.Object) error {
+	if !d.mayPreempt(p) {
+		return nil
+	}
+	if policy.ClaimOf(p).ID == "" {
+		return fmt.Errorf("policy %s: %w", policy.ClaimOf(p), policy.ErrNoPermanentID)
+	}
+	var failures []error
+	for _, of := range reaches(p) {
+		if of.name == "" {
+			continue
+		}
+		named := reference{kind: of.kind, key: types.NamespacedName{Namespace: of.namespace, Name: of.name}}
+		failures = append(failures, d.preemptOne(ctx, p, named))
+	}
+	return errors.Join(failures...)
+}
+
+func (d *detector) preemptOne(ctx context.Context, p policy.Object, named reference) error {
+	template, err := d.template(ctx, named)
+	if err != nil {
+		return err
+	}
+	if template == nil || template.GetDeletionTimestamp() != nil || !policy.Selects(p, template) {
+		return nil
+	}
+	claim, _ := policy.ClaimedBy(template)
+	yields, err := policy.Preempts(p, claim, d.policies.get(claim.Namespace, claim.Name))
+	if err == nil && !yields {
+		return nil
+	}
+	if err == nil {
+		err = d.take(ctx, p, template)
+	}
+	if stale(err) {
+		return err
+	}
+	d.counters.preempted(err)
+	if err != nil {
+		err = fmt.Errorf("preempting %s for policy %s: %w", named, policy.ClaimOf(p), err)
+		d.events.Failed(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
+		return err
+	}
+	d.events.Recovered(template, policyv1alpha1.EventReasonPreemptPolicyFailed)
+	d.events.Decided(template, policyv1alpha1.EventReasonPreemptPolicySucceed,
+		"Policy %s preempted policy %s", policy.ClaimOf(p), claim)
+	return nil
+}
+
+func (d *detector) take(ctx context.Context, p policy.Object, template *unstructured.Unstructured) error {
+	taken := template.DeepCopy()
+	policy.ClaimOf(p).Apply(taken)
+	_, err := patch.Object(ctx, d.karmada, template, taken)
+	return client.IgnoreNotFound(err)
+}

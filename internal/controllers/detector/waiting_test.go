@@ -1,0 +1,182 @@
+package detector
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+var (
+	deployments  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	configMaps   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	clusterRoles = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+)
+
+func named(kind schema.GroupVersionKind, namespace, name string) reference {
+	return reference{kind: kind, key: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func inOrder(all []reference) []string {
+	var texts []string
+	for _, r := range all {
+		texts = append(texts, r.String())
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func TestWaitingTemplatesWithinReach(t *testing.T) {
+	w := newWaiting()
+	for _, r := range []reference{
+		named(deployments, "shop", "web"), named(deployments, "shop", "db"), named(deployments, "blog", "web"),
+		named(configMaps, "shop", "web"), named(clusterRoles, "", "admin"),
+	} {
+		w.add(r)
+	}
+	tests := map[string]struct {
+		of   reach
+		want []string
+	}{
+		"all of a kind":                     {reach{kind: deployments}, []string{"Deployment blog/web", "Deployment shop/db", "Deployment shop/web"}},
+		"those of one namespace":            {reach{kind: deployments, namespace: "shop"}, []string{"Deployment shop/db", "Deployment shop/web"}},
+		"one by name":                       {reach{kind: deployments, namespace: "shop", name: "web"}, []string{"Deployment shop/web"}},
+		"one name in all namespaces":        {reach{kind: deployments, name: "web"}, []string{"Deployment blog/web", "Deployment shop/web"}},
+		"cluster-scoped ones":               {reach{kind: clusterRoles}, []string{"ClusterRole /admin"}},
+		"none of a namespace that has none": {reach{kind: configMaps, namespace: "blog"}, nil},
+		"none of a kind that has none":      {reach{kind: schema.GroupVersionKind{Kind: "Job"}}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, inOrder(w.within(tc.of))); diff != "" {
+				t.Errorf("within reach (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWaitingHoldsWhatWasAddedAndNotRemoved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, model := newWaiting(), sets.New[reference]()
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			r := named(
+				rapid.SampledFrom([]schema.GroupVersionKind{deployments, configMaps}).Draw(t, "kind"),
+				rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace"),
+				rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name"))
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				w.dropKind(r.kind)
+				for held := range model {
+					if held.kind == r.kind {
+						model.Delete(held)
+					}
+				}
+			case 1, 2:
+				w.remove(r)
+				model.Delete(r)
+			default:
+				w.add(r)
+				model.Insert(r)
+			}
+		}
+		held := append(w.within(reach{kind: deployments}), w.within(reach{kind: configMaps})...)
+		if diff := cmp.Diff(inOrder(model.UnsortedList()), inOrder(held)); diff != "" {
+			t.Fatalf("waiting (-want +got):\n%s", diff)
+		}
+		if model.Len() == 0 && len(w.kinds) != 0 {
+			t.Fatalf("nothing waits, but %v is kept", w.kinds)
+		}
+	})
+}
+
+func TestReaches(t *testing.T) {
+	selector := func(namespace, name string) policyv1alpha1.ResourceSelector {
+		return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
+	}
+	spec := policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+		selector("", "web"), selector("shop", ""), selector("blog", ""),
+	}}
+	tests := map[string]struct {
+		of   policy.Object
+		want []reach
+	}{
+		"a PropagationPolicy does not leave its namespace": {
+			&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Spec: spec},
+			[]reach{{deployments, "shop", "web"}, {deployments, "shop", ""}},
+		},
+		"a ClusterPropagationPolicy goes where its selectors point": {
+			&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec},
+			[]reach{{deployments, "", "web"}, {deployments, "shop", ""}, {deployments, "blog", ""}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, reaches(tc.of), cmp.AllowUnexported(reach{})); diff != "" {
+				t.Errorf("reaches (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClaimsFollowTemplates(t *testing.T) {
+	claimedBy := func(id string) metav1.Object {
+		object := blank(deployments)
+		policy.Claim{Namespace: "shop", Name: "p", ID: id}.Apply(object)
+		return object
+	}
+	c := newClaims()
+	web, db := named(deployments, "shop", "web"), named(deployments, "shop", "db")
+	c.observe(web, claimedBy("one"))
+	c.observe(db, claimedBy("one"))
+	c.observe(db, claimedBy("two"))
+	if diff := cmp.Diff([]string{"Deployment shop/web"}, inOrder(c.of("one"))); diff != "" {
+		t.Errorf("after a template went from one policy to another (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Deployment shop/db"}, inOrder(c.of("two"))); diff != "" {
+		t.Errorf("the other policy (-want +got):\n%s", diff)
+	}
+	c.observe(web, blank(deployments))
+	c.forget(db)
+	if len(c.byID) != 0 || len(c.byTemplate) != 0 {
+		t.Errorf("kept %v and %v of released and deleted templates", c.byID, c.byTemplate)
+	}
+	c.observe(web, claimedBy("one"))
+	c.dropKind(deployments)
+	if got := c.of("one"); len(got) != 0 {
+		t.Errorf("kept %v of a kind that is gone", got)
+	}
+}
+
+func TestBlockedRequestsAreTakenOnce(t *testing.T) {
+	b := newBlocked()
+	override := types.NamespacedName{Namespace: "shop", Name: "o"}
+	first := request{named(deployments, "shop", "web"), policy.TemplateChanged}
+	second := request{named(deployments, "shop", "web"), policy.PolicyChanged}
+	b.add(override, first)
+	b.add(override, first)
+	b.add(override, second)
+	if got := b.take(types.NamespacedName{Name: "o"}); len(got) != 0 {
+		t.Errorf("a ClusterOverridePolicy of that name wakes %v", got)
+	}
+	if got := sets.New(b.take(override)...); !got.Equal(sets.New(first, second)) {
+		t.Errorf("took %v", got)
+	}
+	if got := b.take(override); len(got) != 0 {
+		t.Errorf("took %v again", got)
+	}
+}
+
+func TestReferencesAreReadable(t *testing.T) {
+	if got := named(deployments, "shop", "web").String(); !strings.Contains(got, "Deployment shop/web") {
+		t.Errorf("got %q", got)
+	}
+}
