@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"karmadactl":      func() { os.Exit(Run(Karmadactl)) },
+		"kubectl-karmada": func() { os.Exit(Run(Plugin)) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+		},
+	})
+}
+
+// exits runs a program and checks its exit code: exits 2 karmadactl join.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits code program args...")
+	}
+	code := command.Done
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		code = exitCode(err)
+	}
+	if want := args[0]; want != string(rune('0'+code)) {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+func exitCode(err error) int {
+	coded, ok := err.(interface{ ExitCode() int })
+	if !ok {
+		return -1
+	}
+	return coded.ExitCode()
+}
+
+func TestEveryCommandHelpsByExampleAndHasAGroup(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	root := New(&command.Program{Name: Plugin, IOStreams: streams})
+	if len(root.Commands()) != len(commands) {
+		t.Errorf("%d commands below the root, %d rows", len(root.Commands()), len(commands))
+	}
+	known := map[string]bool{}
+	for _, group := range groups {
+		known[group.ID] = true
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.Example == "" || cmd.Short == "" || cmd.Long == "" {
+			t.Errorf("%s: example, short or long help is missing", cmd.Name())
+		}
+		if !known[cmd.GroupID] {
+			t.Errorf("%s: no group %q", cmd.Name(), cmd.GroupID)
+		}
+		if cmd.Args == nil {
+			t.Errorf("%s: takes any arguments", cmd.Name())
+		}
+	}
+}
+
+// The flags are a contract with scripts: name, shorthand and default.
+func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
+	type flags map[string]string // name/shorthand to default
+	tests := map[string]flags{
+		"join": {
+			"cluster-context": "", "cluster-kubeconfig": "", "cluster-namespace": "karmada-cluster", "cluster-provider": "",
+			"cluster-region": "", "cluster-zones": "[]", "dry-run": "false", "karmada-as": "", "karmada-as-group": "[]",
+			"karmada-as-uid": "", "karmada-context": "", "kubeconfig": "",
+		},
+		"unjoin": {
+			"cluster-context": "", "cluster-kubeconfig": "", "cluster-namespace": "karmada-cluster", "dry-run": "false",
+			"force": "false", "karmada-context": "", "kubeconfig": "", "wait": "1m0s",
+		},
+		"cordon":   {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
+		"uncordon": {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
+		"options": {
+			"add-dir-header": "false", "alsologtostderr": "false", "alsologtostderrthreshold": "0", "kubeconfig": "",
+			"legacy-stderr-threshold-behavior": "true", "log-backtrace-at": ":0", "log-dir": "", "log-file": "",
+			"log-file-max-size": "1800", "logtostderr": "true", "one-output": "false", "skip-headers": "false",
+			"skip-log-headers": "false", "stderrthreshold": "2", "v/v": "0", "vmodule": "",
+		},
+	}
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	root := New(&command.Program{Name: Karmadactl, IOStreams: streams})
+	for name, want := range tests {
+		t.Run(name, func(t *testing.T) {
+			cmd := find(t, root, name)
+			for flag, value := range want {
+				checkFlag(t, cmd, flag, value)
+			}
+		})
+	}
+}
+
+func find(t *testing.T, root *cobra.Command, name string) *cobra.Command {
+	t.Helper()
+	cmd, _, err := root.Find([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func checkFlag(t *testing.T, cmd *cobra.Command, name, value string) {
+	t.Helper()
+	short := ""
+	if len(name) > 2 && name[1] == '/' {
+		name, short = name[2:], name[:1]
+	}
+	flag := cmd.Flag(name)
+	if flag == nil {
+		t.Errorf("no flag --%s", name)
+		return
+	}
+	if flag.Shorthand != short {
+		t.Errorf("--%s is also -%s, want -%s", name, flag.Shorthand, short)
+	}
+	if flag.DefValue != value {
+		t.Errorf("--%s has default %q, want %q", name, flag.DefValue, value)
+	}
+}

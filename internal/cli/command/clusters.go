@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration"
+)
+
+// completionTimeout is how long a shell waits for names after a press of Tab.
+const completionTimeout = 3 * time.Second
+
+// Clusters are the Clusters of a control plane.
+type Clusters struct {
+	// Karmada reads and writes Clusters, and nothing else.
+	Karmada client.Client
+	host    string
+}
+
+// OpenClusters makes a client of the control plane. Nothing is asked yet.
+func OpenClusters(config *rest.Config) (Clusters, error) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		return Clusters{}, fmt.Errorf("registering API types: %w", err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
+	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return Clusters{}, fmt.Errorf("making a client of the control plane (%s): %w", config.Host, err)
+	}
+	return Clusters{Karmada: karmada, host: config.Host}, nil
+}
+
+// Get returns a Cluster. If there is none of that name, the error lists those
+// that there are.
+func (c Clusters) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := c.Karmada.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	if apierrors.IsNotFound(err) {
+		if names, listErr := c.Names(ctx); listErr == nil {
+			return nil, Missing([]string{name}, names)
+		}
+	}
+	if err != nil {
+		return nil, c.Explain(fmt.Sprintf("reading Cluster %q", name), err)
+	}
+	return cluster, nil
+}
+
+// Names are the names of all Clusters, sorted.
+func (c Clusters) Names(ctx context.Context) ([]string, error) {
+	list := &clusterv1alpha1.ClusterList{}
+	if err := c.Karmada.List(ctx, list); err != nil {
+		return nil, c.Explain("listing Clusters", err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Explain says what could not be done, where, and what helps.
+func (c Clusters) Explain(doing string, err error) error {
+	err = fmt.Errorf("%s in the control plane (%s): %w", doing, c.host, err)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w\nIs this a Karmada control plane? Choose its kubeconfig with --kubeconfig or its context with --karmada-context.", err)
+	}
+	if advice := registration.Advice(err, "the control plane"); advice != "" {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
+}
+
+// Missing returns an error that lists the wanted Clusters that do not exist, nil
+// if all do.
+func Missing(wanted, existing []string) error {
+	var absent []string
+	for _, name := range wanted {
+		if !slices.Contains(existing, name) {
+			absent = append(absent, name)
+		}
+	}
+	if len(absent) == 0 {
+		return nil
+	}
+	if len(existing) == 0 {
+		return fmt.Errorf("no Cluster %s: the control plane has no members yet", strings.Join(absent, ","))
+	}
+	return fmt.Errorf("no Cluster %s: the control plane has %s", strings.Join(absent, ","), strings.Join(existing, ", "))
+}
+
+// CompleteCluster completes the name of a Cluster as the first argument.
+func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.clusterNames(cmd.Context(), *karmadaContext), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// clusterNames are what a shell may complete: nothing if the control plane does
+// not answer.
+func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []string {
+	config, err := p.Karmada(karmadaContext).Config()
+	if err != nil {
+		return nil
+	}
+	clusters, err := OpenClusters(config)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	names, err := clusters.Names(ctx)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// CompleteClusters completes a flag that lists Clusters.
+func (p *Program) CompleteClusters(cmd *cobra.Command, flag string, karmadaContext *string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return p.clusterNames(cmd.Context(), *karmadaContext), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func (p *Program) completeContexts(cmd *cobra.Command, flag string, path func() string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		contexts, err := Access{Path: path()}.Contexts()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return contexts, cobra.ShellCompDirectiveNoFileComp
+	})
+}

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Limits of the requests of one command.
+const (
+	queriesPerSecond = 50
+	burst            = 300
+)
+
+// Access is a way into a cluster as flags describe it: a context of a kubeconfig.
+type Access struct {
+	// Path is the kubeconfig; empty means $KUBECONFIG, else ~/.kube/config.
+	Path string
+	// Context is the context in it; empty means the current one.
+	Context string
+	// As is whom to act as; the zero value is nobody else.
+	As rest.ImpersonationConfig
+}
+
+// Karmada is the way into the control plane.
+func (p *Program) Karmada(context string) Access {
+	return Access{Path: p.Kubeconfig, Context: context}
+}
+
+// AddKarmadaContext adds the flag that chooses the control plane.
+func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
+	cmd.Flags().StringVar(context, "karmada-context", "", "context of the control plane in the kubeconfig; the current one if empty")
+	p.completeContexts(cmd, "karmada-context", func() string { return p.Kubeconfig })
+}
+
+// Member holds the flags that choose a member by a kubeconfig of its own.
+type Member struct{ Access }
+
+// AddFlags adds the flags.
+func (m *Member) AddFlags(p *Program, cmd *cobra.Command, contextUsage string) {
+	cmd.Flags().StringVar(&m.Path, "cluster-kubeconfig", "", "kubeconfig of the member")
+	cmd.Flags().StringVar(&m.Context, "cluster-context", "", contextUsage)
+	_ = cmd.MarkFlagFilename("cluster-kubeconfig")
+	p.completeContexts(cmd, "cluster-context", func() string { return m.Path })
+}
+
+// AddImpersonation adds the flags that say whom to act as in the control plane.
+func AddImpersonation(flags *pflag.FlagSet, as *rest.ImpersonationConfig) {
+	flags.StringVar(&as.UserName, "karmada-as", "", "user to impersonate in the control plane")
+	flags.StringArrayVar(&as.Groups, "karmada-as-group", nil, "group to impersonate in the control plane; can be repeated")
+	flags.StringVar(&as.UID, "karmada-as-uid", "", "UID to impersonate in the control plane")
+}
+
+// Config is the client configuration. A context that does not exist is an error
+// that lists those that do.
+func (a Access) Config() (*rest.Config, error) {
+	config, err := a.Loader().ClientConfig()
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	config.QPS, config.Burst = queriesPerSecond, burst
+	return config, nil
+}
+
+// Loader reads the kubeconfig when it is asked.
+func (a Access) Loader() clientcmd.ClientConfig {
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: a.Context}
+	overrides.AuthInfo.Impersonate = a.As.UserName
+	overrides.AuthInfo.ImpersonateUID = a.As.UID
+	overrides.AuthInfo.ImpersonateGroups = a.As.Groups
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.rules(), overrides)
+}
+
+// Contexts are the names of the contexts, sorted.
+func (a Access) Contexts() ([]string, error) {
+	config, err := a.rules().Load()
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), nil
+}
+
+func (a Access) rules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Path
+	return rules
+}
+
+func (a Access) explain(err error) error {
+	where := a.Path
+	if where == "" {
+		where = strings.Join(a.rules().GetLoadingPrecedence(), ", ")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no kubeconfig %s", where)
+	}
+	config, loadErr := a.rules().Load()
+	if loadErr != nil {
+		return fmt.Errorf("reading kubeconfig %s: %w", where, loadErr)
+	}
+	return badContext(config, where, a.Context, err)
+}
+
+// badContext says which context was meant and which ones there are.
+func badContext(config *clientcmdapi.Config, where, context string, err error) error {
+	there := strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
+	switch {
+	case there == "":
+		return fmt.Errorf("kubeconfig %s has no contexts: name the right file with its flag or in $KUBECONFIG", where)
+	case context == "" && config.CurrentContext == "":
+		return fmt.Errorf("kubeconfig %s has no current context: choose one of %s", where, there)
+	case context == "":
+		context = config.CurrentContext
+	}
+	if config.Contexts[context] == nil {
+		return fmt.Errorf("kubeconfig %s has no context %q: choose one of %s", where, context, there)
+	}
+	return fmt.Errorf("context %q of kubeconfig %s: %w", context, where, err)
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+// addGlobalFlags adds the flags that every command takes: the kubeconfig and
+// those of the log, whose names are spelled with dashes.
+func addGlobalFlags(flags *pflag.FlagSet, program *command.Program) {
+	flags.StringVar(&program.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
+	log := flag.NewFlagSet("log", flag.ContinueOnError)
+	klog.InitFlags(log)
+	log.VisitAll(func(f *flag.Flag) {
+		added := pflag.PFlagFromGoFlag(f)
+		added.Name = strings.ReplaceAll(f.Name, "_", "-")
+		flags.AddFlag(added)
+	})
+}
+
+func newOptions(program *command.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the options of all commands",
+		Long:  "List the options that every command takes.",
+		Example: program.Examples(`
+			# List the options of all commands
+			{{program}} options`),
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Fprintf(program.Out, "The following options can be passed to any command:\n\n%s", cmd.InheritedFlags().FlagUsages())
+			return nil
+		},
+	}
+}

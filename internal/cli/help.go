@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpOf is the help of a command: examples first, since they answer most
+// questions. Global flags are left to the command options. inOrder are the
+// commands of the root as they are to be listed; cobra sorts them by name.
+func helpOf(cmd *cobra.Command, program string, inOrder []*cobra.Command) string {
+	var text strings.Builder
+	section := func(title, body string) {
+		if body = strings.TrimRight(body, "\n"); body != "" {
+			fmt.Fprintf(&text, "%s\n%s\n\n", title, body)
+		}
+	}
+	if cmd.Example != "" {
+		section("Examples:", cmd.Example)
+	}
+	fmt.Fprintf(&text, "%s\n\n", strings.TrimSpace(cmd.Long))
+	for _, group := range cmd.Groups() {
+		section(group.Title, listOf(inOrder, group.ID))
+	}
+	section("Usage:", "  "+usageOf(cmd))
+	if cmd.HasParent() {
+		section("Options:", cmd.NonInheritedFlags().FlagUsages())
+	}
+	if cmd.HasSubCommands() {
+		fmt.Fprintf(&text, "Use \"%s <command> --help\" for more about a command.\n", cmd.CommandPath())
+	}
+	fmt.Fprintf(&text, "Use \"%s options\" for the options of all commands.\n", program)
+	return text.String()
+}
+
+func usageOf(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.CommandPath() + " <command> [flags]"
+	}
+	return cmd.UseLine()
+}
+
+// listOf is one line for each command of a group.
+func listOf(commands []*cobra.Command, group string) string {
+	var lines []string
+	for _, cmd := range commands {
+		if cmd.GroupID == group && cmd.IsAvailableCommand() {
+			lines = append(lines, fmt.Sprintf("  %-14s %s", cmd.Name(), cmd.Short))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,98 @@
+// Package join answers: how does a user bring a cluster under the control plane,
+// and how does he let it go?
+package join
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/registration"
+)
+
+// NewJoin is the command that registers a member in Push mode.
+func NewJoin(program *command.Program) *cobra.Command {
+	var (
+		member         command.Member
+		karmadaContext string
+		as             rest.ImpersonationConfig
+		join           = registration.Join{Log: program.Tell}
+	)
+	cmd := &cobra.Command{
+		Use:   "join CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
+		Short: "Register a cluster as a member that the control plane pushes to",
+		Long: `Register a cluster as a member that the control plane pushes to.
+
+The control plane gets a service account in the member and stores its token. The
+control plane must be able to reach the API server of the member at the address in
+the member's kubeconfig. When anything goes wrong, what was created is deleted again.`,
+		Example: program.Examples(`
+			# Register the cluster of the current context of a kubeconfig as "east"
+			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config
+
+			# The same from a kubeconfig with several contexts, and say where it is
+			{{program}} join east --cluster-kubeconfig=$HOME/.kube/config --cluster-context=prod-east --cluster-region=eu-west-1
+
+			# See what would be done
+			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config --dry-run`),
+		Args: command.OneName("cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			join.Name = args[0]
+			if err := checkJoin(join, member); err != nil {
+				return err
+			}
+			karmada := program.Karmada(karmadaContext)
+			karmada.As = as
+			var err error
+			if join.Karmada, join.Member, err = configs(karmada, member.Access); err != nil {
+				return err
+			}
+			if join.ClusterNamespace == clusterv1alpha1.NamespaceKarmadaSystem {
+				program.Tell("warning: namespace %s is meant for the components of Karmada; better keep the secrets of clusters apart", join.ClusterNamespace)
+			}
+			if err := join.Run(cmd.Context()); err != nil || join.DryRun {
+				return err
+			}
+			fmt.Fprintf(program.Out, "cluster(%s) is joined successfully\n", join.Name)
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	program.AddKarmadaContext(cmd, &karmadaContext)
+	command.AddImpersonation(cmd.Flags(), &as)
+	member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current one if empty")
+	flags := cmd.Flags()
+	flags.StringVar(&join.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets in the control plane, and of the service accounts in the member")
+	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
+	flags.StringVar(&join.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
+	flags.StringSliceVar(&join.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
+	flags.BoolVar(&join.DryRun, "dry-run", false, "check everything and change nothing")
+	return cmd
+}
+
+func checkJoin(join registration.Join, member command.Member) error {
+	if err := registration.ValidateName(join.Name); err != nil {
+		return command.Wrong("%w", err)
+	}
+	if join.ClusterNamespace == "" {
+		return command.Wrong("--cluster-namespace must not be empty")
+	}
+	if cmp.Or(member.Path, member.Context) == "" {
+		return command.Wrong("which cluster is to be joined? Name its kubeconfig with --cluster-kubeconfig, or its context with --cluster-context")
+	}
+	return nil
+}
+
+func configs(karmada, member command.Access) (karmadaConfig, memberConfig *rest.Config, err error) {
+	if karmadaConfig, err = karmada.Config(); err != nil {
+		return nil, nil, fmt.Errorf("the control plane: %w", err)
+	}
+	if memberConfig, err = member.Config(); err != nil {
+		return nil, nil, fmt.Errorf("the member: %w", err)
+	}
+	return karmadaConfig, memberConfig, nil
+}

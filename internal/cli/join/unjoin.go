@@ -1,0 +1,82 @@
+package join
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/registration"
+)
+
+// NewUnjoin is the command that ends the membership of a cluster in Push mode.
+func NewUnjoin(program *command.Program) *cobra.Command {
+	var (
+		member         command.Member
+		karmadaContext string
+		unjoin         = registration.Unjoin{Log: program.Tell}
+	)
+	cmd := &cobra.Command{
+		Use:   "unjoin CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
+		Short: "Remove a member that the control plane pushes to",
+		Long: `Remove a member that the control plane pushes to.
+
+What was propagated to the member is deleted there first. With --cluster-kubeconfig
+the accounts that join made in the member are deleted as well.`,
+		Example: program.Examples(`
+			# Remove the member "east" and clean up in it
+			{{program}} unjoin east --cluster-kubeconfig=$HOME/.kube/east.config
+
+			# Remove a member that is gone for good
+			{{program}} unjoin east --force --wait=10s`),
+		Args: command.OneName("cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			unjoin.Name = args[0]
+			if unjoin.Wait <= 0 {
+				return command.Wrong("--wait must be longer than 0, not %s", unjoin.Wait)
+			}
+			if err := openBoth(&unjoin, program.Karmada(karmadaContext), member.Access); err != nil {
+				return err
+			}
+			if err := unjoin.Run(cmd.Context()); err != nil || unjoin.DryRun {
+				return err
+			}
+			fmt.Fprintf(program.Out, "cluster(%s) is unjoined successfully\n", unjoin.Name)
+			return nil
+		},
+		ValidArgsFunction: program.CompleteCluster(&karmadaContext),
+	}
+	program.AddKarmadaContext(cmd, &karmadaContext)
+	member.AddFlags(program, cmd, "context of the member in its kubeconfig; if empty the one with the name of the cluster, else the current one")
+	flags := cmd.Flags()
+	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace given to join")
+	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "check everything and change nothing")
+	flags.BoolVar(&unjoin.Force, "force", false, "if the cluster is not gone in time, remove it by dropping finalizers: what was propagated to it stays there")
+	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "how long the removal may take")
+	return cmd
+}
+
+// openBoth makes the client configurations. The member is left alone unless its
+// kubeconfig or context was named.
+func openBoth(unjoin *registration.Unjoin, karmada, member command.Access) (err error) {
+	if member.Path == "" && member.Context == "" {
+		if unjoin.Karmada, err = karmada.Config(); err != nil {
+			return fmt.Errorf("the control plane: %w", err)
+		}
+		return nil
+	}
+	if member.Context == "" {
+		contexts, err := member.Contexts()
+		if err != nil {
+			return fmt.Errorf("the member: %w", err)
+		}
+		// The identity of the cluster is checked later, whichever it is.
+		if slices.Contains(contexts, unjoin.Name) {
+			member.Context = unjoin.Name
+		}
+	}
+	unjoin.Karmada, unjoin.Member, err = configs(karmada, member)
+	return err
+}
