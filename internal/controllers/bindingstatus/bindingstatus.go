@@ -1,0 +1,173 @@
+// Package bindingstatus answers "how is a template in its clusters?": it gathers
+// what the Works of a binding tell into the status of the binding, and sums that
+// up in the status of the template.
+//
+// Both scopes of bindings go the same way. Invariants:
+//
+//   - a burst of reports becomes one write of the binding and one of the template;
+//   - every pass computes both statuses from what is stored and writes the
+//     differences only, so a write that was lost, or undone by others, is made up
+//     for by the next pass;
+//   - nothing is computed from an object older than one that this process wrote
+//     or the binding was made from;
+//   - a status is only ever given to the very object that the binding was made
+//     for, told by its UID.
+package bindingstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// Name is the name of the controller in flags, logs and events.
+const Name = "resource-binding-status-controller"
+
+const (
+	// conflictDelay is how long a pass that lost a race for a write waits for the
+	// newer object to arrive.
+	conflictDelay = 20 * time.Millisecond
+	// passLimit bounds one pass, so that a kind that cannot be read or a webhook
+	// that does not answer holds a worker for that long at most.
+	passLimit = time.Minute
+)
+
+// Options are what operators may tune.
+type Options struct {
+	// Workers is how many bindings are worked on at once.
+	Workers int
+	// Window is how long reports on a binding are gathered before they are
+	// written.
+	Window time.Duration
+}
+
+// DefaultOptions are those of a production control plane.
+func DefaultOptions() Options { return Options{Workers: 5, Window: 100 * time.Millisecond} }
+
+type reconciler struct {
+	karmada client.Client
+	live    client.Reader
+	rules   interpreter.Source
+	events  *observe.Events
+	written *ledger
+	without *statusless
+	now     func() time.Time
+}
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+	r := &reconciler{
+		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		written: newLedger(), without: newStatusless(), now: time.Now,
+	}
+	if err := indexWorks(mgr); err != nil {
+		return err
+	}
+	bindings, works := onBinding(o.Window), onWork(o.Window)
+	return builder.ControllerManagedBy(mgr).Named(Name).
+		Watches(&workv1alpha2.ResourceBinding{}, bindings).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).
+		Watches(&workv1alpha1.Work{}, works).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit}).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler. A request without a namespace is
+// about a ClusterResourceBinding.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	stored, err := r.read(ctx, request)
+	if apierrors.IsNotFound(err) {
+		r.written.forget(request)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading binding %q: %w", request, err)
+	}
+	if stored.GetDeletionTimestamp() != nil || binding.PermanentID(stored) == "" {
+		return reconcile.Result{}, nil
+	}
+	works, err := r.works(ctx, stored)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	items := work.AggregateItems(works, stored.BindingSpec().Resource)
+	if err := r.report(ctx, request, stored, items); err != nil {
+		return outcome(err)
+	}
+	return outcome(r.sumUp(ctx, request, stored, items))
+}
+
+// outcome says what an error means for the queue: a write that lost a race is
+// tried again quietly, on what won.
+func outcome(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// read is the binding as stored; it must not be modified. It is asked for live
+// only while the cache does not show what was last written here.
+func (r *reconciler) read(ctx context.Context, request reconcile.Request) (binding.Object, error) {
+	stored := binding.New(request.Namespace != "")
+	if err := r.karmada.Get(ctx, request.NamespacedName, stored, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	if !older(stored.GetResourceVersion(), r.written.versions(request).binding) {
+		return stored, nil
+	}
+	current := binding.New(request.Namespace != "")
+	return current, r.live.Get(ctx, request.NamespacedName, current)
+}
+
+// report writes what the Works tell into the status of the binding.
+func (r *reconciler) report(ctx context.Context, request reconcile.Request, stored binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
+	condition := work.FullyApplied(binding.Expected(stored.BindingSpec()), items, stored.GetGeneration())
+	condition.LastTransitionTime = metav1.NewTime(r.now())
+	reported, ok := stored.DeepCopyObject().(binding.Object)
+	if !ok || !merge(reported.BindingStatus(), items, condition) {
+		return nil
+	}
+	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			r.events.Failed(stored, workv1alpha2.EventReasonAggregateStatusFailed, err)
+		}
+		return err
+	}
+	r.written.wroteBinding(request, reported.GetResourceVersion())
+	r.events.Recovered(stored, workv1alpha2.EventReasonAggregateStatusFailed)
+	return nil
+}
+
+// merge puts items and condition into a status and reports whether that changed
+// what it says.
+func merge(status *workv1alpha2.ResourceBindingStatus, items []workv1alpha2.AggregatedStatusItem, condition metav1.Condition) bool {
+	changed := conditions.Set(&status.Conditions, condition)
+	if work.SameItems(status.AggregatedStatus, items) {
+		return changed
+	}
+	status.AggregatedStatus = slices.Clone(items)
+	return true
+}

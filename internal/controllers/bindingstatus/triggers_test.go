@@ -1,0 +1,130 @@
+package bindingstatus
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+func request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func TestAWorkLeadsBackToItsBinding(t *testing.T) {
+	cases := map[string]struct {
+		annotations map[string]string
+		want        reconcile.Request
+		ok          bool
+	}{
+		"a Work of a ResourceBinding": {
+			map[string]string{"resourcebinding.karmada.io/namespace": "shop", "resourcebinding.karmada.io/name": "web-deployment"},
+			request("shop", "web-deployment"), true},
+		"a Work of a ClusterResourceBinding": {
+			map[string]string{"clusterresourcebinding.karmada.io/name": "reader-clusterrole"},
+			request("", "reader-clusterrole"), true},
+		"a Work with half the coordinates of a ResourceBinding leads nowhere": {
+			map[string]string{"resourcebinding.karmada.io/name": "web-deployment"}, request("", ""), false},
+		"a Work made by hand leads nowhere": {nil, request("", ""), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := bindingOf(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
+			if ok != tc.ok || got != tc.want {
+				t.Errorf("bindingOf = %v, %v; want %v, %v", got, ok, tc.want, tc.ok)
+			}
+		})
+	}
+}
+
+func appliedWork(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"resourcebinding.karmada.io/permanent-id": "1"}},
+		Status: workv1alpha1.WorkStatus{
+			Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Message: "applied"}},
+			ManifestStatuses: []workv1alpha1.ManifestStatus{{
+				Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "Service", Name: "web"},
+				Status:     &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}, Health: workv1alpha1.ResourceHealthy,
+			}},
+		},
+	}
+	change(w)
+	return w
+}
+
+func TestOnlyUpdatesThatTellSomethingElseWakeTheBinding(t *testing.T) {
+	cases := map[string]struct {
+		change func(*workv1alpha1.Work)
+		want   bool
+	}{
+		"nothing changed":                    {func(*workv1alpha1.Work) {}, false},
+		"a new spec tells nothing by itself": {func(w *workv1alpha1.Work) { w.Generation++ }, false},
+		"Applied about a newer generation tells the same": {func(w *workv1alpha1.Work) {
+			w.Status.Conditions[0].ObservedGeneration++
+		}, false},
+		"Dispatching is not part of the report": {func(w *workv1alpha1.Work) {
+			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue})
+		}, false},
+		"a status laid out anew tells the same": {func(w *workv1alpha1.Work) {
+			w.Status.ManifestStatuses[0].Status.Raw = []byte(`{"b": 2, "a": 1}`)
+		}, false},
+		"another status":               {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Status.Raw = []byte(`{"a":2}`) }, true},
+		"another health":               {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy }, true},
+		"a report that was dropped":    {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses = nil }, true},
+		"not applied any more":         {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Status = metav1.ConditionFalse }, true},
+		"another message":              {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Message = "no" }, true},
+		"Applied is gone":              {func(w *workv1alpha1.Work) { w.Status.Conditions = nil }, true},
+		"the beginning of its end":     {func(w *workv1alpha1.Work) { w.DeletionTimestamp = &metav1.Time{} }, true},
+		"adoption by another binding":  {func(w *workv1alpha1.Work) { w.Labels["resourcebinding.karmada.io/permanent-id"] = "2" }, true},
+		"a label of somebody else's":   {func(w *workv1alpha1.Work) { w.Labels["app"] = "web" }, false},
+		"an annotation that was added": {func(w *workv1alpha1.Work) { w.Annotations = map[string]string{"a": "b"} }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := appliedWork(func(*workv1alpha1.Work) {}), appliedWork(tc.change)
+			if got := tellsOther(before, after); got != tc.want {
+				t.Errorf("tellsOther = %v, want %v", got, tc.want)
+			}
+			if got := tellsOther(after, before); got != tc.want {
+				t.Errorf("the other way round: tellsOther = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAStartLooksAtBindingsThatHaveBeenPlaced(t *testing.T) {
+	cases := map[string]struct {
+		bound binding.Object
+		want  bool
+	}{
+		"a new binding has nothing to tell": {&workv1alpha2.ResourceBinding{}, false},
+		"one scheduled once, even to no cluster": {&workv1alpha2.ClusterResourceBinding{
+			Status: workv1alpha2.ResourceBindingStatus{LastScheduledTime: &metav1.Time{}}}, true},
+		"one that only follows another": {&workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{
+			RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}}}}}}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := placed(tc.bound); got != tc.want {
+				t.Errorf("placed = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWorksAreFoundByTheIDsOfBothScopesApart(t *testing.T) {
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		"clusterresourcebinding.karmada.io/permanent-id": "1", "resourcebinding.karmada.io/permanent-id": "", "app": "web",
+	}}}
+	want := []string{"clusterresourcebinding.karmada.io/permanent-id=1"}
+	if diff := cmp.Diff(want, bindingIDs(of)); diff != "" {
+		t.Errorf("index values (-want +got):\n%s", diff)
+	}
+}
