@@ -22,6 +22,9 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 )
 
+// createAttempts is how often somebody else may be faster.
+const createAttempts = 5
+
 // side is one of the two clusters that a registration touches, and what this run
 // has created there.
 type side struct {
@@ -102,7 +105,7 @@ func (s *side) id(ctx context.Context) (string, error) {
 // already is reused: adopt changes it where it does not fit, or refuses it. With
 // dryRun it only tells what it would do.
 func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
-	for {
+	for range createAttempts {
 		have, err := s.get(ctx, want)
 		if err != nil {
 			return nil, err
@@ -127,6 +130,7 @@ func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have c
 			return nil, s.explain("creating", want, err)
 		}
 	}
+	return nil, fmt.Errorf("%s in %s appears and disappears: see who else creates and deletes it", s.describe(want), s.name)
 }
 
 // get returns the stored object of the same kind and name, nil if there is none.

@@ -33,6 +33,11 @@ func (s *side) token(ctx context.Context, account *corev1.ServiceAccount, timeou
 		if err != nil || secret != nil {
 			return secret, err
 		}
+		// A watch may end early, and a Secret that goes away may do so slowly.
+		select {
+		case <-waiting.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
 		if waiting.Err() != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s issued no token into %s within %s: its kube-controller-manager does that, see whether it is running",
 				s.name, s.describe(stored), timeout)
