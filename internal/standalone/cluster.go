@@ -47,6 +47,9 @@ type Options struct {
 	BindAddress string
 	// Port is the API server's port; 0 picks a free one.
 	Port int
+	// ServingNames are names that the serving certificate holds besides those of
+	// the API server itself.
+	ServingNames []string
 	// CommonName is the name of the certificate authority.
 	CommonName string
 	// Fsync makes etcd survive a crash of the machine.
@@ -137,6 +140,7 @@ func (c *Cluster) ensureCertificates() error {
 	if ip := net.ParseIP(c.options.BindAddress); ip != nil && !ip.IsUnspecified() && c.options.BindAddress != Loopback {
 		hosts = append(hosts, c.options.BindAddress)
 	}
+	hosts = append(hosts, c.options.ServingNames...)
 	if hostname, err := os.Hostname(); err == nil {
 		hosts = append(hosts, hostname)
 	}
@@ -186,10 +190,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 
 // Access is the administrator's way into the cluster.
 func (c *Cluster) Access() pki.Access {
-	return pki.Access{
-		Context: c.options.Name, User: c.options.Name + "-admin", Server: c.Server(), CA: c.ca.PEM(),
-		ClientCertFile: c.certs.CertFile(certAdmin), ClientKeyFile: c.certs.KeyFile(certAdmin),
-	}
+	return accessTo(c.options.Name, c.certs, c.ca.PEM(), c.Server())
 }
 
 // Server is the URL of the API server.
@@ -238,6 +239,12 @@ func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) e
 	return nil
 }
 
+// Run runs a server beside the cluster's own that needs its API server: it is
+// stopped before that, and its early end is a failure of the cluster.
+func (c *Cluster) Run(ctx context.Context, name string, run func(context.Context) error) {
+	c.group.add(stageClients, start(ctx, name, run))
+}
+
 // StartWorkloads runs what lets Pods run: all controllers, the scheduler, and
 // simulated nodes.
 func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
@@ -276,4 +283,22 @@ func (c *Cluster) Stop() {
 			_ = c.listener.Close()
 		}
 	})
+}
+
+// AccessTo is the administrator's way into a cluster that another process runs
+// in dir and whose API server listens on a loopback port.
+func AccessTo(name, dir string, port int) (pki.Access, error) {
+	certs := pki.Dir{Path: filepath.Join(dir, "pki")}
+	ca, err := os.ReadFile(certs.CertFile(certCA))
+	if err != nil {
+		return pki.Access{}, fmt.Errorf("reading certificate authority of cluster %q: %w", name, err)
+	}
+	return accessTo(name, certs, ca, "https://"+net.JoinHostPort(Loopback, fmt.Sprint(port))), nil
+}
+
+func accessTo(name string, certs pki.Dir, ca []byte, server string) pki.Access {
+	return pki.Access{
+		Context: name, User: name + "-admin", Server: server, CA: ca,
+		ClientCertFile: certs.CertFile(certAdmin), ClientKeyFile: certs.KeyFile(certAdmin),
+	}
 }

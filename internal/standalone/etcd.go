@@ -18,6 +18,8 @@ import (
 const (
 	etcdReadyTimeout = 60 * time.Second
 	etcdQuotaBytes   = 8 << 30
+	// slowRequest is how long a request may take before etcd warns of it.
+	slowRequest = 300 * time.Millisecond
 	// maxSocketPath is what the kernel leaves for the path of a unix socket.
 	maxSocketPath = 100
 )
@@ -48,6 +50,7 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 	config.AutoCompactionMode = "periodic"
 	config.AutoCompactionRetention = "5m"
 	config.EnableGRPCGateway = false
+	config.WarningUnaryRequestDuration = slowRequest
 	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client")}}
 	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer")}}
 	// A lone member advertises addresses that nobody dials.

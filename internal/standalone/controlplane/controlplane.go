@@ -1,0 +1,217 @@
+// Package controlplane answers "what is a Karmada control plane made of, and in
+// which order does it start?": an API server with Karmada's admission inside, the
+// server of the Cluster API beside it, the controllers of Kubernetes that it
+// needs, and the components of Karmada, all in one process.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap/zapcore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	apiserveradmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/api/crds"
+	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/servers/admission"
+	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/standalone"
+)
+
+// Names of the servers, which are also the keys of their ports.
+const (
+	APIServer           = "karmada-apiserver"
+	AggregatedAPIServer = "karmada-aggregated-apiserver"
+	Webhook             = "karmada-webhook"
+)
+
+const (
+	availableTimeout = time.Minute
+	availablePoll    = 50 * time.Millisecond
+)
+
+// Options say where a control plane lives and what it runs.
+type Options struct {
+	// Dir holds everything it keeps.
+	Dir string
+	// BindAddress is where the API server listens; empty means loopback.
+	BindAddress string
+	// Ports are the ports of the servers by name; one that is missing or 0 gets a
+	// free one.
+	Ports map[string]int
+	// Fsync makes its storage survive a crash of the machine.
+	Fsync bool
+	// Components are the names of the components to run; see programs.Components.
+	Components []string
+	// Log receives etcd's warnings.
+	Log zapcore.WriteSyncer
+	// Step is told of each step and runs it; nil just runs it.
+	Step func(name string, run func() error) error
+}
+
+// ControlPlane is a control plane that runs in this process.
+type ControlPlane struct {
+	*standalone.Cluster
+	options Options
+}
+
+// Start starts storage, API servers, controllers and components, each as soon as
+// what it needs is ready. The control plane ends by Stop or with ctx.
+func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
+	if o.Step == nil {
+		o.Step = func(_ string, run func() error) error { return run() }
+	}
+	c := &ControlPlane{options: o}
+	defer func() {
+		if err != nil && c.Cluster != nil {
+			c.Stop()
+		}
+	}()
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"etcd and " + APIServer, c.startCluster},
+		{"CRDs, roles and " + AggregatedAPIServer, c.install},
+		{"controllers and components", c.startComponents},
+	} {
+		if err := o.Step(step.name, func() error { return step.run(ctx) }); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *ControlPlane) startCluster(ctx context.Context) error {
+	var err error
+	c.Cluster, err = standalone.Start(ctx, standalone.Options{
+		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
+		Fsync: c.options.Fsync, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
+		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: registerAdmission}},
+		// Templates are stored here, not run: nothing may demand what only a
+		// cluster with nodes and service accounts has.
+		APIServerFlags: []string{"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount"},
+	})
+	return err
+}
+
+// install brings the API server into the state that the components need.
+func (c *ControlPlane) install(ctx context.Context) error {
+	karmada := c.Config()
+	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
+		return err
+	}
+	webhook, err := c.startWebhook(ctx)
+	if err != nil {
+		return err
+	}
+	port, err := c.startAggregated(ctx)
+	if err != nil {
+		return err
+	}
+	service, apiService := aggregated.Registration(c.CA().PEM(), "localhost", port)
+	if err := install.Apply(ctx, karmada, append(install.Roles(), service, apiService)...); err != nil {
+		return err
+	}
+	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhook, crds.ConversionPath)
+	if err := install.CustomResources(ctx, karmada, conversion, c.CA().PEM()); err != nil {
+		return err
+	}
+	return awaitAvailable(ctx, karmada, apiService.Name)
+}
+
+// startAggregated runs the server of the Cluster API beside the API server, with
+// the same storage, and returns its port.
+func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
+	options, err := aggregated.NewOptions()
+	if err != nil {
+		return 0, err
+	}
+	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[AggregatedAPIServer])
+	if err != nil {
+		return 0, err
+	}
+	options.Karmada = c.Config()
+	options.KubeAPIQPS = -1
+	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
+	serving := options.Server.SecureServing
+	serving.Listener = listener
+	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = c.ServingCert()
+	server, err := aggregated.New(options)
+	if err != nil {
+		return 0, err
+	}
+	c.Run(ctx, AggregatedAPIServer, server.Run)
+	select {
+	case <-server.Ready():
+		return int32(standalone.Port(listener)), nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(availableTimeout):
+		return 0, fmt.Errorf("%s is not ready after %s", AggregatedAPIServer, availableTimeout)
+	}
+}
+
+// startComponents runs the controllers of Kubernetes that a control plane needs
+// and the components of Karmada.
+func (c *ControlPlane) startComponents(ctx context.Context) error {
+	if err := c.StartControllers(ctx, standalone.KarmadaControllers...); err != nil {
+		return err
+	}
+	if len(c.options.Components) == 0 {
+		return nil
+	}
+	host, err := programs.NewHost(ctx, c.Config(), programs.HostOptions{})
+	if err != nil {
+		return err
+	}
+	if err := host.Add(c.options.Components...); err != nil {
+		return err
+	}
+	c.Run(ctx, "components", host.Run)
+	return host.Ready(ctx)
+}
+
+func registerAdmission(plugins *apiserveradmission.Plugins) { admission.Register(plugins, reviewer()) }
+
+// reviewer answers for this process: it asks nobody else.
+func reviewer() admission.Reviewer {
+	return admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString}
+}
+
+// awaitAvailable waits until requests for the API group reach its server.
+func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) error {
+	client, err := aggregator.NewForConfig(karmada)
+	if err != nil {
+		return fmt.Errorf("making client of the control plane: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, availablePoll, availableTimeout, true, func(ctx context.Context) (bool, error) {
+		service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			last = err
+			return false, nil
+		}
+		for _, condition := range service.Status.Conditions {
+			if condition.Type == apiregistrationv1.Available {
+				last = errors.New(condition.Message)
+				return condition.Status == apiregistrationv1.ConditionTrue, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API group %s: %w", clusterv1alpha1.GroupName, errors.Join(err, last))
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"karmada.io/karmada/internal/servers/admission"
+	"karmada.io/karmada/internal/standalone"
+)
+
+const webhookHeaderTimeout = 10 * time.Second
+
+// startWebhook serves the conversion of binding versions and returns its port. Admission runs inside
+// the API server and needs no webhook here.
+func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
+	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[Webhook])
+	if err != nil {
+		return 0, err
+	}
+	certFile, keyFile := c.ServingCert()
+	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
+	}
+	server := &http.Server{
+		Handler:           admission.Webhook(reviewer()),
+		ReadHeaderTimeout: webhookHeaderTimeout,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}},
+	}
+	c.Run(ctx, Webhook, func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+		defer stop()
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	return standalone.Port(listener), nil
+}

@@ -1,0 +1,180 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/standalone"
+)
+
+// readyFDVariable names the file descriptor to which a child process writes its
+// events.
+const readyFDVariable = "KARMADA_EVENTS_FD"
+
+// Commands are the subcommands of `karmada` that run things on this machine.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{upCommand(), downCommand(), statusCommand(), memberCommandLine(), demoCommand()}
+}
+
+// signalled is a context that ends when the process is asked to stop.
+func signalled(parent context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+}
+
+func upCommand() *cobra.Command {
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true}
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run a Karmada control plane on this machine, with simulated member clusters on request",
+		Example: `  # A control plane
+  karmada up
+  # With three member clusters, in the background
+  karmada up --members 3 --detach`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
+				return fmt.Errorf("finding data directory: %w", err)
+			}
+			if err := o.validate(cmd.Flags().Changed("members")); err != nil {
+				return err
+			}
+			ctx, cancel := signalled(cmd.Context())
+			defer cancel()
+			if detach {
+				return runDetached(ctx, o, cmd.ErrOrStderr())
+			}
+			return runForeground(ctx, o, cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory of everything this installation keeps")
+	flags.IntVar(&o.Members, "members", o.Members, "Simulated member clusters, member1 to memberN; by default as many as last time")
+	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, "Simulated nodes of each member cluster")
+	flags.BoolVar(&o.Join, "join", o.Join, "Register the member clusters; false leaves that to karmadactl join")
+	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
+	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
+	return cmd
+}
+
+const maxMembers = 20
+
+func (o Options) validate(membersGiven bool) error {
+	if membersGiven && (o.Members < 0 || o.Members > maxMembers) {
+		return fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers)
+	}
+	if o.NodesPerMember < 1 {
+		return fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember)
+	}
+	return nil
+}
+
+// runForeground runs the installation in this process.
+func runForeground(ctx context.Context, o Options, out io.Writer) error {
+	dir := dataDir{o.DataDir}
+	if err := dir.create(); err != nil {
+		return err
+	}
+	if pid, err := dir.running(); err == nil && pid != 0 {
+		_, err := dir.lock()
+		return err
+	}
+	log, err := dir.openLog("karmada")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	logTo(log)
+	emit := printer(out)
+	if events := eventsFromParent(); events != nil {
+		defer func() { _ = events.Close() }()
+		emit = encoder(events)
+	}
+	tell := newProgress(emit)
+	if err := run(ctx, o, zapcore.AddSync(log), tell); err != nil && ctx.Err() == nil {
+		klog.ErrorS(err, "Ended")
+		tell.tell(event{Error: err.Error()})
+		return fmt.Errorf("%w (see %s)", err, log.Name())
+	}
+	return nil
+}
+
+// eventsFromParent is where a parent process reads what happens, nil without one.
+func eventsFromParent() *os.File {
+	fd, err := strconv.Atoi(os.Getenv(readyFDVariable))
+	if err != nil || fd < 3 {
+		return nil
+	}
+	// Children of this process have a parent of their own to tell.
+	_ = os.Unsetenv(readyFDVariable)
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "events")
+}
+
+// logTo sends the logs of all libraries to a file. The libraries give them to
+// klog, which is the same for the whole process.
+func logTo(file io.Writer) {
+	klog.LogToStderr(false)
+	klog.SetOutput(file)
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+}
+
+func memberCommandLine() *cobra.Command {
+	o := memberOptions{Nodes: standalone.DefaultNodeOptions()}
+	cmd := &cobra.Command{
+		Use:   "member",
+		Short: "Run one simulated member cluster; `karmada up` starts these",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Name == "" || o.Dir == "" {
+				return errors.New("--name and --data-dir are needed: `karmada up --members N` gives both")
+			}
+			ctx, cancel := signalled(cmd.Context())
+			defer cancel()
+			events := io.Writer(io.Discard)
+			if file := eventsFromParent(); file != nil {
+				defer func() { _ = file.Close() }()
+				events = file
+			}
+			logTo(os.Stderr)
+			return runMember(ctx, o, events)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Name, "name", "", "Name of the cluster")
+	flags.StringVar(&o.Dir, "data-dir", "", "Directory of everything the cluster keeps")
+	flags.IntVar(&o.Port, "port", 0, "Port of its API server; 0 picks a free one")
+	flags.IntVar(&o.Nodes.Count, "nodes", o.Nodes.Count, "Simulated nodes")
+	flags.StringVar(&o.Nodes.Region, "region", "", "Region label of the nodes")
+	flags.StringSliceVar(&o.Nodes.Zones, "zones", nil, "Zone labels of the nodes, dealt out in turn")
+	return cmd
+}
+
+// TuneMemory trades a little CPU for memory: several servers share the process,
+// each with caches that fill once and stay.
+func TuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
+
+const (
+	gcPercent     = 75
+	stopTimeout   = 30 * time.Second
+	stopPollEvery = 100 * time.Millisecond
+)

@@ -1,0 +1,80 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+)
+
+// runDetached starts the installation as a process of its own and returns when it
+// is ready. What that process tells is shown here meanwhile.
+func runDetached(ctx context.Context, o Options, out io.Writer) error {
+	dir := dataDir{o.DataDir}
+	if err := dir.create(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	defer func() { _ = reader.Close() }()
+	output, err := os.OpenFile(dir.logFile("output"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening log: %w", err)
+	}
+	defer func() { _ = output.Close() }()
+
+	cmd := exec.Command(self, o.arguments()...)
+	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
+	cmd.ExtraFiles = []*os.File{writer}
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	_ = writer.Close()
+	// Whoever gives up waiting does not want the rest of it either.
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	return follow(reader, out, dir.logFile("karmada"), dir.logFile("output"))
+}
+
+func (o Options) arguments() []string {
+	args := []string{
+		"up", "--data-dir", o.DataDir, "--bind-address", o.BindAddress,
+		"--nodes-per-member", strconv.Itoa(o.NodesPerMember), "--join=" + strconv.FormatBool(o.Join),
+	}
+	if o.Members >= 0 {
+		args = append(args, "--members", strconv.Itoa(o.Members))
+	}
+	return args
+}
+
+// follow shows the events of a process until it is ready or has failed.
+func follow(events io.Reader, out io.Writer, logs ...string) error {
+	show := printer(out)
+	lines := json.NewDecoder(events)
+	for {
+		var e event
+		if err := lines.Decode(&e); err != nil {
+			return fmt.Errorf("%w: see %s and %s", errEnded, logs[0], logs[1])
+		}
+		show(e)
+		switch {
+		case e.Ready:
+			return nil
+		case e.Error != "" && e.Step == "":
+			return fmt.Errorf("%w (see %s)", errors.New(e.Error), logs[0])
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package up
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func downCommand() *cobra.Command {
+	path, purge := defaultDataDir(), false
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop what `karmada up` started",
+		Example: `  # Stop; a later up finds all objects again
+  karmada down
+  # Stop and remove the data
+  karmada down --purge`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			absolute, err := filepath.Abs(path)
+			if err != nil {
+				return fmt.Errorf("finding data directory: %w", err)
+			}
+			dir := dataDir{absolute}
+			if err := stop(dir); err != nil {
+				return err
+			}
+			if !purge {
+				fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped. Its data stays in %s.\n", dir.path)
+				return nil
+			}
+			if err := remove(dir); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped and %s is removed.\n", dir.path)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&path, "data-dir", path, "Directory that was given to up")
+	cmd.Flags().BoolVar(&purge, "purge", false, "Remove the data too")
+	return cmd
+}
+
+// stop ends the process that holds the data directory and waits for it.
+func stop(dir dataDir) error {
+	pid, err := dir.running()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		return nil
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stopping process %d: %w", pid, err)
+	}
+	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(stopPollEvery) {
+		if running, err := dir.running(); err == nil && running == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, which loses nothing",
+		pid, stopTimeout, dir.logFile("karmada"), pid)
+}
+
+var errNotOurs = errors.New("it holds no Karmada data")
+
+// remove deletes a data directory, and nothing that is not one.
+func remove(dir dataDir) error {
+	if _, err := os.Stat(dir.path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Stat(dir.stateFile()); err != nil {
+		return fmt.Errorf("not removing %s: %w", dir.path, errNotOurs)
+	}
+	if err := os.RemoveAll(dir.path); err != nil {
+		return fmt.Errorf("removing %s: %w", dir.path, err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package up
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// event is one line of the story that a start tells, also from a detached
+// process to the one that waits for it.
+type event struct {
+	// Step is what was done; Begin tells that it has only begun.
+	Step  string `json:"step,omitempty"`
+	Begin bool   `json:"begin,omitempty"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Error is why it failed.
+	Error string `json:"error,omitempty"`
+	// Ready ends the story.
+	Ready bool `json:"ready,omitempty"`
+	// Text is advice printed as it is.
+	Text string `json:"text,omitempty"`
+}
+
+// progress tells what happens while it happens.
+type progress struct {
+	mu   sync.Mutex
+	emit func(event)
+	now  func() time.Time
+}
+
+func newProgress(emit func(event)) *progress { return &progress{emit: emit, now: time.Now} }
+
+// step runs one step and tells how long it took. Steps may run side by side.
+func (p *progress) step(name string, run func() error) error {
+	began := p.now()
+	p.tell(event{Step: name, Begin: true})
+	err := run()
+	done := event{Step: name, Seconds: p.now().Sub(began).Seconds()}
+	if err != nil {
+		done.Error = err.Error()
+	}
+	p.tell(done)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (p *progress) tell(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.emit(e)
+}
+
+// printer writes events for people. On a terminal the steps that are under way
+// are shown too.
+func printer(out io.Writer) func(event) {
+	file, ok := out.(*os.File)
+	terminal := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+	var pending []string
+	return func(e event) {
+		if terminal && len(pending) > 0 {
+			fmt.Fprint(out, "\r\033[K")
+		}
+		switch {
+		case e.Text != "":
+			fmt.Fprintln(out, e.Text)
+		case e.Begin:
+			pending = append(pending, e.Step)
+		case e.Error != "":
+			pending = without(pending, e.Step)
+			fmt.Fprintf(out, "✖ %-42s %6.1fs\n", e.Step, e.Seconds)
+		case e.Step != "":
+			pending = without(pending, e.Step)
+			fmt.Fprintf(out, "✔ %-42s %6.1fs\n", e.Step, e.Seconds)
+		}
+		if terminal && len(pending) > 0 {
+			fmt.Fprintf(out, "… %s", strings.Join(pending, ", "))
+		}
+	}
+}
+
+func without(list []string, item string) []string {
+	kept := list[:0]
+	for _, entry := range list {
+		if entry != item {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// encoder writes events for another process.
+func encoder(out io.Writer) func(event) {
+	lines := json.NewEncoder(out)
+	return func(e event) {
+		// The process that waits may be gone; starting goes on without it.
+		_ = lines.Encode(e)
+	}
+}

@@ -1,0 +1,40 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// acceptTable asks a server to lay objects out as kubectl shows them.
+const acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// table prints what kubectl would print, under the command that would print it.
+func (d *demo) table(ctx context.Context, command string, config *rest.Config, path string) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making client: %w", err)
+	}
+	answer, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", acceptTable).DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("running %q: %w", command, err)
+	}
+	table := &metav1.Table{}
+	if err := json.Unmarshal(answer, table); err != nil {
+		return fmt.Errorf("reading answer to %q: %w", command, err)
+	}
+	fmt.Fprintf(d.out, "\n$ %s\n", command)
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(d.out, "No resources found")
+		return nil
+	}
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(table, d.out); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+// Package up answers "how does somebody try Karmada on one machine, with one
+// command and nothing installed?": `karmada up`, `down`, `status` and the member
+// clusters it simulates.
+//
+// One process holds the control plane; each member cluster is a child process of
+// the same program that ends when its parent does, however that ends. Everything
+// lives in one data directory, which one process at a time may use.
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/standalone/controlplane"
+)
+
+// Options are what `karmada up` takes.
+type Options struct {
+	// DataDir holds everything; it is created if needed.
+	DataDir string
+	// BindAddress is where the control plane's API server listens.
+	BindAddress string
+	// Members is how many member clusters are simulated; negative means as many
+	// as last time.
+	Members int
+	// NodesPerMember is how many nodes each has.
+	NodesPerMember int
+	// Join registers the members; else that is left to the user.
+	Join bool
+}
+
+// readyTimeout is how long members may take to become Ready.
+const readyTimeout = 2 * time.Minute
+
+// installation is one run of `karmada up`.
+type installation struct {
+	options  Options
+	dir      dataDir
+	state    state
+	tell     *progress
+	children []*child
+	wg       sync.WaitGroup
+}
+
+// run starts everything, tells when it is ready, and keeps it running until ctx
+// ends or a part of the control plane fails.
+func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress) error {
+	i := &installation{options: o, dir: dataDir{o.DataDir}, tell: tell}
+	release, err := i.prepare()
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(ctx)
+	defer i.wg.Wait()
+	defer cancel()
+
+	ready := i.startMembers(ctx)
+	control, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
+		Components: []string{programs.ControllerManager, programs.Scheduler},
+	})
+	if err != nil {
+		return err
+	}
+	defer control.Stop()
+	if err := pki.WriteKubeconfig(i.dir.karmadaConfig(), control.Access()); err != nil {
+		return err
+	}
+	if err := i.bringMembers(ctx, control.Config(), ready); err != nil {
+		return err
+	}
+	if err := i.dir.writeProcesses(i.processes()); err != nil {
+		return err
+	}
+	tell.tell(event{Text: i.advice()})
+	tell.tell(event{Ready: true})
+	return watchOver(ctx, control.Cluster)
+}
+
+// prepare takes the data directory and settles what must be remembered.
+func (i *installation) prepare() (release func(), err error) {
+	if err := i.dir.create(); err != nil {
+		return nil, err
+	}
+	if release, err = i.dir.lock(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	if i.state, err = i.dir.readState(); err != nil {
+		return nil, err
+	}
+	if i.options.Members >= 0 {
+		i.state.Members = memberNames(i.options.Members)
+		i.state.NodesPerMember = i.options.NodesPerMember
+	}
+	names := append([]string{controlplane.APIServer, controlplane.AggregatedAPIServer, controlplane.Webhook}, i.state.Members...)
+	if err = choosePorts(i.state.Ports, names...); err != nil {
+		return nil, err
+	}
+	return release, i.dir.writeState(i.state)
+}
+
+func memberNames(count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("member%d", i+1)
+	}
+	return names
+}
+
+// startMembers starts the member clusters; each sends its error, or nil, once.
+func (i *installation) startMembers(ctx context.Context) []chan error {
+	ready := make([]chan error, len(i.state.Members))
+	for n, name := range i.state.Members {
+		ready[n] = make(chan error, 1)
+		member := i.child(n, name)
+		i.children = append(i.children, member)
+		i.wg.Go(func() { member.run(ctx, func(err error) { ready[n] <- err }) })
+	}
+	return ready
+}
+
+func (i *installation) child(index int, name string) *child {
+	c := &child{options: memberOptions{Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name]}}
+	c.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
+	c.command = func() *exec.Cmd {
+		return memberCommand(c.options, i.state.NodesPerMember, topologyOf(index))
+	}
+	return c
+}
+
+// bringMembers waits for the member clusters, registers them, and waits until
+// the control plane finds them ready.
+func (i *installation) bringMembers(ctx context.Context, karmada *rest.Config, ready []chan error) error {
+	if len(ready) == 0 {
+		return nil
+	}
+	if err := i.tell.step(fmt.Sprintf("%d member clusters", len(ready)), func() error { return awaitAll(ctx, ready) }); err != nil {
+		return err
+	}
+	accesses := make([]pki.Access, 0, len(i.children))
+	for _, member := range i.children {
+		access, err := member.access()
+		if err != nil {
+			return err
+		}
+		accesses = append(accesses, access)
+	}
+	if err := pki.WriteKubeconfig(i.dir.membersConfig(), accesses...); err != nil {
+		return err
+	}
+	if !i.options.Join {
+		return nil
+	}
+	return i.tell.step("members joined and Ready", func() error { return i.join(ctx, karmada) })
+}
+
+func awaitAll(ctx context.Context, ready []chan error) error {
+	var errs []error
+	for _, one := range ready {
+		select {
+		case err := <-one:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// join registers the members that are not registered yet, side by side.
+func (i *installation) join(ctx context.Context, karmada *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	registered, err := registeredClusters(ctx, karmada)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(i.children))
+	var joins sync.WaitGroup
+	for n, member := range i.children {
+		if slices.Contains(registered, member.options.Name) {
+			continue
+		}
+		joins.Go(func() { errs[n] = i.joinOne(ctx, karmada, member.options.Name, topologyOf(n)) })
+	}
+	joins.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return awaitClustersReady(ctx, karmada, i.state.Members)
+}
+
+func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name string, where topology) error {
+	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersConfig()},
+		&clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("reading kubeconfig of member %q: %w", name, err)
+	}
+	return registration.Join{
+		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
+		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
+		Karmada: karmada, Member: member, Log: func(string, ...any) {},
+	}.Run(ctx)
+}
+
+func (i *installation) processes() []process {
+	processes := []process{{Name: "karmada", PID: os.Getpid()}}
+	for _, member := range i.children {
+		processes = append(processes, process{Name: member.options.Name, PID: member.pid()})
+	}
+	return processes
+}
+
+// advice is what to type next.
+func (i *installation) advice() string {
+	text := fmt.Sprintf(`
+Karmada is up. Its API server is the context karmada-apiserver of
+  %s
+Try:
+  export KUBECONFIG=%[1]s
+  kubectl get clusters
+`, i.dir.karmadaConfig())
+	if len(i.state.Members) > 0 {
+		text += fmt.Sprintf("The members are the contexts of\n  %s\n", i.dir.membersConfig())
+	}
+	return text + fmt.Sprintf("Logs are in %s. Stop with\n  karmada down --data-dir %s", i.dir.logFile("")[:len(i.dir.logFile(""))-len("/.log")], i.dir.path)
+}

@@ -1,0 +1,91 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const eventuallyPoll = 20 * time.Millisecond
+
+// Eventually waits until check finds nothing wrong. What it found wrong last is
+// the test's failure.
+func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	ticker := time.NewTicker(eventuallyPoll)
+	defer ticker.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: still wrong after %s: %v", what, Patience, err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// Holds checks for a while that nothing becomes wrong.
+func Holds(t testing.TB, what string, during time.Duration, check func(ctx context.Context) error) {
+	t.Helper()
+	deadline := time.NewTimer(during)
+	defer deadline.Stop()
+	ticker := time.NewTicker(eventuallyPoll)
+	defer ticker.Stop()
+	for {
+		if err := check(t.Context()); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-deadline.C:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Namespace makes a namespace for one test and deletes it with the test.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := e.Karmada.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(e.Karmada.Delete(context.WithoutCancel(t.Context()), namespace)); err != nil {
+			t.Errorf("deleting namespace %s: %v", namespace.Name, err)
+		}
+	})
+	return namespace.Name
+}
+
+// Create stores objects in the control plane.
+func (e *Env) Create(t testing.TB, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := e.Karmada.Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// Update reads an object, changes it and writes it, again on a conflict.
+func Update[T client.Object](t testing.TB, side client.Client, object T, change func(T)) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {
+		if err := side.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return side.Update(ctx, object)
+	})
+}

@@ -1,0 +1,171 @@
+// Package testenv answers "what does a test run against?": a real control plane
+// with all components in this process, and members that are real API servers.
+//
+// Members run no controllers, so nothing happens in them that a test does not do
+// itself: a Deployment is as ready as the test says. Environments are expensive;
+// a test package starts one in its TestMain and gives each test a namespace.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/controlplane"
+)
+
+// Env is a control plane with members.
+type Env struct {
+	// Karmada reads and writes the control plane, without a cache.
+	Karmada client.WithWatch
+	// Config is its client configuration.
+	Config *rest.Config
+	// Members are the member clusters by name.
+	Members map[string]*Member
+
+	control *controlplane.ControlPlane
+}
+
+// Member is a member cluster.
+type Member struct {
+	// Client reads and writes the member, without a cache.
+	Client client.WithWatch
+	// Config is the administrator's client configuration, Token a token that may
+	// do everything.
+	Config *rest.Config
+	Token  string
+
+	cluster *standalone.Cluster
+}
+
+// Start starts a control plane and registered members in dir. It must be stopped.
+func Start(ctx context.Context, dir string, members ...string) (_ *Env, err error) {
+	env := &Env{Members: map[string]*Member{}}
+	defer func() {
+		if err != nil {
+			env.Stop()
+		}
+	}()
+	env.control, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: filepath.Join(dir, "control-plane"), Components: []string{programs.ControllerManager, programs.Scheduler},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the control plane: %w", err)
+	}
+	env.Config = env.control.Config()
+	if env.Karmada, err = newClient(env.Config); err != nil {
+		return nil, err
+	}
+	for _, name := range members {
+		if err := env.addMember(ctx, dir, name); err != nil {
+			return nil, err
+		}
+	}
+	return env, nil
+}
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return made, nil
+}
+
+// addMember starts a member and registers it.
+func (e *Env) addMember(ctx context.Context, dir, name string) error {
+	member, err := StartMember(ctx, filepath.Join(dir, name), name)
+	if err != nil {
+		return err
+	}
+	e.Members[name] = member
+	return e.Register(ctx, name, member)
+}
+
+// StartMember starts a member cluster that is registered nowhere.
+func StartMember(ctx context.Context, dir, name string) (*Member, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making directory of member %q: %w", name, err)
+	}
+	token := uuid.NewString()
+	tokens := filepath.Join(dir, "tokens.csv")
+	if err := os.WriteFile(tokens, []byte(token+",karmada,karmada,system:masters\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("writing token of member %q: %w", name, err)
+	}
+	cluster, err := standalone.Start(ctx, standalone.Options{
+		Name: name, CommonName: name, Dir: dir,
+		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting member %q: %w", name, err)
+	}
+	member := &Member{Config: cluster.Config(), Token: token, cluster: cluster}
+	if member.Client, err = newClient(member.Config); err != nil {
+		cluster.Stop()
+		return nil, err
+	}
+	return member, nil
+}
+
+// Register makes the member known to the control plane in push mode.
+func (e *Env) Register(ctx context.Context, name string, member *Member) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name},
+		Data: map[string][]byte{
+			clusterv1alpha1.SecretTokenKey:  []byte(member.Token),
+			clusterv1alpha1.SecretCADataKey: member.cluster.CA().PEM(),
+		},
+	}
+	if err := e.Karmada.Create(ctx, secret); err != nil {
+		return fmt.Errorf("storing credentials of member %q: %w", name, err)
+	}
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"member": name}},
+		Spec: clusterv1alpha1.ClusterSpec{
+			ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: member.cluster.Server(),
+			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
+		},
+	}
+	if err := e.Karmada.Create(ctx, cluster); err != nil {
+		return fmt.Errorf("registering member %q: %w", name, err)
+	}
+	return nil
+}
+
+// Stop ends the members and the control plane.
+func (e *Env) Stop() {
+	var stops sync.WaitGroup
+	for _, member := range e.Members {
+		stops.Go(member.Stop)
+	}
+	stops.Wait()
+	if e.control != nil {
+		e.control.Stop()
+	}
+}
+
+// Stop ends the member; what it holds stays in its directory.
+func (m *Member) Stop() { m.cluster.Stop() }
+
+// Patience is how long a test waits for what must happen.
+const Patience = 30 * time.Second
