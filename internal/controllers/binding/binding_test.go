@@ -1,0 +1,177 @@
+package binding
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+func TestANewlyScheduledBindingCostsOneCreateForEachCluster(t *testing.T) {
+	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"))
+	_, requests := w.pass()
+	if diff := cmp.Diff([]string{"create *v1alpha1.Work", "create *v1alpha1.Work"}, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if _, requests = w.pass(); len(requests) != 0 {
+		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	}
+}
+
+func TestTheFailureOfOneClusterDoesNotStopTheOthers(t *testing.T) {
+	w := newWorld(t, cluster("m2"), deployment(), bindingTo("m1", "m2"))
+	bound := bindingTo("m1", "m2")
+	if _, err := w.ensure(t.Context(), bound, nil); err == nil {
+		t.Error("a missing cluster is no error")
+	}
+	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
+
+func TestWorksFollowTheSchedule(t *testing.T) {
+	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
+	w.pass()
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "m2" })
+	_, requests := w.pass()
+	if diff := cmp.Diff([]string{"delete *v1alpha1.Work", "create *v1alpha1.Work"}, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
+
+func TestAGracefullyEvictedClusterKeepsItsWorkAndADirectlyPurgedOneHoldsUpTheOthers(t *testing.T) {
+	cases := map[string]struct {
+		mode     policyv1alpha1.PurgeMode
+		clusters []string
+		waits    bool
+	}{
+		"gracefully":  {policyv1alpha1.PurgeModeGracefully, []string{"m1", "m2"}, false},
+		"never":       {policyv1alpha1.PurgeModeNever, []string{"m1", "m2"}, false},
+		"directly":    {policyv1alpha1.PurgeModeDirectly, nil, true},
+		"unspecified": {"", []string{"m1", "m2"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
+			w.pass()
+			w.change(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Clusters[0].Name = "m2"
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", PurgeMode: tc.mode}}
+			})
+			result, _ := w.pass()
+			if waits := result.RequeueAfter == purgePoll; waits != tc.waits {
+				t.Errorf("requeued after %v", result.RequeueAfter)
+			}
+			if diff := cmp.Diff(tc.clusters, w.clusters()); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADeletedBindingTakesItsWorksAlongAndNoOthers(t *testing.T) {
+	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.pass()
+	stranger := &workv1alpha1.Work{}
+	stranger.Namespace, stranger.Name = "karmada-es-m9", "web"
+	stranger.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-1"}
+	stranger.Annotations = map[string]string{
+		workv1alpha2.ResourceBindingNamespaceAnnotation: "other", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment",
+	}
+	if err := w.store.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Delete(t.Context(), bindingTo()); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	if diff := cmp.Diff([]string{"m9"}, w.clusters()); diff != "" {
+		t.Errorf("a binding that was copied with its id took Works of the other (-want +got):\n%s", diff)
+	}
+	err := w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, &workv1alpha2.ResourceBinding{})
+	if client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the binding is still held: %v", err)
+	}
+}
+
+func TestATemplateThatIsGoneEndsThePassQuietly(t *testing.T) {
+	w := newWorld(t, cluster("m1"), bindingTo("m1"))
+	if result, requests := w.pass(); len(requests) != 0 || result.RequeueAfter != 0 {
+		t.Errorf("got %v, %v", result, requests)
+	}
+}
+
+func TestAWorkThatALivingBindingHoldsIsNotTakenOver(t *testing.T) {
+	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.pass()
+	rival := bindingTo("m1")
+	rival.Namespace, rival.UID = "rival", "binding-2"
+	rival.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "id-2"
+	w.requests = nil
+	result, err := w.ensure(t.Context(), rival, nil)
+	if err != nil || len(w.requests) != 0 || result.RequeueAfter != waitRetry {
+		t.Errorf("got %v, %v, requests %v", result, err, w.requests)
+	}
+}
+
+func TestAnOrphanIsKeptWhileTheViewOfItsBindingIsOld(t *testing.T) {
+	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.pass()
+	old := bindingTo()
+	old.Generation = 7
+	works, err := w.worksOf(t.Context(), old)
+	if err != nil || len(works) != 1 {
+		t.Fatalf("got %v, %v", works, err)
+	}
+	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != lagDelay {
+		t.Errorf("got %v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{"m1"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
+	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.pass()
+	rename := &policyv1alpha1.OverridePolicy{}
+	rename.Namespace, rename.Name = "shop", "rename"
+	rename.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
+		Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/metadata/name", Operator: policyv1alpha1.OverriderOpReplace}},
+	}}}
+	rename.Spec.OverrideRules[0].Overriders.Plaintext[0].Value.Raw = []byte(`"shop-window"`)
+	if err := w.store.Create(t.Context(), rename); err != nil {
+		t.Fatal(err)
+	}
+	_, requests := w.pass()
+	if diff := cmp.Diff([]string{"create *v1alpha1.Work", "delete *v1alpha1.Work"}, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMistakeInAnOverridePolicyIsNotRetriedAtOnce(t *testing.T) {
+	mistake := &policyv1alpha1.OverridePolicy{}
+	mistake.Namespace, mistake.Name = "shop", "mistake"
+	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{
+		TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}},
+		Overriders: policyv1alpha1.Overriders{
+			Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/nowhere/at-all", Operator: policyv1alpha1.OverriderOpRemove}},
+		},
+	}}
+	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"), mistake)
+	result, _ := w.pass()
+	if result.RequeueAfter != waitRetry {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,133 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// worksOf are the Works of a binding, those in deletion included. They are shared
+// with the cache and must not be changed.
+func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
+	id := binding.PermanentID(bound)
+	if id == "" {
+		return nil, nil
+	}
+	list := &workv1alpha1.WorkList{}
+	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingIDField: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Works of the binding: %w", err)
+	}
+	works := make([]*workv1alpha1.Work, 0, len(list.Items))
+	for i := range list.Items {
+		if belongs(&list.Items[i], bound) {
+			works = append(works, &list.Items[i])
+		}
+	}
+	return works, nil
+}
+
+// belongs tells whether a Work that bears the binding's id is the binding's. The
+// id alone does not prove it: a binding that was copied with its labels has the id
+// of another, and must not take away what that one made.
+func belongs(of *workv1alpha1.Work, bound binding.Object) bool {
+	key, ok := bindingOf(of, binding.Namespaced(bound))
+	return !ok || key == client.ObjectKeyFromObject(bound)
+}
+
+// release deletes the Works of a binding that goes, and lets it go. The Works'
+// own finalizer protects what is in the members.
+func (r *reconciler) release(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(bound, binding.Finalizer(bound)) {
+		return reconcile.Result{}, nil
+	}
+	if err := r.remove(ctx, works); err != nil {
+		return r.unclean(bound, err)
+	}
+	released, ok := bound.DeepCopyObject().(binding.Object)
+	if !ok {
+		return reconcile.Result{}, fmt.Errorf("copying %T gave another type", bound)
+	}
+	controllerutil.RemoveFinalizer(released, binding.Finalizer(bound))
+	_, err := patch.Object(ctx, r.karmada, bound, released)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: lagDelay}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// removeOrphans deletes Works that have no reason to be. The binding is looked at
+// as it is stored first: acting on an old view of it would take a workload away
+// from where it has just been scheduled to.
+func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
+	orphans = lasting(orphans)
+	if len(orphans) == 0 {
+		r.events.Recovered(bound, workv1alpha2.EventReasonCleanupWorkFailed)
+		return nil
+	}
+	current := binding.New(r.namespaced)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
+	if apierrors.IsNotFound(err) {
+		return errLag
+	}
+	if err != nil {
+		return fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
+	}
+	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
+		return errLag
+	}
+	return r.remove(ctx, orphans)
+}
+
+// unclean tells that Works could not be deleted, unless it was too early to try.
+func (r *reconciler) unclean(bound binding.Object, err error) (reconcile.Result, error) {
+	if lagging(err) {
+		return reconcile.Result{RequeueAfter: lagDelay}, nil
+	}
+	r.events.Failed(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
+	return reconcile.Result{}, err
+}
+
+// lasting are the Works that are not in deletion yet.
+func lasting(works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	var kept []*workv1alpha1.Work
+	for _, each := range works {
+		if each.DeletionTimestamp == nil {
+			kept = append(kept, each)
+		}
+	}
+	return kept
+}
+
+// remove deletes Works, several at a time. The precondition keeps it from hitting
+// another Work that took the name meanwhile.
+func (r *reconciler) remove(ctx context.Context, works []*workv1alpha1.Work) error {
+	works = lasting(works)
+	failed := make([]error, len(works))
+	var removers errgroup.Group
+	removers.SetLimit(max(r.options.Writers, 1))
+	for i, each := range works {
+		removers.Go(func() error {
+			uid := each.UID
+			gone := &workv1alpha1.Work{}
+			gone.Namespace, gone.Name = each.Namespace, each.Name
+			err := r.karmada.Delete(ctx, gone, client.Preconditions{UID: &uid})
+			if err != nil && !apierrors.IsNotFound(err) {
+				failed[i] = fmt.Errorf("deleting Work %s: %w", client.ObjectKeyFromObject(each), err)
+			}
+			return nil
+		})
+	}
+	_ = removers.Wait()
+	return errors.Join(failed...)
+}

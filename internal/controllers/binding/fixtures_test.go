@@ -1,0 +1,174 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// world is a reconciler over a store that counts what is asked of it. It is a
+// stand-in for wiring only: what an API server does with requests is not its
+// business.
+type world struct {
+	t *testing.T
+	*reconciler
+	store client.Client
+
+	mu       sync.Mutex
+	requests []string
+}
+
+type noRules struct{}
+
+func (noRules) Rules(schema.GroupVersionKind) interpreter.Rules { return interpreter.Rules{} }
+
+// indexed builds a store with the indices of the controller.
+type indexed struct{ *fake.ClientBuilder }
+
+func (i indexed) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, appsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.counting())
+	if err := index(indexed{builder}); err != nil {
+		t.Fatal(err)
+	}
+	w.store = builder.Build()
+	synced, err := newSynced(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.reconciler = &reconciler{
+		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, rules: noRules{},
+		events: observe.NewEvents(record.NewFakeRecorder(100)), written: newLedger(w.store, w.store, time.Now), synced: synced,
+	}
+	return w
+}
+
+func (w *world) counting() interceptor.Funcs {
+	count := func(verb string, object client.Object) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.requests = append(w.requests, fmt.Sprintf("%s %T", verb, object))
+	}
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			count("create", object)
+			return c.Create(ctx, object, o...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
+			count("patch", object)
+			return c.Patch(ctx, object, p, o...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
+			count("delete", object)
+			return c.Delete(ctx, object, o...)
+		},
+	}
+}
+
+// pass runs one pass and returns its result and the writes that it made.
+func (w *world) pass() (reconcile.Result, []string) {
+	w.t.Helper()
+	w.requests = nil
+	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
+	if err != nil {
+		w.t.Fatalf("a pass ended with: %v", err)
+	}
+	return result, w.requests
+}
+
+func (w *world) change(change func(*workv1alpha2.ResourceBinding)) {
+	w.t.Helper()
+	bound := &workv1alpha2.ResourceBinding{}
+	if err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
+		w.t.Fatal(err)
+	}
+	change(bound)
+	if err := w.store.Update(w.t.Context(), bound); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// clusters are those that have a Work which is not in deletion.
+func (w *world) clusters() []string {
+	w.t.Helper()
+	list := &workv1alpha1.WorkList{}
+	if err := w.store.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, each := range list.Items {
+		if name, ok := work.ClusterOf(each.Namespace); ok && each.DeletionTimestamp == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func cluster(name string) *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func deployment() *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web-1", Labels: map[string]string{"app": "web"}},
+	}
+}
+
+func bindingTo(clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-deployment", UID: "binding-1", Finalizers: []string{workv1alpha2.BindingControllerFinalizer},
+		Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-1"},
+	}}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	for _, name := range clusters {
+		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: name})
+	}
+	return bound
+}
+
+func template(labels map[string]string) *unstructured.Unstructured {
+	object := empty(workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment"})
+	object.SetNamespace("shop")
+	object.SetName("web")
+	object.SetLabels(labels)
+	return object
+}
+
+var _ binding.Object = bindingTo()

@@ -1,0 +1,137 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/override"
+)
+
+// Fields by which the caches are searched, so that work grows with what changed.
+const (
+	// bindingIDField of a Work is the permanent id of its binding.
+	bindingIDField = Name + "/binding-id"
+	// templateField of a binding is where its template belongs: keys of kindKey
+	// and namespaceKey.
+	templateField = Name + "/template"
+	// targetField of a binding is the name of each target.
+	targetField = Name + "/target"
+	// selectedKindField of a ClusterOverridePolicy is each kind that it selects,
+	// or anyKind.
+	selectedKindField = Name + "/selected-kind"
+	// attributesField of an override policy is byAttributes when it chooses
+	// clusters by what can change about them.
+	attributesField = Name + "/cluster-attributes"
+)
+
+const (
+	anyKind      = "*"
+	byAttributes = "true"
+)
+
+// kindKey stands for the templates of a kind, in a namespace or, if that is empty,
+// everywhere.
+func kindKey(namespace, apiVersion, kind string) string {
+	return namespace + "|" + apiVersion + "|" + kind
+}
+
+// namespaceKey stands for the templates in a namespace.
+func namespaceKey(namespace string) string { return namespace + "|" }
+
+func index(indexer client.FieldIndexer) error {
+	indices := []struct {
+		object client.Object
+		field  string
+		values client.IndexerFunc
+	}{
+		{&workv1alpha1.Work{}, bindingIDField, bindingIDs},
+		{&workv1alpha2.ResourceBinding{}, templateField, templateKeys},
+		{&workv1alpha2.ClusterResourceBinding{}, templateField, templateKeys},
+		{&workv1alpha2.ResourceBinding{}, targetField, targetNames},
+		{&workv1alpha2.ClusterResourceBinding{}, targetField, targetNames},
+		{&policyv1alpha1.ClusterOverridePolicy{}, selectedKindField, selectedKinds},
+		{&policyv1alpha1.ClusterOverridePolicy{}, attributesField, choosesByAttributes},
+		{&policyv1alpha1.OverridePolicy{}, attributesField, choosesByAttributes},
+	}
+	for _, i := range indices {
+		if err := indexer.IndexField(context.Background(), i.object, i.field, i.values); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", i.object, i.field, err)
+		}
+	}
+	return nil
+}
+
+func bindingIDs(object client.Object) []string {
+	var ids []string
+	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
+		if id := object.GetLabels()[label]; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func templateKeys(object client.Object) []string {
+	bound, ok := object.(binding.Object)
+	if !ok {
+		return nil
+	}
+	ref := bound.BindingSpec().Resource
+	keys := []string{kindKey("", ref.APIVersion, ref.Kind)}
+	if ref.Namespace != "" {
+		keys = append(keys, kindKey(ref.Namespace, ref.APIVersion, ref.Kind), namespaceKey(ref.Namespace))
+	}
+	return keys
+}
+
+func targetNames(object client.Object) []string {
+	bound, ok := object.(binding.Object)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, target := range binding.Targets(bound.BindingSpec()) {
+		names = append(names, target.Name)
+	}
+	return names
+}
+
+func selectedKinds(object client.Object) []string {
+	policy, ok := object.(override.Object)
+	if !ok {
+		return nil
+	}
+	kinds := sets.New[string]()
+	for _, selector := range policy.OverrideSpec().ResourceSelectors {
+		kinds.Insert(kindKey("", selector.APIVersion, selector.Kind))
+	}
+	if len(kinds) == 0 {
+		return []string{anyKind}
+	}
+	return sets.List(kinds)
+}
+
+func choosesByAttributes(object client.Object) []string {
+	policy, ok := object.(override.Object)
+	if !ok {
+		return nil
+	}
+	spec := policy.OverrideSpec()
+	affinities := []*policyv1alpha1.ClusterAffinity{spec.TargetCluster}
+	for _, rule := range spec.OverrideRules {
+		affinities = append(affinities, rule.TargetCluster)
+	}
+	for _, affinity := range affinities {
+		if affinity != nil && (affinity.LabelSelector != nil || affinity.FieldSelector != nil) {
+			return []string{byAttributes}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/override"
+)
+
+func overridePolicy(namespace string, selectors ...policyv1alpha1.ResourceSelector) override.Object {
+	spec := policyv1alpha1.OverrideSpec{ResourceSelectors: selectors}
+	if namespace == "" {
+		return &policyv1alpha1.ClusterOverridePolicy{Spec: spec}
+	}
+	return &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: spec}
+}
+
+func TestAnOverridePolicyConcernsTheBindingsOfTheTemplatesItSelects(t *testing.T) {
+	selector := func(change func(*policyv1alpha1.ResourceSelector)) policyv1alpha1.ResourceSelector {
+		s := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
+		change(&s)
+		return s
+	}
+	labelled := func(value string) policyv1alpha1.ResourceSelector {
+		return selector(func(s *policyv1alpha1.ResourceSelector) {
+			s.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": value}}
+		})
+	}
+	kind := selector(func(*policyv1alpha1.ResourceSelector) {})
+	cases := map[string]struct {
+		policy override.Object
+		want   bool
+	}{
+		"one without selectors concerns its namespace":    {overridePolicy("shop"), true},
+		"one without selectors does not concern others":   {overridePolicy("bank"), false},
+		"a cluster policy without selectors concerns all": {overridePolicy(""), true},
+		"by kind":                        {overridePolicy("shop", kind), true},
+		"by kind in another namespace":   {overridePolicy("bank", kind), false},
+		"by kind everywhere":             {overridePolicy("", kind), true},
+		"by another version of the kind": {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.APIVersion = "apps/v2" })), false},
+		"by name":                        {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "web" })), true},
+		"by another name":                {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "db" })), false},
+		"by namespace":                   {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "shop" })), true},
+		"by another namespace":           {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by a namespace which is not that of the policy": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by label":                       {overridePolicy("shop", labelled("web")), true},
+		"by another label":               {overridePolicy("shop", labelled("db")), false},
+		"by the second of two selectors": {overridePolicy("shop", labelled("db"), kind), true},
+		"a name decides and the label selector beside it is no": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name, s.LabelSelector = "web", &metav1.LabelSelector{} })), true},
+	}
+	bound := bindingTo()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := false
+			for _, s := range searches(tc.policy) {
+				if s.key != "" && !slices.Contains(templateKeys(bound), s.key) {
+					continue
+				}
+				got = got || s.selects(bound.Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
+					return template(map[string]string{"app": "web"})
+				})
+			}
+			if got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestTemplatesAreReadOnlyToCompareLabels(t *testing.T) {
+	read := func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
+		t.Error("the template was read")
+		return nil
+	}
+	for _, s := range searches(overridePolicy("shop",
+		policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"},
+		policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", LabelSelector: &metav1.LabelSelector{}},
+	)) {
+		s.selects(bindingTo().Spec.Resource, read)
+	}
+}
+
+func TestATemplateThatCannotBeReadCountsAsSelected(t *testing.T) {
+	s := search{selector: &policyv1alpha1.ResourceSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}}
+	if !s.selects(bindingTo().Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured { return nil }) {
+		t.Error("the binding would not be looked at")
+	}
+}
+
+func TestOldAndNewSelectorsOfAnOverridePolicyCount(t *testing.T) {
+	w := newWorld(t, bindingTo("m1"), deployment())
+	by := func(name string) client.Object {
+		return overridePolicy("shop", policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
+	}
+	if got := w.concerned(t.Context(), by("web"), by("db")); len(got) != 1 {
+		t.Errorf("the old selector: got %v", got)
+	}
+	if got := w.concerned(t.Context(), by("db"), by("web")); len(got) != 1 {
+		t.Errorf("the new selector: got %v", got)
+	}
+	if got := w.concerned(t.Context(), by("db")); len(got) != 0 {
+		t.Errorf("another name: got %v", got)
+	}
+}
+
+func TestChangesOfABinding(t *testing.T) {
+	cases := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		want   bool
+	}{
+		"another generation counts": {func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, true},
+		"the deletion counts":       {func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, true},
+		"an id counts":              {func(b *workv1alpha2.ResourceBinding) { b.Labels = map[string]string{} }, true},
+		"other labels do not":       {func(b *workv1alpha2.ResourceBinding) { b.Labels["a"] = "b" }, false},
+		"annotations do not":        {func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{"a": "b"} }, false},
+		"the status does not":       {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 3 }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			after := bindingTo()
+			tc.change(after)
+			if got := changed(bindingTo(), after); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestADescriptionOfAClusterIsWhatSelectorsSee(t *testing.T) {
+	cases := map[string]struct {
+		change func(*clusterv1alpha1.Cluster)
+		want   bool
+	}{
+		"labels":   {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, true},
+		"provider": {func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "p" }, true},
+		"region":   {func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "r" }, true},
+		"zones":    {func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"z"} }, true},
+		"endpoint": {func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = "https://m1" }, false},
+		"status":   {func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1" }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			after := cluster("m1")
+			tc.change(after)
+			if got := redescribed(cluster("m1"), after); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestAWorkLeadsBackToItsBinding(t *testing.T) {
+	of := func(annotations map[string]string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+	}
+	if key, ok := bindingOf(of(binding.Coordinates(bindingTo())), true); !ok || key != (types.NamespacedName{Namespace: "shop", Name: "web-deployment"}) {
+		t.Errorf("a ResourceBinding: got %v, %v", key, ok)
+	}
+	wide := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "role-clusterrole"}}
+	if key, ok := bindingOf(of(binding.Coordinates(wide)), false); !ok || key != (types.NamespacedName{Name: "role-clusterrole"}) {
+		t.Errorf("a ClusterResourceBinding: got %v, %v", key, ok)
+	}
+	for _, namespaced := range []bool{true, false} {
+		if _, ok := bindingOf(of(nil), namespaced); ok {
+			t.Error("a Work without a binding has one")
+		}
+	}
+}
+
+func TestATemplateIsStaleWhenTheBindingKnowsANewerVersionOfIt(t *testing.T) {
+	cases := map[string]struct {
+		uid           types.UID
+		seen, current string
+		want          bool
+	}{
+		"older":                              {"web-1", "99", "100", true},
+		"the same":                           {"web-1", "100", "100", false},
+		"newer":                              {"web-1", "1000", "999", false},
+		"older, but of another object":       {"web-2", "99", "100", false},
+		"older, but the binding has no UID":  {"", "99", "100", false},
+		"the binding has no version":         {"web-1", "99", "", false},
+		"versions that are no numbers prove": {"web-1", "a", "b", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			object := template(nil)
+			object.SetUID("web-1")
+			object.SetResourceVersion(tc.seen)
+			if got := stale(object, workv1alpha2.ObjectReference{UID: tc.uid, ResourceVersion: tc.current}); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestIndices(t *testing.T) {
+	requiredToo := bindingTo("m1")
+	requiredToo.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m2"}}}}
+	if diff := cmp.Diff([]string{"m1", "m2"}, targetNames(requiredToo)); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+	twice := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
+	if diff := cmp.Diff([]string{"|v1|ConfigMap"}, selectedKinds(overridePolicy("", twice, twice))); diff != "" {
+		t.Errorf("selected kinds (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{anyKind}, selectedKinds(overridePolicy(""))); diff != "" {
+		t.Errorf("a policy without selectors (-want +got):\n%s", diff)
+	}
+	byName := overridePolicy("")
+	byName.OverrideSpec().TargetCluster = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}}
+	byLabel := overridePolicy("")
+	byLabel.OverrideSpec().OverrideRules = []policyv1alpha1.RuleWithCluster{{}, {TargetCluster: &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{}}}}
+	if len(choosesByAttributes(byName.(client.Object))) != 0 || len(choosesByAttributes(byLabel.(client.Object))) != 1 {
+		t.Error("policies that choose clusters by attributes are not told apart")
+	}
+}
+
+func TestWhatFailuresMean(t *testing.T) {
+	works := schema.GroupResource{Resource: "works"}
+	mistake := fmt.Errorf("cluster %q: %w", "m1", &override.RuleError{Err: errors.New("no such path")})
+	conflict := fmt.Errorf("patching: %w", apierrors.NewConflict(works, "w", errors.New("old")))
+	exists := fmt.Errorf("creating: %w", apierrors.NewAlreadyExists(works, "w"))
+	cases := map[string]struct {
+		failures                []error
+		told, mistakes, retried int
+		after                   time.Duration
+	}{
+		"none":                       {},
+		"a conflict is not told":     {[]error{conflict}, 0, 0, 0, lagDelay},
+		"a stale cache is not told":  {[]error{exists, errLag}, 0, 0, 0, lagDelay},
+		"a mistake waits for a user": {[]error{mistake}, 1, 1, 0, waitRetry},
+		"an obstacle is waited for":  {[]error{&waitError{"being deleted"}}, 1, 0, 0, waitRetry},
+		"the rest is retried":        {[]error{errors.New("timeout")}, 1, 0, 1, 0},
+		"the soonest look counts":    {[]error{mistake, conflict, errors.New("timeout")}, 2, 1, 1, lagDelay},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := judge(tc.failures)
+			if len(v.told) != tc.told || len(v.mistakes) != tc.mistakes || len(v.retried) != tc.retried || v.after != tc.after {
+				t.Errorf("got %+v", v)
+			}
+		})
+	}
+}
+
+func TestTheLedgerWaitsUntilAWriteIsSeen(t *testing.T) {
+	at := time.Unix(0, 0)
+	cache, stored := newWorld(t), newWorld(t)
+	l := newLedger(cache.store, stored.store, func() time.Time { return at })
+	key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
+	expect := func(want bool, when string) {
+		t.Helper()
+		if got, err := l.seen(t.Context(), key); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", when, got, err)
+		}
+	}
+	expect(true, "nothing was written")
+
+	written := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
+	if err := stored.store.Create(t.Context(), written); err != nil {
+		t.Fatal(err)
+	}
+	l.note(key, written)
+	expect(false, "the cache does not show it")
+	at = at.Add(lagLimit)
+	expect(false, "the cache lags behind a server that has it")
+	if err := cache.store.Create(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}); err != nil {
+		t.Fatal(err)
+	}
+	expect(true, "the cache shows it")
+
+	gone := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m2", Name: "web", ResourceVersion: "5"}}
+	l.note(key, gone)
+	expect(false, "another write is not seen")
+	at = at.Add(lagLimit)
+	expect(true, "it came and went unseen")
+}
