@@ -191,14 +191,14 @@ func (o *source) pushAffected(states ...*clusterv1alpha1.Cluster) {
 // scan shows all bindings of the cache as they are, without copying them.
 func (o *source) scan(look func(binding.Object)) error {
 	namespaced := &workv1alpha2.ResourceBindingList{}
-	if err := o.scheduler.cache.List(o.ctx, namespaced, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.scheduler.karmada.List(o.ctx, namespaced, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ResourceBindings: %w", err)
 	}
 	for i := range namespaced.Items {
 		look(&namespaced.Items[i])
 	}
 	clusterWide := &workv1alpha2.ClusterResourceBindingList{}
-	if err := o.scheduler.cache.List(o.ctx, clusterWide, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.scheduler.karmada.List(o.ctx, clusterWide, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ClusterResourceBindings: %w", err)
 	}
 	for i := range clusterWide.Items {
@@ -212,7 +212,7 @@ func (o *source) wake(cluster *clusterv1alpha1.Cluster) {
 	for _, r := range o.scheduler.backlog.forRoom() {
 		of := binding.New(r.namespaced)
 		// One that cannot be read is tried again anyway when its time has come.
-		if err := o.scheduler.cache.Get(o.ctx, r.NamespacedName, of, client.UnsafeDisableDeepCopy); err != nil {
+		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, of, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}
 		if o.scheduler.owns(of) && placement.AffectedBy(cluster, of, of.BindingSpec(), of.BindingStatus()) {
