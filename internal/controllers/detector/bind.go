@@ -69,14 +69,10 @@ func metadataOf(bound binding.Object) metav1.Object {
 }
 
 // claim marks the template as the policy's and returns it as it is stored then;
-// nil when it is gone.
-func (d *detector) claim(ctx context.Context, template *unstructured.Unstructured, p policy.Object, activation policy.Activation) (*unstructured.Unstructured, error) {
+// nil when it is gone. state is recorded along with the claim.
+func (d *detector) claim(ctx context.Context, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
 	claimed := template.DeepCopy()
 	policy.ClaimOf(p).Apply(claimed)
-	state := ""
-	if activation.Deferred {
-		state = activation.UserState
-	}
 	recordState(claimed, state)
 	_, err := patch.Object(ctx, d.karmada, template, claimed)
 	if apierrors.IsNotFound(err) {
@@ -88,23 +84,41 @@ func (d *detector) claim(ctx context.Context, template *unstructured.Unstructure
 	return claimed, nil
 }
 
-// recordState notes in which state a template was claimed without a binding
-// being made; empty removes the note, for the binding tells then.
-func recordState(template *unstructured.Unstructured, state string) {
-	annotations := template.GetAnnotations()
+// postpone remembers the user's state of a template whose Lazy policy has to
+// wait for the next one: on the binding, if there is one, else it returns what
+// to record on the template.
+func (d *detector) postpone(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, state string) (string, error) {
+	if bound == nil {
+		return state, nil
+	}
+	if bound.GetAnnotations()[policy.UserStateAnnotation] != "" || !metav1.IsControlledBy(bound, template) {
+		return "", nil
+	}
+	noted, err := copyOf(bound)
+	if err != nil {
+		return "", err
+	}
+	recordState(noted, state)
+	_, err = patch.Object(ctx, d.karmada, bound, noted)
+	return "", gone(err)
+}
+
+// recordState notes the user's state on an object; empty removes the note.
+func recordState(object metav1.Object, state string) {
+	annotations := object.GetAnnotations()
 	if annotations[policy.UserStateAnnotation] == state {
 		return
 	}
-	annotations = maps.Clone(annotations)
-	if state == "" {
-		delete(annotations, policy.UserStateAnnotation)
-	} else {
-		annotations[policy.UserStateAnnotation] = state
+	kept := make(map[string]string, len(annotations)+1)
+	maps.Copy(kept, annotations)
+	delete(kept, policy.UserStateAnnotation)
+	if state != "" {
+		kept[policy.UserStateAnnotation] = state
 	}
-	if len(annotations) == 0 {
-		annotations = nil
+	if len(kept) == 0 {
+		kept = nil
 	}
-	template.SetAnnotations(annotations)
+	object.SetAnnotations(kept)
 }
 
 // bind brings the binding in line with the claimed template, and creates it if

@@ -204,11 +204,11 @@ func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[
 	type queue = workqueue.TypedRateLimitingInterface[request]
 	return handler.TypedFuncs[*unstructured.Unstructured, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
-			d.noticed(kind, e.Object, q)
+			d.noticed(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
 			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) {
-				d.noticed(kind, e.ObjectNew, q)
+				d.noticed(kind, e.ObjectNew, d.causeOf(e.ObjectOld, e.ObjectNew), q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
@@ -222,15 +222,30 @@ func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[
 	}
 }
 
-// noticed queues a template that users may have changed. The queue that the
-// library hands to a handler knows the priority.
-func (d *detector) noticed(kind schema.GroupVersionKind, template *unstructured.Unstructured, queue workqueue.TypedRateLimitingInterface[request]) {
+// causeOf tells a Lazy policy that takes a template over from another policy,
+// which only changes our own marks, from a change by a user.
+func (d *detector) causeOf(before, after *unstructured.Unstructured) policy.Cause {
+	older, claimed := policy.ClaimedBy(before)
+	newer, taken := policy.ClaimedBy(after)
+	if !claimed || !taken || older == newer {
+		return policy.TemplateChanged
+	}
+	p := d.policies.get(newer.Namespace, newer.Name)
+	if p == nil || !policy.IsLazy(p) || policy.UserChange(before, after) {
+		return policy.TemplateChanged
+	}
+	return policy.PolicyChanged
+}
+
+// noticed queues a template. The queue that the library hands to a handler knows
+// the priority.
+func (d *detector) noticed(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Cause, queue workqueue.TypedRateLimitingInterface[request]) {
 	r := nameOf(kind, template)
 	if d.skips(r) {
 		return
 	}
 	d.claims.observe(r, template)
-	queue.Add(request{reference: r, cause: policy.TemplateChanged})
+	queue.Add(request{reference: r, cause: cause})
 }
 
 func (d *detector) skips(r reference) bool {

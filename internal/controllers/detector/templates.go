@@ -151,7 +151,13 @@ func (d *detector) claimAndBind(ctx context.Context, asked request, template *un
 	if err != nil {
 		return err
 	}
-	claimed, err := d.claim(ctx, template, p, activation)
+	state := ""
+	if activation.Deferred {
+		if state, err = d.postpone(ctx, template, bound, activation.UserState); err != nil {
+			return err
+		}
+	}
+	claimed, err := d.claim(ctx, template, p, state)
 	if err != nil || claimed == nil {
 		return err
 	}
