@@ -70,11 +70,17 @@ func metadataOf(bound binding.Object) metav1.Object {
 
 // claim marks the template as the policy's and returns it as it is stored then;
 // nil when it is gone. state is recorded along with the claim.
-func (d *detector) claim(ctx context.Context, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
+func (d *detector) claim(ctx context.Context, r reference, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
 	claimed := template.DeepCopy()
 	policy.ClaimOf(p).Apply(claimed)
 	recordState(claimed, state)
+	if policy.RelevantChange(template, claimed) {
+		d.echoes.expect(r, claimed, p)
+	}
 	_, err := patch.Object(ctx, d.karmada, template, claimed)
+	if err != nil {
+		d.echoes.forget(r)
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -117,6 +117,7 @@ type detector struct {
 	waiting   *waiting
 	claims    *claims
 	blocked   *blocked
+	echoes    *echoes
 	// definitions tells that the served kinds may have changed.
 	definitions chan struct{}
 }
@@ -137,7 +138,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		resolver: resolver, rules: rules,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		counters: counted, log: mgr.GetLogger().WithName(Name),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), blocked: newBlocked(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), blocked: newBlocked(), echoes: newEchoes(),
 		definitions: make(chan struct{}, 1),
 	}
 	if err := d.indexBindings(mgr.GetFieldIndexer()); err != nil {

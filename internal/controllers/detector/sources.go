@@ -2,156 +2,18 @@ package detector
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"karmada.io/karmada/internal/domain/policy"
 )
-
-// definitions are the kinds whose objects define other kinds. They are templates
-// as well, so that watching them unstructured costs no second watch.
-var definitions = [...]schema.GroupVersionKind{
-	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
-}
-
-// settling is when to look after a definition changed: the server takes a moment
-// to serve what it accepted, and says nothing when it does.
-var settling = [...]time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second}
-
-// discoveryRetry is when to ask a server again that did not answer.
-const discoveryRetry = time.Second
-
-// discover keeps the watched kinds in step with the served ones. It begins when
-// the controller of templates watches already, for what is watched from the
-// start has to be complete before any work begins.
-func (d *detector) discover(ctx context.Context) error {
-	if _, err := d.entrance.open(ctx); err != nil {
-		return nil // the manager ends
-	}
-	d.watchDefinitions(ctx)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	pace := pace{interval: d.options.DiscoveryInterval}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-d.definitions:
-			if pace.hurry() {
-				timer.Reset(pace.next())
-			}
-		case <-timer.C:
-			if !d.look(ctx) {
-				timer.Reset(min(discoveryRetry, pace.interval))
-				continue
-			}
-			pace.looked()
-			timer.Reset(pace.next())
-		}
-	}
-}
-
-// pace says when to look for kinds again: at intervals, and a few times after
-// definitions changed.
-type pace struct {
-	interval time.Duration
-	step     int
-	hurried  bool
-	pending  bool
-}
-
-// hurry notes a change of definitions and reports whether to look sooner. A
-// steady stream of changes does not keep putting off the look.
-func (p *pace) hurry() bool {
-	p.step, p.hurried = 0, true
-	if p.pending {
-		return false
-	}
-	p.pending = true
-	return true
-}
-
-// looked notes that the look for pending changes is done.
-func (p *pace) looked() {
-	p.pending = false
-	if p.hurried {
-		p.step++
-	}
-	if p.step >= len(settling) {
-		p.step, p.hurried = 0, false
-	}
-}
-
-// next is how long to wait for the next look.
-func (p *pace) next() time.Duration {
-	if p.hurried {
-		return min(settling[p.step], p.interval)
-	}
-	return p.interval
-}
-
-// watchDefinitions tells of every change of what defines kinds. Where they are
-// not served, the intervals have to do.
-func (d *detector) watchDefinitions(ctx context.Context) {
-	changed := func() {
-		select {
-		case d.definitions <- struct{}{}:
-		default: // told already
-		}
-	}
-	for _, kind := range definitions {
-		informer, err := d.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
-		if err == nil {
-			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc:    func(any) { changed() },
-				UpdateFunc: func(any, any) { changed() },
-				DeleteFunc: func(any) { changed() },
-			})
-		}
-		if err != nil {
-			d.log.Error(err, "New kinds are found at intervals only", "definitions", kind.Kind, "interval", d.options.DiscoveryInterval)
-		}
-	}
-}
-
-// look lists the served kinds, watches new ones and ends the watches of those
-// that are gone. Groups that cannot be listed leave everything as it is. It
-// reports whether the server answered.
-func (d *detector) look(ctx context.Context) bool {
-	lists, err := d.resolver.ServerPreferredResources()
-	var partial *discovery.ErrGroupDiscoveryFailed
-	if err != nil && !errors.As(err, &partial) {
-		d.log.Error(err, "Listing the served kinds")
-		return false
-	}
-	if partial != nil {
-		d.log.Info("Some groups cannot be listed", "groups", partial.Groups)
-	}
-	served := watchable(d.options.SkippedAPIs, lists)
-	added, gone := d.kinds.compare(served, err == nil, time.Now(), d.options.DiscoveryInterval)
-	for _, kind := range added {
-		if err := d.watch(kind); err != nil {
-			d.log.Error(err, "Watching templates", "kind", kind)
-		}
-	}
-	for _, kind := range gone {
-		d.unwatch(ctx, kind)
-	}
-	return true
-}
 
 // watch begins to watch the objects of a kind. The kind is known before its
 // first object is queued.
@@ -207,19 +69,33 @@ func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[
 			d.noticed(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
-			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) {
+			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) && !d.echoed(kind, e.ObjectNew) {
 				d.noticed(kind, e.ObjectNew, d.causeOf(e.ObjectOld, e.ObjectNew), q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
 			r := nameOf(kind, e.Object)
 			d.claims.forget(r)
+			d.echoes.forget(r)
 			if !d.skips(r) {
 				// The pass forgets the template, and no earlier one runs beside it.
 				q.Add(request{reference: r, cause: policy.TemplateChanged})
 			}
 		},
 	}
+}
+
+// echoed reports whether an update is the claim that we wrote ourselves, for a
+// policy that has not changed since. The claim is known before the policy is
+// looked at: a policy that changes later finds the template by it.
+func (d *detector) echoed(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
+	r := nameOf(kind, template)
+	p := d.echoes.take(r, template)
+	if p == nil {
+		return false
+	}
+	d.claims.observe(r, template)
+	return d.policies.get(p.GetNamespace(), p.GetName()) == p
 }
 
 // causeOf tells a Lazy policy that takes a template over from another policy,

@@ -109,3 +109,35 @@ func TestOvertakersAreThoseInBetween(t *testing.T) {
 		t.Errorf("after one was deleted (-want +got):\n%s", diff)
 	}
 }
+
+func TestOurOwnClaimQueuesNothing(t *testing.T) {
+	h := newHouse(t, deployment(1), propagation("p"))
+	before := h.template()
+	h.pass(policy.TemplateChanged)
+	claimed := h.template()
+	handle := h.onTemplates(deployments)
+	update := func(from, to *unstructured.Unstructured) []request {
+		handle.Update(t.Context(), event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: from, ObjectNew: to}, h.queue)
+		return h.queued()
+	}
+	if got := update(before, claimed); len(got) != 0 {
+		t.Errorf("the echo of our claim queued %v", got)
+	}
+	if diff := cmp.Diff([]string{"Deployment shop/web"}, inOrder(h.claims.of("id-p"))); diff != "" {
+		t.Errorf("known claims (-want +got):\n%s", diff)
+	}
+	if got := update(before, claimed); len(got) != 1 {
+		t.Errorf("the same change, not made by us, queued %v", got)
+	}
+	h.echoes.expect(web, claimed, h.policies.get("shop", "p"))
+	h.policies.put(propagation("p"))
+	if got := update(before, claimed); len(got) != 1 {
+		t.Errorf("the echo of a claim for a policy that changed since queued %v", got)
+	}
+	h.echoes.expect(web, claimed, h.policies.get("shop", "p"))
+	scaled := claimed.DeepCopy()
+	scaled.Object["spec"] = map[string]any{"replicas": int64(9)}
+	if got := update(before, scaled); len(got) != 1 {
+		t.Errorf("our claim together with a change by a user queued %v", got)
+	}
+}

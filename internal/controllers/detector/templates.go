@@ -157,7 +157,7 @@ func (d *detector) claimAndBind(ctx context.Context, asked request, template *un
 			return err
 		}
 	}
-	claimed, err := d.claim(ctx, template, p, state)
+	claimed, err := d.claim(ctx, asked.reference, template, p, state)
 	if err != nil || claimed == nil {
 		return err
 	}

@@ -1,0 +1,212 @@
+package detector
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// house is a detector over a store of objects. What it writes is counted; its
+// own events do not come back, so that every pass is asked for.
+type house struct {
+	*detector
+	t      *testing.T
+	writes []string
+	queue  workqueue.TypedRateLimitingInterface[request]
+}
+
+type replicaRules struct{}
+
+func (replicaRules) Rules(kind schema.GroupVersionKind) interpreter.Rules {
+	if kind != deployments {
+		return interpreter.Rules{}
+	}
+	return interpreter.Rules{
+		Replicas: func(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+			replicas, _, err := unstructured.NestedInt64(template.Object, "spec", "replicas")
+			return int32(replicas), nil, err
+		},
+	}
+}
+
+func newHouse(t *testing.T, objects ...client.Object) *house {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &house{t: t, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())}
+	t.Cleanup(h.queue.ShutDown)
+	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&workv1alpha2.ResourceBinding{}, policyIDField, policyIDs).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, policyIDField, policyIDs).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				h.note("create", object)
+				return karmada.Create(ctx, object, options...)
+			},
+			Patch: func(ctx context.Context, karmada client.WithWatch, object client.Object, change client.Patch, options ...client.PatchOption) error {
+				h.note("patch", object)
+				return karmada.Patch(ctx, object, change, options...)
+			},
+		}).Build()
+	counted, err := newCounters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.detector = &detector{
+		options: DefaultOptions(), karmada: karmada, live: karmada, cache: &informertest.FakeInformers{Scheme: scheme},
+		rules: replicaRules{}, events: observe.NewEvents(record.NewFakeRecorder(100)), counters: counted, log: logr.Discard(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), blocked: newBlocked(), echoes: newEchoes(),
+	}
+	h.kinds.add(deployments, func() {})
+	h.entrance = newEntrance(h.detector, nil)
+	h.entrance.queue = h.queue
+	close(h.entrance.opened)
+	for _, object := range objects {
+		if p, ok := object.(policy.Object); ok {
+			h.policies.put(p)
+		}
+	}
+	return h
+}
+
+func (h *house) note(verb string, object client.Object) {
+	kinds, _, err := h.karmada.Scheme().ObjectKinds(object)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.writes = append(h.writes, verb+" "+kinds[0].Kind)
+}
+
+// pass runs one pass and returns what it wrote.
+func (h *house) pass(cause policy.Cause) (reconcile.Result, []string) {
+	h.t.Helper()
+	h.writes = nil
+	result, err := templateReconciler{h.detector}.Reconcile(h.t.Context(), request{web, cause})
+	if err != nil {
+		h.t.Fatalf("the pass failed: %v", err)
+	}
+	return result, h.writes
+}
+
+func (h *house) template() *unstructured.Unstructured {
+	h.t.Helper()
+	found := blank(deployments)
+	if err := h.karmada.Get(h.t.Context(), web.key, found); err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}
+
+func (h *house) binding() *workv1alpha2.ResourceBinding {
+	h.t.Helper()
+	found := &workv1alpha2.ResourceBinding{}
+	err := h.karmada.Get(h.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, found)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}
+
+// change stores another version of an object, as a user does.
+func (h *house) change(object client.Object) {
+	h.t.Helper()
+	if err := h.karmada.Update(h.t.Context(), object); err != nil {
+		h.t.Fatal(err)
+	}
+	if p, ok := object.(policy.Object); ok {
+		h.policies.put(p)
+	}
+}
+
+// queued takes what is queued.
+func (h *house) queued() []request {
+	var all []request
+	for h.queue.Len() > 0 {
+		one, _ := h.queue.Get()
+		h.queue.Done(one)
+		all = append(all, one)
+	}
+	return all
+}
+
+var web = named(deployments, "shop", "web")
+
+func deployment(replicas int64) *unstructured.Unstructured {
+	object := blank(deployments)
+	object.SetNamespace("shop")
+	object.SetName("web")
+	object.SetUID("uid-web")
+	object.Object["spec"] = map[string]any{"replicas": replicas}
+	return object
+}
+
+func selectors(names ...string) []policyv1alpha1.ResourceSelector {
+	var all []policyv1alpha1.ResourceSelector
+	for _, name := range names {
+		all = append(all, policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name})
+	}
+	return all
+}
+
+func propagation(name string) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, Generation: 1,
+			Labels:     map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-" + name},
+			Finalizers: []string{policyv1alpha1.PropagationPolicyControllerFinalizer},
+		},
+		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: selectors("web")},
+	}
+}
+
+func clusterPropagation(name string) *policyv1alpha1.ClusterPropagationPolicy {
+	return &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Generation: 1,
+			Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id-" + name},
+		},
+		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: selectors("web")},
+	}
+}
+
+func claimOn(object metav1.Object) string {
+	claim, _ := policy.ClaimedBy(object)
+	return claim.ID
+}
+
+func expectWrites(t *testing.T, when string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("writes %s (-want +got):\n%s", when, diff)
+	}
+}
