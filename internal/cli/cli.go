@@ -21,6 +21,7 @@ import (
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
+	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 )
 
@@ -49,6 +50,7 @@ var groups = []*cobra.Group{
 
 // commands are all commands, in the order in which help lists them.
 var commands = []row{
+	{"basic", get.New},
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
 	{"management", cordon.NewCordon},

@@ -43,6 +43,12 @@ func OpenClusters(config *rest.Config) (Clusters, error) {
 	return Clusters{Karmada: karmada, host: config.Host}, nil
 }
 
+// ProxyURL is where a member is reached through the control plane at host, with
+// the caller's own credentials.
+func ProxyURL(host, cluster string) string {
+	return fmt.Sprintf("%s/apis/%s/clusters/%s/proxy", strings.TrimRight(host, "/"), clusterv1alpha1.GroupVersion, cluster)
+}
+
 // Get returns a Cluster. If there is none of that name, the error lists those
 // that there are.
 func (c Clusters) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {

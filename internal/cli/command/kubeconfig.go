@@ -17,8 +17,8 @@ import (
 
 // Limits of the requests of one command.
 const (
-	queriesPerSecond = 50
-	burst            = 300
+	QueriesPerSecond = 50
+	Burst            = 300
 )
 
 // Access is a way into a cluster as flags describe it: a context of a kubeconfig.
@@ -67,7 +67,7 @@ func (a Access) Config() (*rest.Config, error) {
 	if err != nil {
 		return nil, a.explain(err)
 	}
-	config.QPS, config.Burst = queriesPerSecond, burst
+	config.QPS, config.Burst = QueriesPerSecond, Burst
 	return config, nil
 }
 

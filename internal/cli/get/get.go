@@ -1,0 +1,186 @@
+// Package get answers: what is there, in the control plane and in its members?
+//
+// It asks with kubectl's own request builder and prints with kubectl's own
+// printers, so that everything but the two added columns looks as there. Members
+// are reached through the control plane with the user's own credentials. Output
+// is ordered: the control plane first, then members by name, however fast they
+// answer. A member that fails hides no other one.
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	kubectlget "k8s.io/kubectl/pkg/cmd/get"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+// Scopes of an operation.
+const (
+	scopeKarmada = "karmada"
+	scopeMembers = "members"
+	scopeAll     = "all"
+)
+
+var scopes = []string{scopeKarmada, scopeMembers, scopeAll}
+
+type options struct {
+	program *command.Program
+	print   *kubectlget.PrintFlags
+
+	karmadaContext    string
+	scope             string
+	clusters          []string
+	namespace         string
+	allNamespaces     bool
+	labels            string
+	ignoreNotFound    bool
+	watch             bool
+	watchOnly         bool
+	outputWatchEvents bool
+}
+
+// New is the command that shows objects.
+func New(program *command.Program) *cobra.Command {
+	o := &options{program: program, print: kubectlget.NewGetPrintFlags()}
+	cmd := &cobra.Command{
+		Use:   "get [NAME | -l label | -n namespace]",
+		Short: "Show objects of the control plane and of its members",
+		Long: `Show objects of the control plane and of its members.
+
+Tables have a column CLUSTER, which is Karmada for the control plane, and a column
+ADOPTION: Y for an object in a member that Karmada manages, N for one that it does
+not, - in the control plane. In other formats an object of a member bears the
+annotation resource.karmada.io/query-from-cluster with the name of the member.`,
+		Example: program.Examples(`
+			# The deployments of the control plane
+			{{program}} get deployments
+
+			# Where they run: in all members, or in two of them
+			{{program}} get deployments --operation-scope members
+			{{program}} get deployments --operation-scope members --clusters east,west
+
+			# A deployment everywhere, as it changes
+			{{program}} get deployment web -n shop -s all --watch
+
+			# For a program
+			{{program}} get pods -A -s members -o json`),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		Args:              o.check,
+		ValidArgsFunction: o.complete,
+		SuggestFor:        []string{"list", "ls"},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	o.print.AddFlags(cmd)
+	o.program.AddKarmadaContext(cmd, &o.karmadaContext)
+	flags := cmd.Flags()
+	flags.StringVarP(&o.scope, "operation-scope", "s", scopeKarmada, "where to look: karmada, members or all")
+	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to look in, comma separated; all if empty")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in every namespace")
+	flags.StringVarP(&o.labels, "labels", "l", "", "label query, such as app=web,tier!=db")
+	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a missing object is no error")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "go on showing changes")
+	flags.BoolVar(&o.watchOnly, "watch-only", false, "show changes, and not what is there at first")
+	flags.BoolVar(&o.outputWatchEvents, "output-watch-events", false, "show the type of each change")
+	_ = cmd.RegisterFlagCompletionFunc("operation-scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
+	o.program.CompleteClusters(cmd, "clusters", &o.karmadaContext)
+}
+
+// check finds wrong usage before anybody is asked.
+func (o *options) check(_ *cobra.Command, args []string) error {
+	switch {
+	case !slices.Contains(scopes, o.scope):
+		return command.Wrong("unsupported value %q of --operation-scope: use karmada, members or all", o.scope)
+	case o.scope == scopeKarmada && len(o.clusters) > 0:
+		return command.Wrong("--clusters needs --operation-scope members or all")
+	case len(args) == 0:
+		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.program.Name)
+	case o.outputWatchEvents && !o.watching():
+		return command.Wrong("--output-watch-events needs --watch or --watch-only")
+	}
+	if _, err := o.print.ToPrinter(); err != nil {
+		return command.Wrong("%w", err)
+	}
+	return nil
+}
+
+func (o *options) watching() bool { return o.watch || o.watchOnly }
+
+// table tells whether people read the output.
+func (o *options) table() bool {
+	format := *o.print.OutputFormat
+	return (format == "" && *o.print.TemplateFlags.TemplateArgument == "") || format == "wide"
+}
+
+func (o *options) run(ctx context.Context, args []string) error {
+	places, err := o.places(ctx)
+	if err != nil {
+		return err
+	}
+	if len(places) == 0 {
+		o.program.Tell("No member clusters found: \"%s join\" adds one.", o.program.Name)
+		return nil
+	}
+	if o.watching() {
+		return o.follow(ctx, places, args)
+	}
+	answers, err := o.askAll(ctx, places, args)
+	if err != nil {
+		return err
+	}
+	if o.table() {
+		err = o.printTables(answers)
+	} else {
+		err = o.printObjects(answers)
+	}
+	return errors.Join(append(failures(answers), err)...)
+}
+
+// failures are the errors of all places, each with its name unless there is only
+// the control plane.
+func failures(answers []answer) []error {
+	var errs []error
+	for _, a := range answers {
+		if a.err == nil {
+			continue
+		}
+		if a.place.member {
+			errs = append(errs, fmt.Errorf("cluster(%s): %w", a.place.name, a.err))
+			continue
+		}
+		errs = append(errs, a.err)
+	}
+	return errs
+}
+
+// complete completes the type of the objects.
+func (o *options) complete(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	discovery, err := o.factory(place{}).ToDiscoveryClient()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	// What some group does not tell is left out.
+	lists, _ := discovery.ServerPreferredResources()
+	var names []string
+	for _, list := range lists {
+		for i := range list.APIResources {
+			if slices.Contains(list.APIResources[i].Verbs, "list") {
+				names = append(names, list.APIResources[i].Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,146 @@
+package get
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	kubectlget "k8s.io/kubectl/pkg/cmd/get"
+	"k8s.io/kubectl/pkg/scheme"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func (o *options) printTables(answers []answer) error {
+	found, err := sections(answers)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		o.tellNothing(answers)
+		return nil
+	}
+	severalKinds := len(found) > 1 && found[0].mapping.Resource != found[len(found)-1].mapping.Resource
+	for i, s := range found {
+		if i > 0 && !*o.print.NoHeaders {
+			fmt.Fprintln(o.program.Out)
+		}
+		printer, err := o.printer(s.mapping, severalKinds)
+		if err != nil {
+			return err
+		}
+		if err := printer.PrintObj(s.table, o.program.Out); err != nil {
+			return fmt.Errorf("printing the table of %s: %w", s.mapping.Resource.Resource, err)
+		}
+	}
+	return nil
+}
+
+func (o *options) printer(mapping *meta.RESTMapping, withKind bool) (printers.ResourcePrinter, error) {
+	flags := o.print.Copy()
+	human := *flags.HumanReadableFlags
+	flags.HumanReadableFlags = &human
+	if mapping != nil {
+		flags.SetKind(mapping.GroupVersionKind.GroupKind())
+		if o.allNamespaces && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			human.WithNamespace = true
+		}
+	}
+	if withKind {
+		human.ShowKind = &withKind
+	}
+	printer, err := flags.ToPrinter()
+	if err != nil {
+		return nil, err
+	}
+	if field := *human.SortBy; field != "" && !o.watching() {
+		printer = &kubectlget.SortingPrinter{Delegate: printer, SortField: field, Decoder: scheme.Codecs.UniversalDecoder()}
+	}
+	return printer, nil
+}
+
+// printObjects prints the one object that was asked for, or a list of all.
+func (o *options) printObjects(answers []answer) error {
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
+	}}
+	single, failed := len(answers) == 1 && answers[0].single, false
+	for _, a := range answers {
+		failed = failed || a.err != nil
+		for _, info := range a.infos {
+			items, err := itemsOf(info.Object)
+			if err != nil {
+				return err
+			}
+			for _, item := range items {
+				list.Items = append(list.Items, *origin(item, a.place))
+			}
+		}
+	}
+	if len(list.Items) == 0 && (failed || o.ignoreNotFound) {
+		return nil
+	}
+	printer, err := o.printer(nil, false)
+	if err != nil {
+		return err
+	}
+	if single && len(list.Items) == 1 {
+		return printer.PrintObj(&list.Items[0], o.program.Out)
+	}
+	return printer.PrintObj(list, o.program.Out)
+}
+
+// itemsOf is what a list holds, or the object itself.
+func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
+	content, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("unexpected answer of type %T", object)
+	}
+	if !content.IsList() {
+		return []*unstructured.Unstructured{content}, nil
+	}
+	var items []*unstructured.Unstructured
+	err := content.EachListItem(func(item runtime.Object) error {
+		items = append(items, item.(*unstructured.Unstructured))
+		return nil
+	})
+	return items, err
+}
+
+// origin notes on an object of a member where it is.
+func origin(object *unstructured.Unstructured, where place) *unstructured.Unstructured {
+	if !where.member {
+		return object
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clusterv1alpha1.QueryFromClusterAnnotation] = where.name
+	object.SetAnnotations(annotations)
+	return object
+}
+
+// tellNothing says that there are no such objects, unless that is known to be
+// untrue or unwanted.
+func (o *options) tellNothing(answers []answer) {
+	namespaced, namespace := !o.allNamespaces, ""
+	for _, a := range answers {
+		if a.err != nil {
+			return
+		}
+		namespace = a.namespace
+		for _, info := range a.infos {
+			namespaced = namespaced && info.Namespaced()
+		}
+	}
+	switch {
+	case o.ignoreNotFound:
+	case namespaced:
+		o.program.Tell("No resources found in %s namespace.", namespace)
+	default:
+		o.program.Tell("No resources found")
+	}
+}
