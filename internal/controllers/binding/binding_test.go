@@ -4,12 +4,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 func TestANewlyScheduledBindingCostsOneCreateForEachCluster(t *testing.T) {
@@ -155,6 +159,9 @@ func TestAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
 	if diff := cmp.Diff([]string{"create *v1alpha1.Work", "delete *v1alpha1.Work"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
+	if all := w.ids(); len(all) != 2 {
+		t.Errorf("the old and the new Work have the ids %v", all)
+	}
 }
 
 func TestAMistakeInAnOverridePolicyIsNotRetriedAtOnce(t *testing.T) {
@@ -173,5 +180,49 @@ func TestAMistakeInAnOverridePolicyIsNotRetriedAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSameLoopServesClusterResourceBindings(t *testing.T) {
+	bound := &workv1alpha2.ClusterResourceBinding{}
+	bound.Name = "m0-cluster"
+	bound.Finalizers = []string{workv1alpha2.ClusterResourceBindingControllerFinalizer}
+	bound.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id-1"}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "m0"}
+	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
+	w := newWorld(t, cluster("m0"), cluster("m1"), bound)
+	w.namespaced = false
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "m0-cluster"}}
+	if _, err := w.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"m1"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if err := w.store.Delete(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.clusters(); len(left) != 0 {
+		t.Errorf("Works are left in %v", left)
+	}
+}
+
+func TestAWorkThatAppearsWhereItHasNoReasonToBeLeadsBackToItsBinding(t *testing.T) {
+	w := newWorld(t, bindingTo("m1"))
+	in := func(cluster string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(cluster), Name: "web"}}
+	}
+	key := client.ObjectKeyFromObject(bindingTo())
+	if !w.expects(t.Context(), key, in("m1")) {
+		t.Error("a target is not expected")
+	}
+	if w.expects(t.Context(), key, in("m2")) {
+		t.Error("a cluster that is no target is expected")
+	}
+	if w.expects(t.Context(), types.NamespacedName{Namespace: "shop", Name: "gone"}, in("m1")) {
+		t.Error("a binding that is gone expects a Work")
 	}
 }

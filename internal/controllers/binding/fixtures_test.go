@@ -140,6 +140,20 @@ func (w *world) clusters() []string {
 	return names
 }
 
+// ids are the permanent ids of all Works, those in deletion included.
+func (w *world) ids() map[string]bool {
+	w.t.Helper()
+	list := &workv1alpha1.WorkList{}
+	if err := w.store.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, each := range list.Items {
+		ids[each.Labels[workv1alpha1.WorkPermanentIDLabel]] = true
+	}
+	return ids
+}
+
 func cluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }

@@ -241,13 +241,14 @@ func TestWhatFailuresMean(t *testing.T) {
 		told, mistakes, retried int
 		after                   time.Duration
 	}{
-		"none":                       {},
-		"a conflict is not told":     {[]error{conflict}, 0, 0, 0, lagDelay},
-		"a stale cache is not told":  {[]error{exists, errLag}, 0, 0, 0, lagDelay},
-		"a mistake waits for a user": {[]error{mistake}, 1, 1, 0, waitRetry},
-		"an obstacle is waited for":  {[]error{&waitError{"being deleted"}}, 1, 0, 0, waitRetry},
-		"the rest is retried":        {[]error{errors.New("timeout")}, 1, 0, 1, 0},
-		"the soonest look counts":    {[]error{mistake, conflict, errors.New("timeout")}, 2, 1, 1, lagDelay},
+		"none":                         {},
+		"a conflict is not told":       {[]error{conflict}, 0, 0, 0, lagDelay},
+		"a stale cache is not told":    {[]error{exists, errLag}, 0, 0, 0, lagDelay},
+		"a mistake waits for a user":   {[]error{mistake}, 1, 1, 0, waitRetry},
+		"an obstacle is waited for":    {[]error{&waitError{"being deleted"}}, 1, 0, 0, waitRetry},
+		"the rest is retried":          {[]error{errors.New("timeout")}, 1, 0, 1, 0},
+		"the soonest look comes first": {[]error{conflict, mistake}, 1, 1, 0, lagDelay},
+		"the soonest look counts":      {[]error{mistake, conflict, errors.New("timeout")}, 2, 1, 1, lagDelay},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
