@@ -55,6 +55,7 @@ var commands = []row{
 	{"registration", join.NewUnjoin},
 	{"management", cordon.NewCordon},
 	{"management", cordon.NewUncordon},
+	{"management", cordon.NewTaint},
 	{"settings", newCompletion},
 	{"other", newVersion},
 	{"other", newOptions},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -89,6 +90,13 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 		},
 		"cordon":   {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
 		"uncordon": {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
+		"taint":    {"dry-run": "false", "karmada-context": "", "kubeconfig": "", "overwrite": "false"},
+		"get": {
+			"all-namespaces/A": "false", "allow-missing-template-keys": "true", "clusters/C": "[]", "ignore-not-found": "false",
+			"karmada-context": "", "kubeconfig": "", "label-columns/L": "[]", "labels/l": "", "namespace/n": "", "no-headers": "false",
+			"operation-scope/s": "karmada", "output/o": "", "output-watch-events": "false", "show-kind": "false",
+			"show-labels": "false", "show-managed-fields": "false", "sort-by": "", "template": "", "watch/w": "false", "watch-only": "false",
+		},
 		"options": {
 			"add-dir-header": "false", "alsologtostderr": "false", "alsologtostderrthreshold": "0", "kubeconfig": "",
 			"legacy-stderr-threshold-behavior": "true", "log-backtrace-at": ":0", "log-dir": "", "log-file": "",
@@ -119,10 +127,7 @@ func find(t *testing.T, root *cobra.Command, name string) *cobra.Command {
 
 func checkFlag(t *testing.T, cmd *cobra.Command, name, value string) {
 	t.Helper()
-	short := ""
-	if len(name) > 2 && name[1] == '/' {
-		name, short = name[2:], name[:1]
-	}
+	name, short, _ := strings.Cut(name, "/")
 	flag := cmd.Flag(name)
 	if flag == nil {
 		t.Errorf("no flag --%s", name)

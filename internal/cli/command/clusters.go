@@ -119,6 +119,16 @@ func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
+// CompleteTaint completes the type and then names of Clusters.
+func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return []string{"clusters"}, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.clusterNames(cmd.Context(), *karmadaContext), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // clusterNames are what a shell may complete: nothing if the control plane does
 // not answer.
 func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []string {

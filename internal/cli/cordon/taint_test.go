@@ -1,0 +1,140 @@
+package cordon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+func TestArgumentsOfTaint(t *testing.T) {
+	tests := map[string]struct {
+		args  string
+		names []string
+		want  wishes
+		wrong string
+	}{
+		"names, then taints to set and to remove": {
+			args: "clusters east west a=b:NoSchedule c:NoExecute d:NoSchedule- e-", names: []string{"east", "west"},
+			want: wishes{
+				set:    []corev1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}},
+				remove: []corev1.Taint{{Key: "d", Effect: "NoSchedule"}, {Key: "e"}},
+			},
+		},
+		"a key with a prefix": {
+			args: "cluster east x.io/a=:NoSchedule", names: []string{"east"},
+			want: wishes{set: []corev1.Taint{{Key: "x.io/a", Effect: "NoSchedule"}}},
+		},
+		"the same key with another effect may go": {
+			args: "cluster east a:NoSchedule a:NoExecute-", names: []string{"east"},
+			want: wishes{set: []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}, remove: []corev1.Taint{{Key: "a", Effect: "NoExecute"}}},
+		},
+		"another type":              {args: "nodes n a:NoSchedule", wrong: "only clusters can be tainted"},
+		"no cluster":                {args: "clusters a:NoSchedule", wrong: "the name of the cluster is missing"},
+		"no taint":                  {args: "clusters east", wrong: "the taint is missing"},
+		"a name after a taint":      {args: "clusters east a:NoSchedule west", wrong: `"west" comes after`},
+		"an unknown effect":         {args: "clusters east a:Never", wrong: `not "Never"`},
+		"no effect":                 {args: "clusters east a=b", wrong: `not ""`},
+		"a bad key":                 {args: "clusters east a/b/c:NoSchedule", wrong: `key "a/b/c"`},
+		"a bad value":               {args: "clusters east a=b=c:NoSchedule", wrong: `value "b=c"`},
+		"given twice":               {args: "clusters east a=1:NoSchedule a=2:NoSchedule", wrong: "a:NoSchedule is given twice"},
+		"set and removed":           {args: "clusters east a=1:NoSchedule a:NoSchedule-", wrong: "a:NoSchedule cannot be both"},
+		"set and removed by a key":  {args: "clusters east a=1:NoSchedule a-", wrong: "a:NoSchedule cannot be both"},
+		"removed with a bad effect": {args: "clusters east a:-", wrong: `not ""`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			names, got, err := parse(strings.Fields(test.args))
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) || command.ExitCode(err) != command.WrongUsage {
+					t.Errorf("got %v, want wrong usage with %q", err, test.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.names, names); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(wishes{})); diff != "" {
+				t.Errorf("taints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTaintsAsWanted(t *testing.T) {
+	tests := map[string]struct {
+		args      string
+		overwrite bool
+		want      []corev1.Taint
+		done      string
+		wrong     string
+	}{
+		"a new taint comes last": {
+			args: "b:NoExecute", done: "tainted",
+			want: []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}, {Key: "b", Effect: "NoExecute"}},
+		},
+		"one effect is removed": {args: "a:NoExecute-", done: "untainted", want: []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}}},
+		"a key is removed":      {args: "a-", done: "untainted"},
+		"another value": {
+			args: "a=2:NoSchedule", overwrite: true, done: "modified",
+			want: []corev1.Taint{{Key: "a", Value: "2", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}},
+		},
+		"one comes and one goes": {
+			args: "b:NoSchedule a:NoExecute-", done: "modified",
+			want: []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "b", Effect: "NoSchedule"}},
+		},
+		"another value needs to be allowed":   {args: "a=2:NoSchedule", wrong: `taint "a:NoSchedule" is there already: use --overwrite to change its value`},
+		"what is not there cannot be removed": {args: "b:NoSchedule-", wrong: `taint "b:NoSchedule" not found`},
+		"nor a key that is not there":         {args: "b-", wrong: `taint "b" not found`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			existing := []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}}
+			_, wanted, err := parse(append([]string{"clusters", "east"}, strings.Fields(test.args)...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, done, err := wanted.apply(existing, test.overwrite)
+			if test.wrong != "" {
+				if err == nil || err.Error() != test.wrong {
+					t.Errorf("got %v, want %q", err, test.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("taints (-want +got):\n%s", diff)
+			}
+			if done != test.done {
+				t.Errorf("done %q, want %q", done, test.done)
+			}
+		})
+	}
+}
+
+func FuzzTaintArguments(f *testing.F) {
+	for _, seed := range []string{"a=b:NoSchedule", "a-", "a:NoExecute-", "=:-", "x.io/a=:NoSchedule", ":", "-"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, wanted, err := parse([]string{"clusters", "east", text})
+		if err != nil {
+			if command.ExitCode(err) != command.WrongUsage {
+				t.Errorf("%q: %v is no error of usage", text, err)
+			}
+			return
+		}
+		if len(wanted.set)+len(wanted.remove) != 1 {
+			t.Errorf("%q is not one taint: %+v", text, wanted)
+		}
+	})
+}
