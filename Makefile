@@ -14,7 +14,12 @@ export CGO_ENABLED := 0
 
 MODULE := karmada.io/karmada
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# The API servers compiled in tell clients the version of Kubernetes they are.
+KUBERNETES := $(shell awk '$$1=="k8s.io/kubernetes" {print $$2}' go.mod)
+KUBERNETES_MINOR := $(word 2,$(subst ., ,$(KUBERNETES)))
 LDFLAGS := -s -w \
+  $(foreach package,k8s.io/component-base k8s.io/client-go/pkg,\
+    -X $(package)/version.gitVersion=$(KUBERNETES) -X $(package)/version.gitMajor=1 -X $(package)/version.gitMinor=$(KUBERNETES_MINOR)) \
   -X $(MODULE)/internal/version.gitVersion=$(VERSION) \
   -X $(MODULE)/internal/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null) \
   -X $(MODULE)/internal/version.gitTreeState=$(shell test -n "$$(git status --porcelain 2>/dev/null)" && echo dirty || echo clean) \

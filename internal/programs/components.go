@@ -7,6 +7,7 @@ import (
 	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
+	"karmada.io/karmada/internal/controllers/namespace"
 	"karmada.io/karmada/internal/controllers/workstatus"
 	"karmada.io/karmada/internal/scheduler"
 )
@@ -49,7 +50,14 @@ func Controllers() []Controller {
 			return clusterstatus.Add(h.Manager, h.Members, clusterstatus.DefaultOptions())
 		}},
 		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
-			return detector.Add(h.Manager, h.Rules, detector.DefaultOptions())
+			o := detector.DefaultOptions()
+			o.SkippedNamespaces = h.SkippedNamespaces
+			return detector.Add(h.Manager, h.Rules, o)
+		}},
+		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
+			o := namespace.DefaultOptions()
+			o.SkippedNamespaces = h.SkippedNamespaces
+			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
 			return binding.Add(h.Manager, h.Rules, binding.DefaultOptions())
@@ -76,5 +84,5 @@ func addControllers(h *Host) error {
 }
 
 func addScheduler(h *Host) error {
-	return scheduler.Add(h.Manager, nil, scheduler.DefaultOptions())
+	return scheduler.Add(h.Manager, []scheduler.Estimator{scheduler.General{Models: true}}, scheduler.DefaultOptions())
 }

@@ -29,6 +29,7 @@ import (
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
+	"karmada.io/karmada/internal/domain/policy"
 )
 
 // HostOptions are what a process decides for all its components.
@@ -42,6 +43,9 @@ type HostOptions struct {
 	HealthAddress string
 	// Members limits the requests to each member; the zero value does not.
 	Members member.Throttle
+	// SkippedNamespaces are regular expressions of namespaces that are never
+	// propagated, besides those of Karmada itself; nil means kube-.*.
+	SkippedNamespaces []string
 }
 
 // Host is what the components of one process share.
@@ -49,6 +53,8 @@ type Host struct {
 	Manager manager.Manager
 	Members *member.Clusters
 	Rules   interpreter.Source
+	// SkippedNamespaces are never propagated.
+	SkippedNamespaces policy.SkippedNamespaces
 }
 
 // shutdownLimit is how long the components of a process may take to end.
@@ -71,7 +77,14 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	members := member.NewClusters(ctx, member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
-	return &Host{Manager: mgr, Members: members, Rules: rules}, nil
+	if o.SkippedNamespaces == nil {
+		o.SkippedNamespaces = []string{"kube-.*"}
+	}
+	skipped, err := policy.ParseSkippedNamespaces(o.SkippedNamespaces)
+	if err != nil {
+		return nil, err
+	}
+	return &Host{Manager: mgr, Members: members, Rules: rules, SkippedNamespaces: skipped}, nil
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
