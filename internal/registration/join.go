@@ -107,7 +107,7 @@ func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha
 	}
 	wanted := j.cluster(id)
 	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
-		return nil, fmt.Errorf("Cluster %q would not be valid: %w", j.Name, wrong.ToAggregate())
+		return nil, fmt.Errorf("cluster %q would not be valid: %w", j.Name, wrong.ToAggregate())
 	}
 	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.host) {
 		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.host, member.name)

@@ -213,7 +213,7 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 	tests := map[string]string{
 		"east":  "",
 		"west":  `there is no Cluster "west" in it (https://it)`,
-		"agent": `Cluster "agent" is in Pull mode: use unregister`,
+		"agent": `cluster "agent" is in Pull mode: use unregister`,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {

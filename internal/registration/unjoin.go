@@ -96,7 +96,7 @@ func (u Unjoin) find(ctx context.Context, karmada *side) (*clusterv1alpha1.Clust
 		return nil, fmt.Errorf("there is no Cluster %q in %s (%s)", u.Name, karmada.name, karmada.host)
 	}
 	if found.Spec.SyncMode == clusterv1alpha1.Pull {
-		return nil, fmt.Errorf("Cluster %q is in Pull mode: use unregister", u.Name)
+		return nil, fmt.Errorf("cluster %q is in Pull mode: use unregister", u.Name)
 	}
 	return found, nil
 }
@@ -145,7 +145,7 @@ func (u Unjoin) remove(ctx, waiting context.Context, karmada *side, found *clust
 		return err
 	}
 	if !u.Force {
-		return fmt.Errorf("Cluster %q was deleted and is not gone after %s; see what still holds it (kubectl get works -n %s; kubectl describe cluster %s), give it more time with --wait, or repeat with --force to leave what was propagated in the member",
+		return fmt.Errorf("cluster %q was deleted and is not gone after %s; see what still holds it (kubectl get works -n %s; kubectl describe cluster %s), give it more time with --wait, or repeat with --force to leave what was propagated in the member",
 			u.Name, u.Wait, clusterv1alpha1.ExecutionSpacePrefix+u.Name, u.Name)
 	}
 	u.logf("Cluster %q is not gone after %s: taking off its finalizers", u.Name, u.Wait)
@@ -196,7 +196,7 @@ func (u Unjoin) cleanUp(ctx context.Context, member *side) error {
 	}
 	errs = append(errs, u.cleanUpShared(ctx, member))
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("Cluster %q is gone, but %s was not cleaned up entirely: %w", u.Name, member.name, err)
+		return fmt.Errorf("cluster %q is gone, but %s was not cleaned up entirely: %w", u.Name, member.name, err)
 	}
 	return nil
 }

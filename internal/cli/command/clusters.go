@@ -83,7 +83,7 @@ func (c Clusters) Names(ctx context.Context) ([]string, error) {
 func (c Clusters) Explain(doing string, err error) error {
 	err = fmt.Errorf("%s in the control plane (%s): %w", doing, c.host, err)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w\nIs this a Karmada control plane? Choose its kubeconfig with --kubeconfig or its context with --karmada-context.", err)
+		return fmt.Errorf("%w\nIs this a Karmada control plane? Its kubeconfig is chosen with --kubeconfig, its context with --karmada-context", err)
 	}
 	if advice := registration.Advice(err, "the control plane"); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
