@@ -25,7 +25,6 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
@@ -39,7 +38,8 @@ type Env struct {
 	// Members are the member clusters by name.
 	Members map[string]*Member
 
-	control *controlplane.ControlPlane
+	control    *controlplane.ControlPlane
+	components *components
 }
 
 // Member is a member cluster.
@@ -62,15 +62,16 @@ func Start(ctx context.Context, dir string, members ...string) (_ *Env, err erro
 			env.Stop()
 		}
 	}()
-	env.control, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(dir, "control-plane"), Components: []string{programs.ControllerManager, programs.Scheduler},
-	})
+	env.control, err = controlplane.Start(ctx, controlplane.Options{Dir: filepath.Join(dir, "control-plane")})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	env.Config = env.control.Config()
 	if env.Karmada, err = newClient(env.Config); err != nil {
 		return nil, err
+	}
+	if err := env.StartComponents(ctx); err != nil {
+		return nil, fmt.Errorf("starting the components: %w", err)
 	}
 	for _, name := range members {
 		if err := env.addMember(ctx, dir, name); err != nil {
@@ -152,8 +153,9 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	return nil
 }
 
-// Stop ends the members and the control plane.
+// Stop ends the components, the members and the control plane.
 func (e *Env) Stop() {
+	_ = e.StopComponents()
 	var stops sync.WaitGroup
 	for _, member := range e.Members {
 		stops.Go(member.Stop)

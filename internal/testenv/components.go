@@ -1,0 +1,60 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"karmada.io/karmada/internal/programs"
+)
+
+// stopLimit is how long the components may take to end.
+const stopLimit = 10 * time.Second
+
+// components are the components of Karmada as one life of a process.
+type components struct {
+	stop context.CancelFunc
+	done chan error
+}
+
+// StartComponents runs the components that StopComponents stopped. They know
+// nothing but what is stored. It returns as soon as their caches are filled.
+func (e *Env) StartComponents(ctx context.Context) error {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	host, err := programs.NewHost(life, e.Config, programs.HostOptions{})
+	if err != nil {
+		stop()
+		return err
+	}
+	if err := host.Add(programs.ControllerManager, programs.Scheduler); err != nil {
+		stop()
+		return err
+	}
+	running := &components{stop: stop, done: make(chan error, 1)}
+	go func() { running.done <- host.Run(life) }()
+	e.components = running
+	return host.Ready(ctx)
+}
+
+// StopComponents ends the components in the middle of whatever they do; the API
+// servers run on.
+func (e *Env) StopComponents() error {
+	running := e.components
+	if running == nil {
+		return nil
+	}
+	e.components = nil
+	running.stop()
+	select {
+	case err := <-running.done:
+		return err
+	case <-time.After(stopLimit):
+		return fmt.Errorf("the components still run %s after they were told to stop", stopLimit)
+	}
+}
+
+// RestartComponents gives the components a new life.
+func (e *Env) RestartComponents(ctx context.Context) error {
+	return errors.Join(e.StopComponents(), e.StartComponents(ctx))
+}

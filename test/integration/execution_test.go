@@ -1,0 +1,331 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// quiet is how long a test watches that something does not happen.
+const quiet = 500 * time.Millisecond
+
+// condition compares a condition's status and reason and what its message begins
+// with.
+func condition(list []metav1.Condition, kind string, status metav1.ConditionStatus, reason, message string) error {
+	found := meta.FindStatusCondition(list, kind)
+	if found == nil {
+		return fmt.Errorf("there is no condition %s", kind)
+	}
+	if found.Status != status || found.Reason != reason || !strings.HasPrefix(found.Message, message) {
+		return fmt.Errorf("%s is %s %s %q, want %s %s %q", kind, found.Status, found.Reason, found.Message, status, reason, message)
+	}
+	return nil
+}
+
+func applied(w *workv1alpha1.Work) error {
+	return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionTrue, "AppliedSuccessful", "Manifest has been successfully applied")
+}
+
+func replicas(want int32) func(*appsv1.Deployment) error {
+	return func(d *appsv1.Deployment) error { return same("replicas", want, *d.Spec.Replicas) }
+}
+
+func TestWhatIsChangedInAMemberIsRepaired(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		meddle func(*appsv1.Deployment)
+		check  func(*appsv1.Deployment) error
+	}{
+		"the spec": {
+			func(d *appsv1.Deployment) { *d.Spec.Replicas = 7 },
+			replicas(2),
+		},
+		"a label of the template": {
+			func(d *appsv1.Deployment) { d.Labels["app"] = "other" },
+			func(d *appsv1.Deployment) error { return same("label", "web", d.Labels["app"]) },
+		},
+		"a label of the template that is removed": {
+			func(d *appsv1.Deployment) { delete(d.Labels, "app") },
+			func(d *appsv1.Deployment) error { return same("label", "web", d.Labels["app"]) },
+		},
+		"but what a member adds of its own stays": {
+			func(d *appsv1.Deployment) { d.Labels["own"], *d.Spec.Replicas = "yes", 7 },
+			func(d *appsv1.Deployment) error {
+				return errors.Join(same("label", "yes", d.Labels["own"]), same("replicas", int32(2), *d.Spec.Replicas))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			template := deployment(env.Namespace(t), "web", 2)
+			env.Create(t, policyFor(t, on(member1), template), template)
+			await(t, env.Karmada, workOf(t, member1, template), applied)
+			made := inMember(t, member1, template, replicas(2))
+			testenv.Update(t, member(member1), made, c.meddle)
+			inMember(t, member1, template, c.check)
+		})
+	}
+}
+
+func TestWhatIsDeletedInAMemberComesBack(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 2)
+	env.Create(t, policyFor(t, on(member1), template), template)
+	await(t, env.Karmada, workOf(t, member1, template), applied)
+	made := inMember(t, member1, template, exists)
+	deleteObject(t, member(member1), made)
+	again := inMember(t, member1, template, func(d *appsv1.Deployment) error {
+		if d.UID == made.UID {
+			return errors.New("it is not deleted yet")
+		}
+		return nil
+	})
+	if *again.Spec.Replicas != 2 {
+		t.Errorf("it came back with %d replicas", *again.Spec.Replicas)
+	}
+}
+
+func TestLabelThatLeavesTheTemplateLeavesTheMember(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "labelled")
+	template.Labels = map[string]string{"stays": "1", "goes": "1"}
+	env.Create(t, policyFor(t, on(member1), template), template)
+	made := inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("label", "1", c.Labels["goes"]) })
+	testenv.Update(t, member(member1), made, func(c *corev1.ConfigMap) { c.Labels["own"] = "1" })
+	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { delete(c.Labels, "goes") })
+	inMember(t, member1, template, func(c *corev1.ConfigMap) error {
+		return errors.Join(same("goes", "", c.Labels["goes"]), same("stays", "1", c.Labels["stays"]), same("own", "1", c.Labels["own"]))
+	})
+}
+
+func TestObjectThatIsThereAlreadyIsLeftAloneUnlessToldToOverwrite(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "theirs")
+	namespaceIn(t, member1, template.Namespace)
+	foreign := configMap(template.Namespace, template.Name)
+	foreign.Data["color"] = "red"
+	if err := member(member1).Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	policy := policyFor(t, on(member1, member2), template)
+	env.Create(t, policy, template)
+
+	refusal := fmt.Sprintf("Failed to apply all manifests (0/1): resource(kind=ConfigMap, %s/theirs) already exists in the cluster member1 and the "+
+		"work.karmada.io/conflict-resolution strategy value is empty, Karmada will not manage this resource", template.Namespace)
+	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", refusal)
+	})
+	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed",
+			"Failed to apply all works, see status.aggregatedStatus for details"); err != nil {
+			return err
+		}
+		if len(b.Status.AggregatedStatus) != 2 || b.Status.AggregatedStatus[0].Applied || !b.Status.AggregatedStatus[1].Applied {
+			return fmt.Errorf("aggregated status is %+v", b.Status.AggregatedStatus)
+		}
+		return same("message", true, strings.HasPrefix(b.Status.AggregatedStatus[0].AppliedMessage, refusal))
+	})
+	inMember(t, member1, template, hasColor("red"))
+	inMember(t, member2, template, hasColor("blue"))
+
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	})
+	taken := inMember(t, member1, template, hasColor("blue"))
+	if taken.UID != foreign.UID {
+		t.Error("the object was replaced instead of changed")
+	}
+	await(t, env.Karmada, workOf(t, member1, template), applied)
+}
+
+func TestObjectThatWasNeverOursSurvivesItsTemplate(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "theirs")
+	namespaceIn(t, member1, template.Namespace)
+	foreign := configMap(template.Namespace, template.Name)
+	if err := member(member1).Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	env.Create(t, policyFor(t, on(member1), template), template)
+	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "")
+	})
+	deleteObject(t, env.Karmada, template)
+	awaitGone(t, env.Karmada, of)
+	inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("uid", foreign.UID, c.UID) })
+}
+
+func TestWhatAMemberAssignsToAServiceIsRetained(t *testing.T) {
+	t.Parallel()
+	template := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeNodePort,
+			Selector: map[string]string{"app": "web"},
+			Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	env.Create(t, policyFor(t, on(member1), template), template)
+	made := inMember(t, member1, template, exists)
+	if made.Spec.ClusterIP == "" {
+		t.Fatal("the member assigned no address")
+	}
+	testenv.Update(t, env.Karmada, template, func(s *corev1.Service) { s.Spec.Selector["app"] = "next" })
+	inMember(t, member1, template, func(s *corev1.Service) error {
+		return errors.Join(
+			same("selector", "next", s.Spec.Selector["app"]),
+			same("address", made.Spec.ClusterIP, s.Spec.ClusterIP))
+	})
+	await(t, env.Karmada, workOf(t, member1, template), applied)
+}
+
+func TestDeletedTemplateLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 2)
+	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	for _, cluster := range []string{member1, member2} {
+		inMember(t, cluster, template, exists)
+	}
+	deleteObject(t, env.Karmada, template)
+	for _, cluster := range []string{member1, member2} {
+		awaitGone(t, member(cluster), template)
+		awaitGone(t, env.Karmada, workOf(t, cluster, template))
+	}
+	awaitGone(t, env.Karmada, bindingOf(t, template))
+}
+
+func TestPreservedObjectStaysWithoutMarks(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "kept")
+	template.Labels = map[string]string{"mine": "yes"}
+	policy, preserve := policyFor(t, on(member1), template), true
+	policy.Spec.PreserveResourcesOnDeletion = &preserve
+	env.Create(t, policy, template)
+	made := inMember(t, member1, template, exists)
+	of := await(t, env.Karmada, workOf(t, member1, template), applied)
+
+	deleteObject(t, env.Karmada, template)
+	awaitGone(t, env.Karmada, of)
+	inMember(t, member1, template, func(c *corev1.ConfigMap) error {
+		return errors.Join(
+			same("uid", made.UID, c.UID),
+			same("labels", map[string]string{"mine": "yes"}, c.Labels),
+			same("number of annotations", 0, len(c.Annotations)))
+	})
+}
+
+func TestSuspendedDispatchingFreezesTheMembers(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "frozen")
+	policy := policyFor(t, on(member1, member2), template)
+	policy.Spec.Suspension = &policyv1alpha1.Suspension{
+		DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}},
+	}
+	env.Create(t, policy, template)
+	inMember(t, member1, template, hasColor("blue"))
+	of := await(t, env.Karmada, workOf(t, member2, template), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching",
+			"Work dispatching is in a suspended state.")
+	})
+	testenv.Holds(t, "nothing in a suspended cluster", quiet, func(ctx context.Context) error {
+		return absent(ctx, member(member2), template)
+	})
+
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		return errors.Join(applied(w), condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionTrue,
+			"Dispatching", "Work is being dispatched to member clusters."))
+	})
+	made := inMember(t, member2, template, hasColor("blue"))
+
+	all := true
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: &all}
+	})
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+	})
+	testenv.Update(t, member(member2), made, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
+	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
+	testenv.Holds(t, "no repair in a suspended cluster", quiet, func(ctx context.Context) error {
+		stored := configMap(template.Namespace, template.Name)
+		if err := member(member2).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+			return err
+		}
+		return hasColor("red")(stored)
+	})
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
+	inMember(t, member1, template, hasColor("green"))
+	inMember(t, member2, template, hasColor("green"))
+}
+
+func TestScaledTemplateIsScaledInTheMembers(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 2)
+	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 1}), template), template)
+	inMember(t, member1, template, replicas(1))
+	inMember(t, member2, template, replicas(1))
+	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })
+	inMember(t, member1, template, replicas(3))
+	inMember(t, member2, template, replicas(3))
+}
+
+func TestClusterThatLeavesThePlacementLosesTheObject(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "moving")
+	policy := policyFor(t, on(member1, member2), template)
+	env.Create(t, policy, template)
+	inMember(t, member1, template, exists)
+	inMember(t, member2, template, exists)
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member2, member3) })
+	inMember(t, member3, template, exists)
+	awaitGone(t, member(member1), template)
+	awaitGone(t, env.Karmada, workOf(t, member1, template))
+	inMember(t, member2, template, exists)
+}
+
+func TestChangeThatAMemberRefusesIsToldAndHealsWhenItIsTakenBack(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "fixed")
+	immutable := true
+	template.Immutable = &immutable
+	env.Create(t, policyFor(t, on(member1), template), template)
+	made := inMember(t, member1, template, hasColor("blue"))
+	of := await(t, env.Karmada, workOf(t, member1, template), applied)
+
+	// The control plane refuses to change an immutable template too; an override
+	// brings the change to the member alone.
+	override := &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "paint"},
+		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/data/color", "red")),
+	}
+	env.Create(t, override)
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed",
+			"Failed to apply all manifests (0/1): ")
+	})
+	deleteObject(t, env.Karmada, override)
+	await(t, env.Karmada, of, applied)
+	inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
+}
+
+// namespaceIn waits until a namespace has reached a member.
+func namespaceIn(t testing.TB, cluster, name string) {
+	t.Helper()
+	await(t, member(cluster), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, exists)
+}
