@@ -63,10 +63,10 @@ func Controllers() []Controller {
 			return binding.Add(h.Manager, h.Rules, binding.DefaultOptions())
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: func(h *Host) error {
-			return execution.Add(h.Manager, h.Members, h.Rules, execution.DefaultOptions())
+			return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, execution.DefaultOptions())
 		}},
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: func(h *Host) error {
-			return workstatus.Add(h.Manager, h.Members, h.Rules, workstatus.DefaultOptions())
+			return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, workstatus.DefaultOptions())
 		}},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			return bindingstatus.Add(h.Manager, h.Rules, bindingstatus.DefaultOptions())

@@ -27,6 +27,7 @@ import (
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/policy"
@@ -53,6 +54,8 @@ type Host struct {
 	Manager manager.Manager
 	Members *member.Clusters
 	Rules   interpreter.Source
+	// Reports writes what several controllers say of one Work.
+	Reports *report.Works
 	// SkippedNamespaces are never propagated.
 	SkippedNamespaces policy.SkippedNamespaces
 }
@@ -84,7 +87,11 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Manager: mgr, Members: members, Rules: rules, SkippedNamespaces: skipped}, nil
+	reports := report.NewWorks(mgr.GetClient(), report.DefaultOptions())
+	if err := mgr.Add(reports); err != nil {
+		return nil, fmt.Errorf("adding the writer of reports: %w", err)
+	}
+	return &Host{Manager: mgr, Members: members, Rules: rules, Reports: reports, SkippedNamespaces: skipped}, nil
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {

@@ -85,7 +85,6 @@ func apiServerFlags(o apiServerOptions) []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-username-headers=X-Remote-User",
-		"--profiling=false",
 		"--shutdown-delay-duration=0s",
 	}
 }

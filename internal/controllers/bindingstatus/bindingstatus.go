@@ -57,10 +57,15 @@ type Options struct {
 	// Window is how long reports on a binding are gathered before they are
 	// written.
 	Window time.Duration
+	// Patience is how long a binding that changed waits for its Works to answer
+	// before it is written that they have not.
+	Patience time.Duration
 }
 
 // DefaultOptions are those of a production control plane.
-func DefaultOptions() Options { return Options{Workers: 5, Window: 100 * time.Millisecond} }
+func DefaultOptions() Options {
+	return Options{Workers: 5, Window: 60 * time.Millisecond, Patience: time.Second}
+}
 
 type reconciler struct {
 	karmada client.Client
@@ -82,7 +87,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	if err := indexWorks(mgr); err != nil {
 		return err
 	}
-	bindings, works := onBinding(o.Window), onWork(o.Window)
+	bindings, works := onBinding(o.Window, o.Patience), onWork(o.Window, o.Patience)
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).

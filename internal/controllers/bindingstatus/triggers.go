@@ -29,8 +29,10 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // waits behind everything else.
 //
 // The delay of a request that is queued already is not prolonged by further
-// events: under constant change a binding is written once a window.
-func onBinding(window time.Duration) handler.Funcs {
+// events: under constant change a binding is written once a window. A binding
+// that changed waits for patience instead: its Works are about to answer, and
+// what they say is worth more than that they have not answered yet.
+func onBinding(window, patience time.Duration) handler.Funcs {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if bound, ok := e.Object.(binding.Object); ok && placed(bound) {
@@ -41,7 +43,7 @@ func onBinding(window time.Duration) handler.Funcs {
 			// The generation counts what matters: a newer template, other clusters,
 			// and everything that the condition has to say it has seen.
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				q.AddAfter(requestFor(e.ObjectNew), window)
+				q.AddAfter(requestFor(e.ObjectNew), patience)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
@@ -61,27 +63,27 @@ func requestFor(bound client.Object) reconcile.Request {
 }
 
 // onWork queues the binding of a Work that tells something else than before.
-func onWork(window time.Duration) handler.Funcs {
-	add := func(q queue, object client.Object) {
+func onWork(window, patience time.Duration) handler.Funcs {
+	add := func(q queue, object client.Object, delay time.Duration) {
 		if request, ok := bindingOf(object); ok {
-			q.AddAfter(request, window)
+			q.AddAfter(request, delay)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			// After a start every binding is looked at anyway.
 			if !e.IsInInitialList {
-				add(q, e.Object)
+				add(q, e.Object, patience)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
 			if ok && ok2 && tellsOther(before, after) {
-				add(q, after)
+				add(q, after, window)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object, window) },
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -65,15 +65,16 @@ type controller struct {
 	members Members
 	rules   interpreter.Source
 	events  *observe.Events
+	reports *report.Works
 	pools   *fanout.Pools
 	applied *ledger
 	now     func() time.Time
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
 	c := &controller{
-		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules,
+		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		applied: newLedger(), now: time.Now,
 	}
@@ -97,6 +98,7 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	stored := &workv1alpha1.Work{}
 	if err := c.karmada.Get(ctx, key, stored); err != nil {
 		c.applied.forget(key)
+		c.reports.Forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}
@@ -114,33 +116,34 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 
 // deliver brings the member in line with the Work and reports in its conditions.
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
-	reported := stored.DeepCopy()
-	c.report(reported, work.Dispatching(stored))
 	if work.Suspended(stored) {
-		return c.commit(ctx, stored, reported)
+		c.report(stored, true, work.Dispatching(stored))
+		return nil
 	}
 	if !ready(cluster) {
-		return errors.Join(c.commit(ctx, stored, reported), fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady))
+		c.report(stored, false, work.Dispatching(stored))
+		return fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
 	}
 	target, err := c.members.For(ctx, cluster)
 	if err != nil {
-		return errors.Join(c.commit(ctx, stored, reported), err)
+		c.report(stored, false, work.Dispatching(stored))
+		return err
 	}
 	failures := c.applyAll(ctx, target, stored)
-	c.report(reported, work.Applied(stored, failures))
+	c.report(stored, len(failures) > 0, work.Dispatching(stored), work.Applied(stored, failures))
 	c.tell(stored, failures)
-	return errors.Join(append([]error{c.commit(ctx, stored, reported)}, failures...)...)
+	return errors.Join(failures...)
 }
 
-func (c *controller) report(reported *workv1alpha1.Work, condition metav1.Condition) {
-	condition.LastTransitionTime = metav1.NewTime(c.now())
-	conditions.Set(&reported.Status.Conditions, condition)
-}
-
-// commit writes the conditions, of which this controller is the only writer.
-func (c *controller) commit(ctx context.Context, stored, reported *workv1alpha1.Work) error {
-	_, err := patch.OwnStatus(ctx, c.karmada, stored, reported)
-	return client.IgnoreNotFound(err)
+// report hands in the conditions, of which this controller is the only author.
+func (c *controller) report(stored *workv1alpha1.Work, urgent bool, wanted ...metav1.Condition) {
+	now := metav1.NewTime(c.now())
+	c.reports.Report(stored, report.Conditions, urgent, func(status *workv1alpha1.WorkStatus) {
+		for _, condition := range wanted {
+			condition.LastTransitionTime = now
+			conditions.Set(&status.Conditions, condition)
+		}
+	})
 }
 
 // applyAll applies every manifest; the failure of one does not stop the others.

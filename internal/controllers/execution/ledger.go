@@ -20,7 +20,7 @@ type objectKey struct {
 
 func keyOf(of *workv1alpha1.Work, manifest *unstructured.Unstructured) objectKey {
 	return objectKey{
-		work:   types.NamespacedName{Namespace: of.Namespace, Name: of.Name},
+		work:   nameOf(of),
 		kind:   manifest.GroupVersionKind(),
 		object: types.NamespacedName{Namespace: manifest.GetNamespace(), Name: manifest.GetName()},
 	}
@@ -39,10 +39,15 @@ type entry struct {
 type ledger struct {
 	mu      sync.Mutex
 	entries map[types.NamespacedName]map[objectKey]entry
+	// released are Works that were let go and that the cache may still show.
+	released map[types.NamespacedName]types.UID
 }
 
 func newLedger() *ledger {
-	return &ledger{entries: map[types.NamespacedName]map[objectKey]entry{}}
+	return &ledger{
+		entries:  map[types.NamespacedName]map[objectKey]entry{},
+		released: map[types.NamespacedName]types.UID{},
+	}
 }
 
 // remember notes that the manifest was applied and what the member holds now.
@@ -65,9 +70,29 @@ func (l *ledger) holds(key objectKey, manifest, observed *unstructured.Unstructu
 	return ok && noted.manifest == work.PrunedHash(manifest) && noted.observed == work.PrunedHash(observed)
 }
 
+// release notes that a Work was let go.
+func (l *ledger) release(of *workv1alpha1.Work) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.entries, nameOf(of))
+	l.released[nameOf(of)] = of.UID
+}
+
+// isReleased tells whether this very Work was let go already.
+func (l *ledger) isReleased(of *workv1alpha1.Work) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.released[nameOf(of)] == of.UID
+}
+
+func nameOf(of *workv1alpha1.Work) types.NamespacedName {
+	return types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
+}
+
 // forget drops what is remembered of a Work that is gone.
 func (l *ledger) forget(of types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.entries, of)
+	delete(l.released, of)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -20,7 +19,7 @@ import (
 // withdraw takes the objects of a Work that is being deleted out of the member,
 // or lets go of them, and then lets the Work go.
 func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
-	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
+	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) || c.applied.isReleased(stored) {
 		return nil
 	}
 	if err := c.withdrawAll(ctx, cluster, stored); err != nil {
@@ -29,9 +28,11 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	}
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
-	_, err := patch.Object(ctx, c.karmada, stored, released)
-	c.applied.forget(types.NamespacedName{Namespace: stored.Namespace, Name: stored.Name})
-	return client.IgnoreNotFound(err)
+	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	c.applied.release(stored)
+	return nil
 }
 
 func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {

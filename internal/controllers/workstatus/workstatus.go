@@ -1,9 +1,8 @@
 // Package workstatus answers "what has become of a Work's objects in the
 // member?": it reflects their status and health into the Work.
 //
-// It reads members from caches only, and waits a moment before it writes, so that
-// a burst of changes in a member becomes one write. An entry goes only when the
-// object is known to be gone, never because a cache is not filled yet.
+// It reads members from caches only. An entry goes only when the object is known to
+// be gone, never because a cache is not filled yet.
 package workstatus
 
 import (
@@ -25,7 +24,7 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -37,7 +36,8 @@ const Name = "work-status-controller"
 type Options struct {
 	// Workers is how many Works of one member are worked on at once.
 	Workers int
-	// Window is how long changes in a member are gathered before they are written.
+	// Window is how long changes in a member are gathered before they are looked
+	// at.
 	Window time.Duration
 	// BaseDelay and MaxDelay bound the back-off of a Work that failed.
 	BaseDelay, MaxDelay time.Duration
@@ -48,7 +48,7 @@ type Options struct {
 // DefaultOptions serve the push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, Window: 100 * time.Millisecond,
+		Workers: 5, Window: 20 * time.Millisecond,
 		BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push,
 	}
 }
@@ -66,13 +66,14 @@ type controller struct {
 	members Members
 	rules   interpreter.Source
 	events  *observe.Events
+	reports *report.Works
 	pools   *fanout.Pools
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
 	c := &controller{
-		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules,
+		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay}, c.reconcile)
@@ -134,51 +135,77 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	return reconcile.Result{}, c.reflect(ctx, target, stored)
 }
 
-// reflect writes the status and health of every object of the Work, at once.
+// reflect hands in the status and health of every object of the Work, at once.
 func (c *controller) reflect(ctx context.Context, target *member.Member, stored *workv1alpha1.Work) error {
-	reported := stored.DeepCopy()
+	var seen []reflection
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
 		if err != nil {
 			// Execution reports a manifest that cannot be read.
 			continue
 		}
-		if err := c.reflectOne(ctx, target, reported, manifest); err != nil {
+		one, err := c.reflectOne(ctx, target, stored, manifest)
+		if err != nil {
 			c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
 			return err
 		}
+		seen = append(seen, one)
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
-	if work.SameManifestStatuses(stored.Status.ManifestStatuses, reported.Status.ManifestStatuses) {
-		return nil
-	}
-	_, err := patch.OwnStatus(ctx, c.karmada, stored, reported)
-	return client.IgnoreNotFound(err)
+	c.reports.Report(stored, report.ManifestStatuses, false, func(status *workv1alpha1.WorkStatus) {
+		merged := status.ManifestStatuses
+		for _, one := range seen {
+			merged = one.mergeInto(merged, stored.Spec.Workload.Manifests)
+		}
+		if !work.SameManifestStatuses(status.ManifestStatuses, merged) {
+			status.ManifestStatuses = merged
+		}
+	})
+	return nil
 }
 
-func (c *controller) reflectOne(ctx context.Context, target *member.Member, reported *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
-	manifests, statuses := reported.Spec.Workload.Manifests, reported.Status.ManifestStatuses
-	identifier, err := work.Identify(manifests, manifest)
-	if err != nil {
-		return err
+// reflection is what was seen of the object of one manifest.
+type reflection struct {
+	identifier workv1alpha1.ResourceIdentifier
+	// gone tells that the object is known not to be there.
+	gone bool
+	// entry is nil when nothing can be said of the object.
+	entry *workv1alpha1.ManifestStatus
+}
+
+func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
+	switch {
+	case r.gone:
+		return work.DropManifestStatus(statuses, r.identifier, manifests)
+	case r.entry != nil:
+		return work.MergeManifestStatus(statuses, *r.entry, manifests)
+	default:
+		return statuses
 	}
+}
+
+func (c *controller) reflectOne(ctx context.Context, target *member.Member, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
+	identifier, err := work.Identify(stored.Spec.Workload.Manifests, manifest)
+	if err != nil {
+		return reflection{}, err
+	}
+	one := reflection{identifier: identifier}
 	observed, cached, err := target.Get(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
-		reported.Status.ManifestStatuses = work.DropManifestStatus(statuses, identifier, manifests)
-		return nil
+		one.gone = true
+		return one, nil
 	case err != nil:
-		return fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), target.Name, err)
+		return one, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), target.Name, err)
 	case !cached && !sameWork(observed, manifest):
-		return nil
+		return one, nil
 	}
 	status, err := c.status(ctx, observed)
 	if err != nil {
-		return fmt.Errorf("cluster %s: reflecting status of %s %s: %w", target.Name, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		return one, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", target.Name, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
 	}
-	entry := workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, reported, observed)}
-	reported.Status.ManifestStatuses = work.MergeManifestStatus(statuses, entry, manifests)
-	return nil
+	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
+	return one, nil
 }
 
 // sameWork tells whether a member object says that it is of the manifest's Work.

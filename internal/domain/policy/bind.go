@@ -15,6 +15,12 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
+// TemplateStateAnnotation holds on a binding the RelevantHash of its template in
+// the state that spec.resource.resourceVersion names. A template whose status
+// alone was written since is still in that state, so the binding stays as it is;
+// without the annotation every restart would rewrite every binding.
+const TemplateStateAnnotation = "policy.karmada.io/template-state"
+
 // BindInput is what a binding is made from. Bind modifies none of it and the
 // binding shares nothing with it.
 type BindInput struct {
@@ -75,8 +81,16 @@ func Bind(existing binding.Object, in BindInput) (changed bool, err error) {
 	if err := checkHolder(existing, reference); err != nil {
 		return false, err
 	}
+	state, err := RelevantHash(in.Template)
+	if err != nil {
+		return false, err
+	}
+	recorded := existing.BindingSpec().Resource
+	if existing.GetAnnotations()[TemplateStateAnnotation] == state && recorded.UID == reference.UID && recorded.ResourceVersion != "" {
+		reference.ResourceVersion = recorded.ResourceVersion
+	}
 	before := existing.DeepCopyObject()
-	bindMetadata(existing, in)
+	bindMetadata(existing, in, state)
 	bindTemplate(existing, in, reference)
 	bindPolicy(existing, in.Policy.PropagationSpec())
 	if binding.Namespaced(existing) {
@@ -134,7 +148,7 @@ func describe(r workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %s %s", r.APIVersion, r.Kind, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 }
 
-func bindMetadata(existing binding.Object, in BindInput) {
+func bindMetadata(existing binding.Object, in BindInput, state string) {
 	existing.SetName(binding.Name(in.Template.GetName(), in.Template.GetKind()))
 	existing.SetNamespace(in.Template.GetNamespace())
 	existing.SetOwnerReferences([]metav1.OwnerReference{
@@ -147,6 +161,7 @@ func bindMetadata(existing binding.Object, in BindInput) {
 	}
 	ClaimOf(in.Policy).Apply(existing)
 	annotations := copyOf(existing.GetAnnotations())
+	annotations[TemplateStateAnnotation] = state
 	delete(annotations, UserStateAnnotation)
 	if in.UserState != "" {
 		annotations[UserStateAnnotation] = in.UserState

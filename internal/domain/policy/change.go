@@ -34,11 +34,21 @@ func UserChange(before, after *unstructured.Unstructured) bool {
 // objects exactly when UserChange is false (up to collisions of 64 bits). It is
 // stable across processes and releases, for it is stored.
 func UserHash(template *unstructured.Unstructured) (string, error) {
+	return hash(template, userPart(template))
+}
+
+// RelevantHash fingerprints what can matter of a template for its binding: equal
+// for two states exactly when RelevantChange is false (up to collisions of 64
+// bits). It is stable across processes and releases, for it is stored.
+func RelevantHash(template *unstructured.Unstructured) (string, error) {
+	return hash(template, without(template.Object, "managedFields", "resourceVersion"))
+}
+
+func hash(template *unstructured.Unstructured, part map[string]any) (string, error) {
 	// encoding/json sorts map keys, so the bytes are canonical.
-	data, err := json.Marshal(userPart(template))
+	data, err := json.Marshal(part)
 	if err != nil {
-		return "", fmt.Errorf("encoding the user's part of %s %s/%s: %w",
-			template.GetKind(), template.GetNamespace(), template.GetName(), err)
+		return "", fmt.Errorf("encoding %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(data) // a hash never fails to write

@@ -82,6 +82,7 @@ const (
 	restartDelay    = time.Second
 	maxRestartDelay = 30 * time.Second
 	childStopLimit  = 8 * time.Second
+	memberNiceness  = 5
 )
 
 // run keeps the child running until ctx ends: one that dies is started again.
@@ -135,6 +136,9 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 		return fmt.Errorf("starting member %q: %w", c.options.Name, err)
 	}
 	_ = writer.Close()
+	// What is simulated must not starve the control plane. It is no harm if the
+	// system refuses.
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
 	c.set(cmd)
 	defer c.set(nil)
 	go func() {

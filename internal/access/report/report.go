@@ -1,0 +1,250 @@
+// Package report answers "how do several controllers report on one Work at the
+// cost of one write?": they hand in what they have to say, and a moment after the
+// last of them has spoken it is written at once.
+//
+// Every write of a status is paid for by all who watch it, so it is worth a
+// moment of patience: what happens in a member comes in bursts. Whoever has bad
+// news does not wait. What is handed in is derived from what is stored in the
+// control plane and in members, so losing it with the process loses nothing.
+package report
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+)
+
+// Options bound how long a report waits.
+type Options struct {
+	// Quiet is how long nothing new must have been handed in before it is written.
+	Quiet time.Duration
+	// Limit is how long a report waits at most while there is always something new.
+	Limit time.Duration
+	// Workers is how many Works are written at once.
+	Workers int
+}
+
+// DefaultOptions keep the way of a status short for one object and cheap for many.
+func DefaultOptions() Options {
+	return Options{Quiet: 80 * time.Millisecond, Limit: time.Second, Workers: 8}
+}
+
+// Part is one part of a Work's status with one author: what a later report of the
+// same part says replaces what an earlier one said.
+type Part string
+
+// The parts of a Work's status.
+const (
+	// Conditions are written by execution.
+	Conditions Part = "conditions"
+	// ManifestStatuses are written by status reflection.
+	ManifestStatuses Part = "manifestStatuses"
+)
+
+// Change brings its part of a status up to date.
+type Change func(status *workv1alpha1.WorkStatus)
+
+// Works writes the reports on Works.
+type Works struct {
+	options Options
+	karmada client.Client
+	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	now     func() time.Time
+
+	mu      sync.Mutex
+	pending map[types.NamespacedName]*pending
+	// written are Works as our last write left them, until the cache shows that
+	// write: a difference computed from something older would be wrong.
+	written map[types.NamespacedName]*workv1alpha1.Work
+}
+
+// pending is what was handed in and not written yet.
+type pending struct {
+	uid         types.UID
+	changes     map[Part]Change
+	first, last time.Time
+	urgent      bool
+}
+
+const (
+	retryBase = 50 * time.Millisecond
+	retryMax  = 10 * time.Second
+)
+
+// NewWorks makes a writer that reads and writes by a cached client.
+func NewWorks(karmada client.Client, o Options) *Works {
+	return &Works{
+		options: o, karmada: karmada, now: time.Now,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
+		pending: map[types.NamespacedName]*pending{},
+		written: map[types.NamespacedName]*workv1alpha1.Work{},
+	}
+}
+
+// Start writes reports until ctx ends.
+func (w *Works) Start(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range w.options.Workers {
+		workers.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	w.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// Current is the Work as it is known to be: as cached, or as our last write left
+// it if the cache does not show that yet. It must not be changed.
+func (w *Works) Current(cached *workv1alpha1.Work) *workv1alpha1.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current(cached)
+}
+
+func (w *Works) current(cached *workv1alpha1.Work) *workv1alpha1.Work {
+	key := client.ObjectKeyFromObject(cached)
+	ours, ok := w.written[key]
+	if !ok {
+		return cached
+	}
+	if order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.ResourceVersion); err == nil && order < 0 && cached.UID == ours.UID {
+		return ours
+	}
+	delete(w.written, key)
+	return cached
+}
+
+// Report hands in a part of the status of a Work. An urgent one is written at
+// once.
+func (w *Works) Report(of *workv1alpha1.Work, part Part, urgent bool, change Change) {
+	key := client.ObjectKeyFromObject(of)
+	w.mu.Lock()
+	entry, ok := w.pending[key]
+	if !ok || entry.uid != of.UID {
+		entry = &pending{uid: of.UID, changes: map[Part]Change{}, first: w.now()}
+		w.pending[key] = entry
+	}
+	entry.changes[part] = change
+	entry.last = w.now()
+	entry.urgent = entry.urgent || urgent
+	w.mu.Unlock()
+	if urgent {
+		w.queue.Add(key)
+		return
+	}
+	w.queue.AddAfter(key, w.options.Quiet)
+}
+
+func (w *Works) next(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer w.queue.Done(key)
+	entry, wait := w.take(key)
+	switch {
+	case wait > 0:
+		w.queue.AddAfter(key, wait)
+		return true
+	case entry == nil:
+		return true
+	}
+	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).V(2).Info("Report will be written again", "work", key, "cause", err)
+		w.giveBack(key, entry)
+		w.queue.AddRateLimited(key)
+		return true
+	}
+	w.queue.Forget(key)
+	return true
+}
+
+// take removes what is pending for a Work, or tells how long it must still wait.
+func (w *Works) take(key types.NamespacedName) (*pending, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	entry, ok := w.pending[key]
+	if !ok {
+		return nil, 0
+	}
+	due := entry.last.Add(w.options.Quiet)
+	if limit := entry.first.Add(w.options.Limit); limit.Before(due) {
+		due = limit
+	}
+	if wait := due.Sub(w.now()); wait > 0 && !entry.urgent {
+		return nil, wait
+	}
+	delete(w.pending, key)
+	return entry, 0
+}
+
+// giveBack keeps what could not be written, unless something newer was handed in.
+func (w *Works) giveBack(key types.NamespacedName, entry *pending) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newer, ok := w.pending[key]
+	if !ok {
+		w.pending[key] = entry
+		return
+	}
+	if newer.uid != entry.uid {
+		return
+	}
+	for part, change := range entry.changes {
+		if _, replaced := newer.changes[part]; !replaced {
+			newer.changes[part] = change
+		}
+	}
+	newer.first = entry.first
+}
+
+func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pending) error {
+	cached := &workv1alpha1.Work{}
+	if err := w.karmada.Get(ctx, key, cached); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if cached.UID != entry.uid {
+		return nil
+	}
+	before := w.Current(cached)
+	after := before.DeepCopy()
+	for _, change := range entry.changes {
+		change(&after.Status)
+	}
+	changed, err := patch.OwnStatus(ctx, w.karmada, before, after)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reporting on Work %s: %w", key, err)
+	}
+	if changed {
+		w.mu.Lock()
+		w.written[key] = after
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// Forget drops what is remembered of a Work that is gone.
+func (w *Works) Forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pending, key)
+	delete(w.written, key)
+}

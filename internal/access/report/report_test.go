@@ -1,0 +1,163 @@
+package report
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// store is a store that counts the writes of statuses.
+type store struct {
+	client.Client
+	mu     sync.Mutex
+	writes int
+	wrote  chan struct{}
+}
+
+func newStore(t *testing.T, works ...client.Object) *store {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := workv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &store{wrote: make(chan struct{}, 100)}
+	s.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(works...).WithStatusSubresource(works...).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, o ...client.SubResourcePatchOption,
+		) error {
+			err := c.SubResource(sub).Patch(ctx, object, patch, o...)
+			s.mu.Lock()
+			s.writes++
+			s.mu.Unlock()
+			s.wrote <- struct{}{}
+			return err
+		}}).Build()
+	return s
+}
+
+func (s *store) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.wrote:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was written within 10 seconds")
+	}
+}
+
+func start(t *testing.T, s *store, o Options) *Works {
+	t.Helper()
+	w := NewWorks(s, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = w.Start(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return w
+}
+
+func newWork() *workv1alpha1.Work {
+	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+}
+
+func applied(status metav1.ConditionStatus) Change {
+	return func(s *workv1alpha1.WorkStatus) {
+		s.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: status, Reason: "R"}}
+	}
+}
+
+func healthy(health workv1alpha1.ResourceHealth) Change {
+	return func(s *workv1alpha1.WorkStatus) { s.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: health}} }
+}
+
+func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Limit: time.Minute, Workers: 2})
+	w.Report(of, Conditions, false, applied(metav1.ConditionTrue))
+	w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceUnhealthy))
+	w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceHealthy))
+	s.await(t)
+	stored := &workv1alpha1.Work{}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
+		t.Fatal(err)
+	}
+	want := workv1alpha1.WorkStatus{}
+	applied(metav1.ConditionTrue)(&want)
+	healthy(workv1alpha1.ResourceHealthy)(&want)
+	if diff := cmp.Diff(want, stored.Status); diff != "" {
+		t.Error(diff)
+	}
+	if s.writes != 1 {
+		t.Errorf("%d writes", s.writes)
+	}
+}
+
+func TestBadNewsDoesNotWait(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	w := start(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
+	w.Report(of, Conditions, true, applied(metav1.ConditionFalse))
+	s.await(t)
+}
+
+func TestConstantNewsIsWrittenAtTheLimit(t *testing.T) {
+	clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	of := newWork()
+	w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Limit: 2 * time.Second, Workers: 1})
+	w.now = func() time.Time { return clock }
+	key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
+	for _, step := range []struct {
+		after time.Duration
+		wait  time.Duration
+	}{{0, time.Second}, {900 * time.Millisecond, time.Second}, {900 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 0}} {
+		clock = clock.Add(step.after)
+		w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceUnknown))
+		if _, wait := w.take(key); wait != step.wait {
+			t.Errorf("waits %s, want %s", wait, step.wait)
+		}
+	}
+}
+
+func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
+	of := newWork()
+	of.ResourceVersion = "7"
+	w := NewWorks(nil, DefaultOptions())
+	ours := of.DeepCopy()
+	ours.ResourceVersion = "9"
+	w.written[client.ObjectKeyFromObject(of)] = ours
+	if got := w.Current(of); got != ours {
+		t.Error("a cache that lags behind our write is believed")
+	}
+	newer := of.DeepCopy()
+	newer.ResourceVersion = "10"
+	if got := w.Current(newer); got != newer {
+		t.Error("a newer cache is not believed")
+	}
+	if len(w.written) != 0 {
+		t.Error("a write that the cache shows is still remembered")
+	}
+}
+
+func TestAReportOnAnEarlierWorkOfTheSameNameIsDropped(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	earlier := of.DeepCopy()
+	earlier.UID = "0"
+	w := NewWorks(s, DefaultOptions())
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", changes: map[Part]Change{Conditions: applied(metav1.ConditionTrue)}}); err != nil {
+		t.Fatal(err)
+	}
+	if s.writes != 0 {
+		t.Error("it was written")
+	}
+}
