@@ -17,18 +17,23 @@ const eventuallyPoll = 20 * time.Millisecond
 // the test's failure.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	// A test's context ends before its clean-up begins.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	ticker := time.NewTicker(eventuallyPoll)
 	defer ticker.Stop()
+	var wrong error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || wrong == nil {
+			wrong = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: still wrong after %s: %v", what, Patience, err)
+			t.Fatalf("%s: still wrong after %s: %v", what, Patience, wrong)
 		case <-ticker.C:
 		}
 	}

@@ -253,10 +253,7 @@ func TestSuspendedDispatchingFreezesTheMembers(t *testing.T) {
 	})
 	made := inMember(t, member2, template, hasColor("blue"))
 
-	all := true
-	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
-		p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: &all}
-	})
+	suspend(t, policy)
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
@@ -322,6 +319,15 @@ func TestChangeThatAMemberRefusesIsToldAndHealsWhenItIsTakenBack(t *testing.T) {
 	deleteObject(t, env.Karmada, override)
 	await(t, env.Karmada, of, applied)
 	inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
+}
+
+// suspend keeps changes from all clusters.
+func suspend(t testing.TB, policy *policyv1alpha1.PropagationPolicy) {
+	t.Helper()
+	all := true
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: &all}
+	})
 }
 
 // namespaceIn waits until a namespace has reached a member.

@@ -1,0 +1,201 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// settled is how long nothing is written once all is said and done.
+const settled = 2 * time.Second
+
+// oneOfEach returns objects of the kinds in which API servers default, assign and
+// change the most.
+func oneOfEach(namespace string) []client.Object {
+	labels := map[string]string{"app": "each"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "main", Image: "busybox",
+				Env:       []corev1.EnvVar{{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}},
+			}},
+		},
+	}
+	once := *pod.DeepCopy()
+	once.Spec.RestartPolicy = corev1.RestartPolicyNever
+	min, port := int32(1), networkingv1.ServiceBackendPort{Number: 80}
+	objects := []client.Object{
+		deployment(namespace, "each", 3),
+		&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: "each"}},
+		&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Selector: selector, Template: pod}},
+		&batchv1.Job{Spec: batchv1.JobSpec{Template: once}},
+		&batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod.Spec},
+		&corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}}},
+		&corev1.ServiceAccount{},
+		&corev1.Secret{StringData: map[string]string{"key": "value"}},
+		configMap(namespace, "each"),
+		&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}},
+		&networkingv1.Ingress{Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{
+			Service: &networkingv1.IngressServiceBackend{Name: "each", Port: port},
+		}}},
+		&policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector}},
+		&autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			MinReplicas: &min, MaxReplicas: 3,
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "each"},
+		}},
+		&rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}},
+	}
+	for _, object := range objects {
+		object.SetNamespace(namespace)
+		object.SetName("each")
+	}
+	return objects
+}
+
+func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
+	namespace := env.Namespace(t)
+	templates := oneOfEach(namespace)
+	policy := policyFor(t, on(member1, member2), templates...)
+	env.Create(t, policy)
+	env.Create(t, templates...)
+	for _, template := range templates {
+		await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+		})
+	}
+	for _, cluster := range []string{member1, member2} {
+		template := deployment(namespace, "each", 3)
+		rollOut(t, cluster, template, 3)
+	}
+	await(t, env.Karmada, deployment(namespace, "each", 3), func(d *appsv1.Deployment) error {
+		return same("ready", int32(6), d.Status.ReadyReplicas)
+	})
+	// How full the members are is looked at every few seconds, and after a start.
+	restart(t)
+	awaitNoWrites(t)
+
+	before := writes(t)
+	restart(t)
+	testenv.Holds(t, "nothing is written", settled, func(context.Context) error { return sameWrites(before, writes(t)) })
+	// The components are alive: what is new gets through.
+	marker := configMap(namespace, "marker")
+	env.Create(t, policyFor(t, on(member1), marker), marker)
+	inMember(t, member1, marker, exists)
+}
+
+// restart ends the components and starts them anew.
+func restart(t testing.TB) {
+	t.Helper()
+	if err := env.RestartComponents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitNoWrites waits until nothing has been written for a while.
+func awaitNoWrites(t testing.TB) {
+	t.Helper()
+	testenv.Eventually(t, "end of the namespaces of other tests", func(ctx context.Context) error {
+		namespaces := &corev1.NamespaceList{}
+		if err := env.Karmada.List(ctx, namespaces); err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if namespace.Status.Phase == corev1.NamespaceTerminating {
+				return fmt.Errorf("%s is being deleted: %+v", namespace.Name, namespace.Status.Conditions)
+			}
+		}
+		return nil
+	})
+	last, since := writes(t), time.Now()
+	testenv.Eventually(t, "end of all writes", func(context.Context) error {
+		now := writes(t)
+		if err := sameWrites(last, now); err != nil {
+			last, since = now, time.Now()
+			return err
+		}
+		if time.Since(since) < settled {
+			return fmt.Errorf("nothing is written only since %s", time.Since(since))
+		}
+		return nil
+	})
+}
+
+// counted is one line of the metric apiserver_request_total.
+var counted = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
+
+// writes are the numbers of writing requests that all API servers of this
+// process have answered. They have one registry of metrics, so any can be asked.
+// What API servers do to themselves, Leases and reviews do not count.
+func writes(t testing.TB) map[string]int {
+	t.Helper()
+	asked, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := asked.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(answer))
+	lines.Buffer(nil, math.MaxInt)
+	for lines.Scan() {
+		match := counted.FindStringSubmatch(lines.Text())
+		if match == nil || strings.Contains(match[1], `resource="leases"`) || strings.Contains(match[1], `reviews"`) {
+			continue
+		}
+		for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE"} {
+			if strings.Contains(match[1], `verb="`+verb+`"`) {
+				number, err := strconv.ParseFloat(match[2], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numbers[match[1]] = int(number)
+			}
+		}
+	}
+	return numbers
+}
+
+// sameWrites tells what was written in between.
+func sameWrites(before, after map[string]int) error {
+	var more []string
+	for what, number := range after {
+		if number != before[what] {
+			more = append(more, fmt.Sprintf("%d of %s", number-before[what], what))
+		}
+	}
+	if len(more) > 0 {
+		return fmt.Errorf("writes: %s", strings.Join(more, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// names are the clusters that a binding is scheduled to.
+func names(want ...string) func(*workv1alpha2.ResourceBinding) error {
+	return func(b *workv1alpha2.ResourceBinding) error {
+		var got []string
+		for _, target := range b.Spec.Clusters {
+			got = append(got, target.Name)
+		}
+		return same("clusters", want, got)
+	}
+}
+
+func TestReplicasAreDuplicatedOrDividedByWeight(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		placement policyv1alpha1.Placement
+		replicas  int32
+		want      map[string]int32
+	}{
+		"duplicated, which is the default": {on(member1, member2), 3, map[string]int32{member1: 3, member2: 3}},
+		"divided by weight":                {divided(map[string]int64{member1: 2, member2: 1}), 6, map[string]int32{member1: 4, member2: 2}},
+		"divided between three":            {divided(map[string]int64{member1: 1, member2: 1, member3: 2}), 8, map[string]int32{member1: 2, member2: 2, member3: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			template := deployment(env.Namespace(t), "web", c.replicas)
+			env.Create(t, policyFor(t, c.placement, template), template)
+			for cluster, want := range c.want {
+				inMember(t, cluster, template, replicas(want))
+			}
+			await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+				got := map[string]int32{}
+				for _, target := range b.Spec.Clusters {
+					got[target.Name] = target.Replicas
+				}
+				return same("replicas", c.want, got)
+			})
+		})
+	}
+}
+
+func TestAffinityChoosesClustersByNameLabelsAndExclusion(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		affinity *policyv1alpha1.ClusterAffinity
+		want     []string
+	}{
+		"nothing said": {nil, []string{member1, member2, member3}},
+		"an empty one": {&policyv1alpha1.ClusterAffinity{}, []string{member1, member2, member3}},
+		"names":        {&policyv1alpha1.ClusterAffinity{ClusterNames: []string{member3, member1}}, []string{member1, member3}},
+		"all but some": {&policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{member1}}, []string{member2, member3}},
+		"by labels":    {&policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"member": member2}}}, []string{member2}},
+		"names minus some": {
+			&policyv1alpha1.ClusterAffinity{ClusterNames: []string{member1, member2}, ExcludeClusters: []string{member2}},
+			[]string{member1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			template := configMap(env.Namespace(t), "placed")
+			env.Create(t, policyFor(t, policyv1alpha1.Placement{ClusterAffinity: c.affinity}, template), template)
+			await(t, env.Karmada, bindingOf(t, template), names(c.want...))
+		})
+	}
+}
+
+func TestNoClusterFitIsToldWithTheReasonOfEachCluster(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "homeless")
+	policy := policyFor(t, on("nowhere"), template)
+	env.Create(t, policy, template)
+	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+			"0/3 clusters are available: 3 cluster(s) did not match the placement cluster affinity constraint."))
+	})
+	awaitEvent(t, template, corev1.EventTypeWarning, "ScheduleBindingFailed")
+
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member1) })
+	inMember(t, member1, template, exists)
+}
+
+// widgets defines a kind that a cluster may or may not have.
+func widgets() *apiextensionsv1.CustomResourceDefinition {
+	preserve := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &preserve,
+				}},
+			}},
+		},
+	}
+}
+
+func widget(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": namespace, "name": "wheel"},
+		"spec":     map[string]any{"size": int64(3)},
+	}}
+}
+
+// define stores a definition, untyped because only this test needs the type.
+func define(t testing.TB, side client.Client, definition *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion("apiextensions.k8s.io/v1")
+	object.SetKind("CustomResourceDefinition")
+	if err := side.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func TestObjectGoesOnlyWhereItsKindIsServed(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	definition := define(t, env.Karmada, widgets())
+	cleanUp(t, definition)
+	template := widget(namespace)
+	policy := &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "widgets"},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "example.com/v1", Kind: "Widget"}},
+			Placement:         on(member1, member2),
+		},
+	}
+	env.Create(t, policy)
+	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
+	})
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		return condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+			"0/3 clusters are available: 3 cluster(s) did not have the API resource.")
+	})
+
+	// The definition itself is propagated like anything else.
+	propagated := &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{
+				APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
+			}},
+			Placement: on(member2),
+		},
+	}
+	cleanUp(t, propagated)
+	env.Create(t, propagated)
+	await(t, env.Karmada, bound, names(member2))
+	inMember(t, member2, template, func(w *unstructured.Unstructured) error {
+		size, _, err := unstructured.NestedInt64(w.Object, "spec", "size")
+		return errors.Join(err, same("size", int64(3), size))
+	})
+}
+
+func TestTaintKeepsNewObjectsAwayButNotThoseThatAreThere(t *testing.T) {
+	taint := corev1.Taint{Key: "maintenance", Value: "soon", Effect: corev1.TaintEffectNoSchedule}
+	namespace := env.Namespace(t)
+	early, late, tolerant := configMap(namespace, "early"), configMap(namespace, "late"), configMap(namespace, "tolerant")
+	env.Create(t, policyFor(t, on(member2, member3), early), early)
+	inMember(t, member3, early, exists)
+
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member3}}
+	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = append(c.Spec.Taints, taint) })
+	t.Cleanup(func() {
+		testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
+	})
+	policy := policyFor(t, on(member2, member3), tolerant)
+	policy.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}
+	env.Create(t, policyFor(t, on(member2, member3), late), late, policy, tolerant)
+	inMember(t, member3, tolerant, exists)
+	await(t, env.Karmada, bindingOf(t, late), names(member2))
+	inMember(t, member3, early, exists)
+
+	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
+	inMember(t, member3, late, exists)
+}
+
+func TestSchedulerFollowsAChangeOfReplicasAndWeights(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 4)
+	policy := policyFor(t, divided(map[string]int64{member1: 1, member2: 3}), template)
+	env.Create(t, policy, template)
+	inMember(t, member1, template, replicas(1))
+	inMember(t, member2, template, replicas(3))
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement = divided(map[string]int64{member1: 3, member2: 1})
+	})
+	inMember(t, member1, template, replicas(3))
+	inMember(t, member2, template, replicas(1))
+	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 })
+	inMember(t, member1, template, replicas(0))
+}
