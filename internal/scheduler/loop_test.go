@@ -47,11 +47,11 @@ func newLoop(t *testing.T, of client.Object, clusters ...*clusterv1alpha1.Cluste
 			}
 			return store.Patch(ctx, obj, patch, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, store client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourceUpdate: func(ctx context.Context, store client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if err := l.write(sub); err != nil {
 				return err
 			}
-			return store.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			return store.SubResource(sub).Update(ctx, obj, opts...)
 		},
 	}).Build()
 	o := DefaultOptions()

@@ -27,27 +27,16 @@ func Object(ctx context.Context, karmada client.Writer, before, after client.Obj
 	return true, nil
 }
 
-// Status writes the difference between the statuses of before and after, and
-// reports whether there was any. after receives what the server stored.
+// Status writes the status of after if it differs from that of before, and
+// reports whether it did. after receives what the server stored. It is an update
+// and not a patch because the server then need not work out what it would change;
+// it carries the resourceVersion of after, so a conflict is possible.
 func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, nil
 	}
-	if err := karmada.Status().Patch(ctx, after, from(before)); err != nil {
-		return false, fmt.Errorf("patching status of %s: %w", name(after), err)
-	}
-	return true, nil
-}
-
-// OwnStatus is Status without the resourceVersion, for a writer that is the only
-// one of the fields it changes: it cannot undo anybody and need not be retried
-// because somebody else wrote other fields meanwhile.
-func OwnStatus(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
-	if equality.Semantic.DeepEqual(before, after) {
-		return false, nil
-	}
-	if err := karmada.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
-		return false, fmt.Errorf("patching status of %s: %w", name(after), err)
+	if err := karmada.Status().Update(ctx, after); err != nil {
+		return false, fmt.Errorf("updating status of %s: %w", name(after), err)
 	}
 	return true, nil
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -27,9 +28,10 @@ import (
 
 // Options bound how long a report waits.
 type Options struct {
-	// Quiet is how long nothing new must have been handed in before it is written.
+	// Quiet is how long nothing new must have been handed in before a report that
+	// may be written Soon is.
 	Quiet time.Duration
-	// Limit is how long a report waits at most while there is always something new.
+	// Limit is how long any report waits at most.
 	Limit time.Duration
 	// Workers is how many Works are written at once.
 	Workers int
@@ -37,7 +39,7 @@ type Options struct {
 
 // DefaultOptions keep the way of a status short for one object and cheap for many.
 func DefaultOptions() Options {
-	return Options{Quiet: 80 * time.Millisecond, Limit: time.Second, Workers: 8}
+	return Options{Quiet: 80 * time.Millisecond, Limit: 2 * time.Second, Workers: 8}
 }
 
 // Part is one part of a Work's status with one author: what a later report of the
@@ -52,12 +54,27 @@ const (
 	ManifestStatuses Part = "manifestStatuses"
 )
 
+// Pace is how much a part hurries.
+type Pace int
+
+const (
+	// Later is for what is about to change by itself: it waits for the limit, or
+	// goes along with what hurries more.
+	Later Pace = iota
+	// Soon is for what has arrived where it was going: it waits until it is quiet.
+	Soon
+	// Now is for bad news.
+	Now
+)
+
 // Change brings its part of a status up to date.
 type Change func(status *workv1alpha1.WorkStatus)
 
 // Works writes the reports on Works.
 type Works struct {
 	options Options
+	// budget bounds the reports that are written only because their time is up.
+	budget  *rate.Limiter
 	karmada client.Client
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now     func() time.Time
@@ -72,10 +89,28 @@ type Works struct {
 // pending is what was handed in and not written yet.
 type pending struct {
 	uid         types.UID
-	changes     map[Part]Change
+	statements  map[Part]statement
 	first, last time.Time
-	urgent      bool
 }
+
+type statement struct {
+	pace   Pace
+	change Change
+}
+
+// pace is that of the part that hurries most.
+func (p *pending) pace() Pace {
+	pace := Later
+	for _, said := range p.statements {
+		pace = max(pace, said.pace)
+	}
+	return pace
+}
+
+// progressPerSecond is how many reports on what is still under way are written in
+// a second, all together. How far objects are is worth a write as long as there
+// are few; when thousands are rolled out at once only where they arrive is.
+const progressPerSecond = 10
 
 const (
 	retryBase = 50 * time.Millisecond
@@ -86,6 +121,7 @@ const (
 func NewWorks(karmada client.Client, o Options) *Works {
 	return &Works{
 		options: o, karmada: karmada, now: time.Now,
+		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
 		pending: map[types.NamespacedName]*pending{},
@@ -129,25 +165,35 @@ func (w *Works) current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	return cached
 }
 
-// Report hands in a part of the status of a Work. An urgent one is written at
-// once.
-func (w *Works) Report(of *workv1alpha1.Work, part Part, urgent bool, change Change) {
+// Report hands in a part of the status of a Work.
+func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Change) {
 	key := client.ObjectKeyFromObject(of)
 	w.mu.Lock()
 	entry, ok := w.pending[key]
 	if !ok || entry.uid != of.UID {
-		entry = &pending{uid: of.UID, changes: map[Part]Change{}, first: w.now()}
+		entry = &pending{uid: of.UID, statements: map[Part]statement{}, first: w.now()}
 		w.pending[key] = entry
 	}
-	entry.changes[part] = change
+	entry.statements[part] = statement{pace: pace, change: change}
 	entry.last = w.now()
-	entry.urgent = entry.urgent || urgent
+	wait := w.wait(entry)
 	w.mu.Unlock()
-	if urgent {
-		w.queue.Add(key)
-		return
+	w.queue.AddAfter(key, wait)
+}
+
+// wait is how long what is pending should still wait.
+func (w *Works) wait(entry *pending) time.Duration {
+	due := entry.first.Add(w.options.Limit)
+	switch entry.pace() {
+	case Now:
+		return 0
+	case Soon:
+		if quiet := entry.last.Add(w.options.Quiet); quiet.Before(due) {
+			due = quiet
+		}
+	case Later:
 	}
-	w.queue.AddAfter(key, w.options.Quiet)
+	return due.Sub(w.now())
 }
 
 func (w *Works) next(ctx context.Context) bool {
@@ -182,12 +228,11 @@ func (w *Works) take(key types.NamespacedName) (*pending, time.Duration) {
 	if !ok {
 		return nil, 0
 	}
-	due := entry.last.Add(w.options.Quiet)
-	if limit := entry.first.Add(w.options.Limit); limit.Before(due) {
-		due = limit
-	}
-	if wait := due.Sub(w.now()); wait > 0 && !entry.urgent {
+	if wait := w.wait(entry); wait > 0 {
 		return nil, wait
+	}
+	if entry.pace() == Later && !w.budget.AllowN(w.now(), 1) {
+		return nil, w.options.Limit
 	}
 	delete(w.pending, key)
 	return entry, 0
@@ -205,9 +250,9 @@ func (w *Works) giveBack(key types.NamespacedName, entry *pending) {
 	if newer.uid != entry.uid {
 		return
 	}
-	for part, change := range entry.changes {
-		if _, replaced := newer.changes[part]; !replaced {
-			newer.changes[part] = change
+	for part, said := range entry.statements {
+		if _, replaced := newer.statements[part]; !replaced {
+			newer.statements[part] = said
 		}
 	}
 	newer.first = entry.first
@@ -223,10 +268,10 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 	}
 	before := w.Current(cached)
 	after := before.DeepCopy()
-	for _, change := range entry.changes {
-		change(&after.Status)
+	for _, said := range entry.statements {
+		said.change(&after.Status)
 	}
-	changed, err := patch.OwnStatus(ctx, w.karmada, before, after)
+	changed, err := patch.Status(ctx, w.karmada, before, after)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil

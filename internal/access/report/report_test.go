@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -33,10 +32,10 @@ func newStore(t *testing.T, works ...client.Object) *store {
 	}
 	s := &store{wrote: make(chan struct{}, 100)}
 	s.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(works...).WithStatusSubresource(works...).
-		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
-			ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, o ...client.SubResourcePatchOption,
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(
+			ctx context.Context, c client.Client, sub string, object client.Object, o ...client.SubResourceUpdateOption,
 		) error {
-			err := c.SubResource(sub).Patch(ctx, object, patch, o...)
+			err := c.SubResource(sub).Update(ctx, object, o...)
 			s.mu.Lock()
 			s.writes++
 			s.mu.Unlock()
@@ -83,9 +82,9 @@ func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
 	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Limit: time.Minute, Workers: 2})
-	w.Report(of, Conditions, false, applied(metav1.ConditionTrue))
-	w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceUnhealthy))
-	w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceHealthy))
+	w.Report(of, Conditions, Later, applied(metav1.ConditionTrue))
+	w.Report(of, ManifestStatuses, Later, healthy(workv1alpha1.ResourceUnhealthy))
+	w.Report(of, ManifestStatuses, Soon, healthy(workv1alpha1.ResourceHealthy))
 	s.await(t)
 	stored := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
@@ -106,25 +105,52 @@ func TestBadNewsDoesNotWait(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
 	w := start(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
-	w.Report(of, Conditions, true, applied(metav1.ConditionFalse))
+	w.Report(of, Conditions, Now, applied(metav1.ConditionFalse))
 	s.await(t)
 }
 
-func TestConstantNewsIsWrittenAtTheLimit(t *testing.T) {
-	clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	of := newWork()
-	w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Limit: 2 * time.Second, Workers: 1})
-	w.now = func() time.Time { return clock }
-	key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
-	for _, step := range []struct {
+func TestReportsWaitAsTheyShould(t *testing.T) {
+	type step struct {
 		after time.Duration
+		part  Part
+		pace  Pace
 		wait  time.Duration
-	}{{0, time.Second}, {900 * time.Millisecond, time.Second}, {900 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 0}} {
-		clock = clock.Add(step.after)
-		w.Report(of, ManifestStatuses, false, healthy(workv1alpha1.ResourceUnknown))
-		if _, wait := w.take(key); wait != step.wait {
-			t.Errorf("waits %s, want %s", wait, step.wait)
-		}
+	}
+	cases := map[string][]step{
+		"constant news is written at the limit": {
+			{0, ManifestStatuses, Soon, time.Second},
+			{900 * time.Millisecond, ManifestStatuses, Soon, time.Second},
+			{900 * time.Millisecond, ManifestStatuses, Soon, 200 * time.Millisecond},
+			{200 * time.Millisecond, ManifestStatuses, Soon, 0},
+		},
+		"what is under way waits for the limit": {
+			{0, Conditions, Later, 2 * time.Second},
+			{time.Second, ManifestStatuses, Later, time.Second},
+		},
+		"what is under way goes along with what hurries more": {
+			{0, Conditions, Later, 2 * time.Second},
+			{100 * time.Millisecond, ManifestStatuses, Soon, time.Second},
+			{100 * time.Millisecond, Conditions, Now, 0},
+		},
+		"what a part takes back hurries no more": {
+			{0, ManifestStatuses, Soon, time.Second},
+			{100 * time.Millisecond, ManifestStatuses, Later, 1900 * time.Millisecond},
+		},
+	}
+	for name, steps := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+			of := newWork()
+			w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Limit: 2 * time.Second, Workers: 1})
+			w.now = func() time.Time { return clock }
+			for i, s := range steps {
+				clock = clock.Add(s.after)
+				w.Report(of, s.part, s.pace, healthy(workv1alpha1.ResourceUnknown))
+				if _, wait := w.take(client.ObjectKeyFromObject(of)); wait != s.wait {
+					t.Errorf("step %d: waits %s, want %s", i, wait, s.wait)
+				}
+			}
+		})
 	}
 }
 
@@ -154,7 +180,7 @@ func TestAReportOnAnEarlierWorkOfTheSameNameIsDropped(t *testing.T) {
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
 	w := NewWorks(s, DefaultOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", changes: map[Part]Change{Conditions: applied(metav1.ConditionTrue)}}); err != nil {
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", statements: map[Part]statement{Conditions: {Now, applied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

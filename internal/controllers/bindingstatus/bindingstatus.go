@@ -57,8 +57,8 @@ type Options struct {
 	// Window is how long reports on a binding are gathered before they are
 	// written.
 	Window time.Duration
-	// Patience is how long a binding that changed waits for its Works to answer
-	// before it is written that they have not.
+	// Patience is how long a binding whose clusters are under way waits for them to
+	// arrive before it is written how far they are.
 	Patience time.Duration
 }
 
@@ -68,13 +68,14 @@ func DefaultOptions() Options {
 }
 
 type reconciler struct {
-	karmada client.Client
-	live    client.Reader
-	rules   interpreter.Source
-	events  *observe.Events
-	written *ledger
-	without *statusless
-	now     func() time.Time
+	karmada  client.Client
+	live     client.Reader
+	rules    interpreter.Source
+	events   *observe.Events
+	written  *ledger
+	patience *patience
+	without  *statusless
+	now      func() time.Time
 }
 
 // Add registers the controller with a manager.
@@ -82,7 +83,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-		written: newLedger(), without: newStatusless(), now: time.Now,
+		written: newLedger(), patience: newPatience(o.Patience), without: newStatusless(), now: time.Now,
 	}
 	if err := indexWorks(mgr); err != nil {
 		return err
@@ -102,6 +103,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	stored, err := r.read(ctx, request)
 	if apierrors.IsNotFound(err) {
 		r.written.forget(request)
+		r.patience.over(request)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -115,6 +117,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	items := work.AggregateItems(works, stored.BindingSpec().Resource)
+	if !underWay(binding.Expected(stored.BindingSpec()), items) {
+		r.patience.over(request)
+	} else if wait := r.patience.wait(request, r.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	if err := r.report(ctx, request, stored, items); err != nil {
 		return outcome(err)
 	}

@@ -140,7 +140,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	seen := c.look(ctx, stored)
 	reported := stored.DeepCopy()
 	c.report(reported, seen)
-	if _, err := patch.OwnStatus(ctx, c.karmada, stored, reported); err != nil {
+	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if seen.settling {

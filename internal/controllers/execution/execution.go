@@ -117,28 +117,32 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 // deliver brings the member in line with the Work and reports in its conditions.
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
 	if work.Suspended(stored) {
-		c.report(stored, true, work.Dispatching(stored))
+		c.report(stored, report.Now, work.Dispatching(stored))
 		return nil
 	}
 	if !ready(cluster) {
-		c.report(stored, false, work.Dispatching(stored))
+		c.report(stored, report.Soon, work.Dispatching(stored))
 		return fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
 	}
 	target, err := c.members.For(ctx, cluster)
 	if err != nil {
-		c.report(stored, false, work.Dispatching(stored))
+		c.report(stored, report.Soon, work.Dispatching(stored))
 		return err
 	}
 	failures := c.applyAll(ctx, target, stored)
-	c.report(stored, len(failures) > 0, work.Dispatching(stored), work.Applied(stored, failures))
+	pace := report.Later // the status of what was applied is about to follow
+	if len(failures) > 0 {
+		pace = report.Now
+	}
+	c.report(stored, pace, work.Dispatching(stored), work.Applied(stored, failures))
 	c.tell(stored, failures)
 	return errors.Join(failures...)
 }
 
 // report hands in the conditions, of which this controller is the only author.
-func (c *controller) report(stored *workv1alpha1.Work, urgent bool, wanted ...metav1.Condition) {
+func (c *controller) report(stored *workv1alpha1.Work, pace report.Pace, wanted ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
-	c.reports.Report(stored, report.Conditions, urgent, func(status *workv1alpha1.WorkStatus) {
+	c.reports.Report(stored, report.Conditions, pace, func(status *workv1alpha1.WorkStatus) {
 		for _, condition := range wanted {
 			condition.LastTransitionTime = now
 			conditions.Set(&status.Conditions, condition)

@@ -152,7 +152,7 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 		seen = append(seen, one)
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
-	c.reports.Report(stored, report.ManifestStatuses, false, func(status *workv1alpha1.WorkStatus) {
+	c.reports.Report(stored, report.ManifestStatuses, paceOf(seen), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, one := range seen {
 			merged = one.mergeInto(merged, stored.Spec.Workload.Manifests)
@@ -162,6 +162,17 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 		}
 	})
 	return nil
+}
+
+// paceOf is how much the news hurries: objects that are not healthy yet are on
+// their way, and every step of it need not be told.
+func paceOf(seen []reflection) report.Pace {
+	for _, one := range seen {
+		if one.entry != nil && one.entry.Health != workv1alpha1.ResourceHealthy {
+			return report.Later
+		}
+	}
+	return report.Soon
 }
 
 // reflection is what was seen of the object of one manifest.

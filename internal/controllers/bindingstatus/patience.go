@@ -1,0 +1,78 @@
+package bindingstatus
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// underWay tells that what clusters report is about to change by itself: an
+// expected one has not answered, or has what it should and is not healthy yet.
+// That an object could not be applied is an answer.
+func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem) bool {
+	answered := 0
+	for i := range items {
+		item := &items[i]
+		if !expected.Has(item.ClusterName) {
+			continue
+		}
+		if item.Applied && item.Health != workv1alpha2.ResourceHealthy || !item.Applied && item.AppliedMessage == "" {
+			return true
+		}
+		answered++
+	}
+	return answered < expected.Len()
+}
+
+// progressPerSecond is how many bindings that are under way may be written in a
+// second, all together. How far they are is worth a write as long as there are
+// few; when thousands are rolled out at once only where they arrive is.
+const progressPerSecond = 5
+
+// patience lets a binding whose clusters are under way be written once in a while
+// instead of at every step: a rollout over many clusters has many.
+type patience struct {
+	limit  time.Duration
+	budget *rate.Limiter
+	mu     sync.Mutex
+	since  map[reconcile.Request]time.Time
+}
+
+func newPatience(limit time.Duration) *patience {
+	return &patience{
+		limit: limit, since: map[reconcile.Request]time.Time{},
+		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
+	}
+}
+
+// wait is how much longer a binding under way should wait; 0 means that it should
+// be written now.
+func (p *patience) wait(request reconcile.Request, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, ok := p.since[request]
+	if !ok {
+		p.since[request] = now
+		return p.limit
+	}
+	if left := since.Add(p.limit).Sub(now); left > 0 {
+		return left
+	}
+	if !p.budget.AllowN(now, 1) {
+		return p.limit
+	}
+	delete(p.since, request)
+	return 0
+}
+
+// over ends the waiting of a binding.
+func (p *patience) over(request reconcile.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.since, request)
+}
