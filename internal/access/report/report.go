@@ -11,6 +11,8 @@ package report
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,13 +48,12 @@ func DefaultOptions() Options {
 // same part says replaces what an earlier one said.
 type Part string
 
-// The parts of a Work's status.
-const (
-	// Conditions are written by execution.
-	Conditions Part = "conditions"
-	// ManifestStatuses are written by status reflection.
-	ManifestStatuses Part = "manifestStatuses"
-)
+// ManifestStatuses are written by status reflection.
+const ManifestStatuses Part = "manifestStatuses"
+
+// Condition is the condition of one type, written by execution. What is said of
+// one type leaves what was said of another as it is.
+func Condition(kind string) Part { return Part("conditions/" + kind) }
 
 // Pace is how much a part hurries.
 type Pace int
@@ -268,8 +269,8 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 	}
 	before := w.Current(cached)
 	after := before.DeepCopy()
-	for _, said := range entry.statements {
-		said.change(&after.Status)
+	for _, part := range slices.Sorted(maps.Keys(entry.statements)) {
+		entry.statements[part].change(&after.Status)
 	}
 	changed, err := patch.Status(ctx, w.karmada, before, after)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
 	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Limit: time.Minute, Workers: 2})
-	w.Report(of, Conditions, Later, applied(metav1.ConditionTrue))
+	w.Report(of, Condition(workv1alpha1.WorkApplied), Later, applied(metav1.ConditionTrue))
 	w.Report(of, ManifestStatuses, Later, healthy(workv1alpha1.ResourceUnhealthy))
 	w.Report(of, ManifestStatuses, Soon, healthy(workv1alpha1.ResourceHealthy))
 	s.await(t)
@@ -105,7 +105,7 @@ func TestBadNewsDoesNotWait(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
 	w := start(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
-	w.Report(of, Conditions, Now, applied(metav1.ConditionFalse))
+	w.Report(of, Condition(workv1alpha1.WorkApplied), Now, applied(metav1.ConditionFalse))
 	s.await(t)
 }
 
@@ -124,13 +124,13 @@ func TestReportsWaitAsTheyShould(t *testing.T) {
 			{200 * time.Millisecond, ManifestStatuses, Soon, 0},
 		},
 		"what is under way waits for the limit": {
-			{0, Conditions, Later, 2 * time.Second},
+			{0, Condition(workv1alpha1.WorkApplied), Later, 2 * time.Second},
 			{time.Second, ManifestStatuses, Later, time.Second},
 		},
 		"what is under way goes along with what hurries more": {
-			{0, Conditions, Later, 2 * time.Second},
+			{0, Condition(workv1alpha1.WorkApplied), Later, 2 * time.Second},
 			{100 * time.Millisecond, ManifestStatuses, Soon, time.Second},
-			{100 * time.Millisecond, Conditions, Now, 0},
+			{100 * time.Millisecond, Condition(workv1alpha1.WorkApplied), Now, 0},
 		},
 		"what a part takes back hurries no more": {
 			{0, ManifestStatuses, Soon, time.Second},
@@ -180,7 +180,7 @@ func TestAReportOnAnEarlierWorkOfTheSameNameIsDropped(t *testing.T) {
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
 	w := NewWorks(s, DefaultOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", statements: map[Part]statement{Conditions: {Now, applied(metav1.ConditionTrue)}}}); err != nil {
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

@@ -142,12 +142,12 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 // report hands in the conditions, of which this controller is the only author.
 func (c *controller) report(stored *workv1alpha1.Work, pace report.Pace, wanted ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
-	c.reports.Report(stored, report.Conditions, pace, func(status *workv1alpha1.WorkStatus) {
-		for _, condition := range wanted {
-			condition.LastTransitionTime = now
+	for _, condition := range wanted {
+		condition.LastTransitionTime = now
+		c.reports.Report(stored, report.Condition(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
-		}
-	})
+		})
+	}
 }
 
 // applyAll applies every manifest; the failure of one does not stop the others.
