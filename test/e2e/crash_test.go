@@ -1,0 +1,263 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	burst      = 60
+	killAfter  = 25
+	burstSpace = "default"
+)
+
+// TestAKilledControlPlaneGoesOnWhereItWas kills the control plane while it works,
+// starts it again in the foreground, and ends it as a terminal does.
+func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
+	crashed := &installation{dir: filepath.Join(t.TempDir(), "crashed")}
+	t.Cleanup(crashed.remove)
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	if err := crashed.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
+		t.Fatal(err)
+	}
+	create := every(deployments).to(burstSpace, member1, member2)
+	if err := crashed.karmada.Create(t.Context(), create); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged, delivered := crashed.killDuringBurst(t)
+	crashed.awaitEnd(t, stopPatience)
+
+	foreground := crashed.upInForeground(t)
+	stored, err := namesAndIDs(t.Context(), crashed.karmada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range acknowledged {
+		if stored[name] == "" {
+			t.Errorf("Deployment %s was stored before the crash and is lost", name)
+		}
+	}
+	// The user, who saw errors, asks for all of them again.
+	crashed.submit(t.Context(), func(_ string, err error) {
+		if client.IgnoreAlreadyExists(err) != nil {
+			t.Error(err)
+		}
+	})
+	for _, name := range []string{member1, member2} {
+		crashed.awaitBurst(t, name)
+		now, err := namesAndIDs(t.Context(), crashed.members[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deployment, id := range delivered[name] {
+			if now[deployment] != id {
+				t.Errorf("Deployment %s of %s was made anew", deployment, name)
+			}
+		}
+	}
+	foreground.interrupt(t)
+	crashed.awaitEnd(t, time.Second)
+}
+
+// submit creates the Deployments of the burst, a few at a time.
+func (i *installation) submit(ctx context.Context, done func(name string, err error)) {
+	names := make(chan string)
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for name := range names {
+				done(name, i.karmada.Create(ctx, deployment(burstSpace, name, 1)))
+			}
+		})
+	}
+	for n := range burst {
+		names <- fmt.Sprintf("web-%02d", n)
+	}
+	close(names)
+	workers.Wait()
+}
+
+// killDuringBurst kills the control plane amid the burst. It returns what was
+// stored before, and what the members held then.
+func (i *installation) killDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
+	t.Helper()
+	pid, err := i.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered = map[string]map[string]types.UID{}
+	var mu sync.Mutex
+	i.submit(t.Context(), func(name string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			return
+		}
+		acknowledged = append(acknowledged, name)
+		if len(acknowledged) != killAfter {
+			return
+		}
+		for member, side := range i.members {
+			if delivered[member], err = namesAndIDs(t.Context(), side); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(acknowledged) == burst {
+		t.Fatal("the burst was over before the control plane was killed")
+	}
+	return acknowledged, delivered
+}
+
+// awaitEnd waits until no process of the installation is left.
+func (i *installation) awaitEnd(t *testing.T, limit time.Duration) {
+	t.Helper()
+	within(t, limit, "end of all processes", func(context.Context) error {
+		left, err := i.processes()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("there still run %q", left)
+		}
+		return err
+	})
+}
+
+// awaitBurst waits until a member runs every Deployment of the burst, and nothing
+// twice.
+func (i *installation) awaitBurst(t *testing.T, member string) {
+	t.Helper()
+	want := map[string]int{}
+	for n := range burst {
+		want[fmt.Sprintf("web-%02d", n)] = 1
+	}
+	eventually(t, "the burst in "+member, func(ctx context.Context) error {
+		ran, err := runningPods(ctx, i.members[member])
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, ran); diff != "" {
+			return fmt.Errorf("running Pods of each Deployment (-want +got):\n%s", diff)
+		}
+		works, err := worksFor(ctx, i, member, burstSpace)
+		if err == nil && len(works) != burst {
+			err = fmt.Errorf("there are %d Works for %d Deployments", len(works), burst)
+		}
+		return err
+	})
+}
+
+// runningPods counts the running Pods of each application, and all others as "".
+func runningPods(ctx context.Context, side client.Client) (map[string]int, error) {
+	pods := &corev1.PodList{}
+	if err := side.List(ctx, pods, client.InNamespace(burstSpace)); err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, pod := range pods.Items {
+		name := pod.Labels["app"]
+		if pod.Status.Phase != corev1.PodRunning {
+			name = ""
+		}
+		count[name]++
+	}
+	return count, nil
+}
+
+func namesAndIDs(ctx context.Context, side client.Client) (map[string]types.UID, error) {
+	list := &appsv1.DeploymentList{}
+	if err := side.List(ctx, list, client.InNamespace(burstSpace)); err != nil {
+		return nil, err
+	}
+	found := map[string]types.UID{}
+	for _, deployment := range list.Items {
+		found[deployment.Name] = deployment.UID
+	}
+	return found, nil
+}
+
+// foreground is a `karmada up` that this test runs.
+type foreground struct {
+	cmd   *exec.Cmd
+	ended chan error
+	mu    sync.Mutex
+	told  bytes.Buffer
+}
+
+// Write collects what the program tells.
+func (f *foreground) Write(text []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told.Write(text)
+}
+
+func (f *foreground) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told.String()
+}
+
+// upInForeground starts the installation again as it was and waits until it is
+// ready.
+func (i *installation) upInForeground(t *testing.T) *foreground {
+	t.Helper()
+	f := &foreground{ended: make(chan error, 1)}
+	f.cmd = exec.Command(filepath.Join(bin, "karmada"), "up", "--data-dir", i.dir)
+	f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = cleanEnvironment(), f, f
+	// A process group, as a shell makes one for each command.
+	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := f.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { f.ended <- f.cmd.Wait() }()
+	within(t, startPatience, "second start", func(context.Context) error {
+		if !strings.Contains(f.text(), "Karmada is up.") {
+			return errors.New(f.text() + i.logs())
+		}
+		return nil
+	})
+	if err := i.connect(); err != nil {
+		t.Fatal(err)
+	}
+	if names := slices.Sorted(maps.Keys(i.members)); !slices.Equal(names, []string{member1, member2}) {
+		t.Fatalf("the second start has the members %v", names)
+	}
+	return f
+}
+
+// interrupt does what Ctrl-C does in a terminal: it signals the whole group.
+func (f *foreground) interrupt(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(-f.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.NewTimer(stopPatience)
+	defer limit.Stop()
+	select {
+	case err := <-f.ended:
+		if err != nil {
+			t.Errorf("karmada up ended with %v:\n%s", err, f.text())
+		}
+	case <-limit.C:
+		t.Errorf("karmada up has not ended %s after Ctrl-C", stopPatience)
+	}
+}

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	patience  = time.Minute
+	pollEvery = 50 * time.Millisecond
+)
+
+// poll asks until nothing is wrong. At the end of ctx it returns what was.
+func poll(ctx context.Context, check func(context.Context) error) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-ticker.C:
+		}
+	}
+}
+
+// eventually demands that nothing is wrong after a while.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	within(t, patience, what, check)
+}
+
+func within(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := poll(ctx, check); err != nil {
+		t.Fatalf("%s: still wrong after %s: %v", what, limit, err)
+	}
+}
+
+// inNamespace makes a namespace for a test in the shared installation.
+func inNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	create(t, shared, namespace)
+	return namespace.Name
+}
+
+// create stores objects in the control plane, and deletes them with the test:
+// what has no namespace would meet other tests.
+func create(t *testing.T, i *installation, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := i.karmada.Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s: %v", object, object.GetName(), err)
+		}
+		t.Cleanup(func() {
+			err := i.karmada.Delete(context.WithoutCancel(t.Context()), object)
+			if client.IgnoreNotFound(err) != nil {
+				t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
+			}
+		})
+	}
+}
+
+// gone tells how an object is there nevertheless.
+func gone(ctx context.Context, side client.Client, object client.Object) error {
+	key := client.ObjectKeyFromObject(object)
+	err := side.Get(ctx, key, object)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%T %s is there, with finalizers %v", object, key, object.GetFinalizers())
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// update reads an object, changes it and writes it, again on a conflict.
+func update[T client.Object](t *testing.T, object T, change func(T)) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {
+		if err := shared.karmada.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return shared.karmada.Update(ctx, object)
+	})
+}
+
+// warned waits for a Warning event on an object of the control plane whose
+// message has all the parts.
+func warned(t *testing.T, about client.Object, reason string, parts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("warning %s on %s", reason, about.GetName()), func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := shared.karmada.List(ctx, events, client.InNamespace(about.GetNamespace())); err != nil {
+			return err
+		}
+		var seen []error
+		for _, event := range events.Items {
+			if event.InvolvedObject.UID != about.GetUID() {
+				continue
+			}
+			if event.Type == corev1.EventTypeWarning && event.Reason == reason && containsAll(event.Message, parts) {
+				return nil
+			}
+			seen = append(seen, fmt.Errorf("%s %s: %s", event.Type, event.Reason, event.Message))
+		}
+		return fmt.Errorf("none with %q among: %w", parts, errors.Join(seen...))
+	})
+}
+
+func containsAll(text string, parts []string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+}

@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+const (
+	// startPatience is how long an installation may take to start.
+	startPatience = 3 * time.Minute
+	// stopPatience is how long one may take to stop.
+	stopPatience = 10 * time.Second
+)
+
+// installation is one data directory of karmada, seen from outside.
+type installation struct {
+	dir     string
+	karmada client.Client
+	members map[string]client.Client
+}
+
+func (i *installation) karmadaConfig() string {
+	return filepath.Join(i.dir, "karmada-apiserver.config")
+}
+func (i *installation) membersConfig() string { return filepath.Join(i.dir, "members.config") }
+
+// up starts it in the background and opens its clients.
+func (i *installation) up(ctx context.Context, args ...string) error {
+	args = append([]string{"up", "--data-dir", i.dir, "--detach"}, args...)
+	if result := invoke(ctx, nil, "karmada", args...); result.code != 0 {
+		return fmt.Errorf("karmada up ended with %d:\n%s%s", result.code, result.stderr, i.logs())
+	}
+	return i.connect()
+}
+
+// remove stops it and removes what it has left.
+func (i *installation) remove() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if result := invoke(ctx, nil, "karmada", "down", "--purge", "--data-dir", i.dir); result.code != 0 {
+		fmt.Fprintln(os.Stderr, result.stderr)
+	}
+}
+
+func (i *installation) karmadactl(ctx context.Context, args ...string) result {
+	return invoke(ctx, []string{"KUBECONFIG=" + i.karmadaConfig()}, "karmadactl", args...)
+}
+
+// connect opens clients for what the kubeconfigs lead to.
+func (i *installation) connect() error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme,
+		workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	var err error
+	if i.karmada, err = connect(scheme, i.karmadaConfig(), "karmada-apiserver"); err != nil {
+		return err
+	}
+	config, err := clientcmd.LoadFromFile(i.membersConfig())
+	if err != nil {
+		return err
+	}
+	i.members = map[string]client.Client{}
+	for name := range config.Contexts {
+		if i.members[name], err = connect(scheme, i.membersConfig(), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func connect(scheme *runtime.Scheme, path, context string) (client.Client, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	config.QPS = -1
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// awaitReady waits until clusters are Ready.
+func (i *installation) awaitReady(ctx context.Context, names ...string) error {
+	return poll(ctx, func(ctx context.Context) error {
+		for _, name := range names {
+			cluster := &clusterv1alpha1.Cluster{}
+			if err := i.karmada.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+				return err
+			}
+			if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+				return fmt.Errorf("cluster %s is not Ready: %v", name, cluster.Status.Conditions)
+			}
+		}
+		return nil
+	})
+}
+
+// pid is the process of the control plane.
+func (i *installation) pid() (int, error) {
+	data, err := os.ReadFile(filepath.Join(i.dir, "processes.json"))
+	if err != nil {
+		return 0, err
+	}
+	var processes []struct {
+		Name string `json:"name"`
+		PID  int    `json:"pid"`
+	}
+	if err := json.Unmarshal(data, &processes); err != nil {
+		return 0, err
+	}
+	for _, process := range processes {
+		if process.Name == "karmada" {
+			return process.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("no process karmada among %v", processes)
+}
+
+// processes are the command lines of all living processes that were started for
+// the data directory. One that ended and was not waited for has none.
+func (i *installation) processes() ([]string, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if words := strings.Split(string(line), "\x00"); strings.Contains(string(line), i.dir) {
+			found = append(found, strings.Join(words, " "))
+		}
+	}
+	return found, nil
+}
+
+// logs are the last lines of every log.
+func (i *installation) logs() string {
+	files, err := filepath.Glob(filepath.Join(i.dir, "logs", "*.log"))
+	if err != nil {
+		return err.Error()
+	}
+	const last = 20
+	var text strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+		fmt.Fprintf(&text, "%s:\n%s\n", file, strings.Join(lines[max(0, len(lines)-last):], "\n"))
+	}
+	return text.String()
+}

@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func TestASecondUpNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	pid, err := shared.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t.Context(), nil, "karmada", "up", "--data-dir", shared.dir).mustFail(t, 1,
+		shared.dir, "process "+strconv.Itoa(pid), "karmada down --data-dir "+shared.dir)
+	// The first one is none the worse for it.
+	if err := shared.awaitReady(t.Context(), member1, member2); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJoiningTellsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		name, context string
+		kubeconfig    func(t *testing.T) string
+		code          int
+		told          []string
+	}{
+		"a context that does not exist lists those that do": {
+			name: "other", context: "absent", code: 1, told: []string{`"absent"`, member1, member2, spare},
+		},
+		"a kubeconfig that does not exist is named": {
+			name: "other", kubeconfig: func(*testing.T) string { return "/absent.config" }, code: 1, told: []string{"/absent.config"},
+		},
+		"a member without an answer is named with its address": {
+			name: "other", context: spare, kubeconfig: unreachable, code: 1,
+			told: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
+		},
+		"a cluster has one name": {
+			name: "other", context: member1, code: 1, told: []string{`registered as Cluster "member1"`, "unjoin it first"},
+		},
+		"a name has one cluster": {
+			name: member1, context: spare, code: 1, told: []string{"cluster name " + member1 + " has been registered"},
+		},
+		"a cluster is joined once": {
+			name: member1, context: member1, code: 1, told: []string{`Cluster "member1" is this very cluster`, "nothing was changed"},
+		},
+		"the control plane is no member of itself": {
+			name: "other", kubeconfig: func(*testing.T) string { return shared.karmadaConfig() }, code: 1, told: []string{"control plane itself"},
+		},
+		"names are checked before anything is asked": {
+			name: "Not_A_Name", context: spare, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := shared.membersConfig()
+			if test.kubeconfig != nil {
+				path = test.kubeconfig(t)
+			}
+			args := []string{"join", test.name, "--cluster-kubeconfig", path}
+			if test.context != "" {
+				args = append(args, "--cluster-context", test.context)
+			}
+			shared.karmadactl(t.Context(), args...).mustFail(t, test.code, test.told...)
+			if err := gone(t.Context(), shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", "other")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// unreachable is the kubeconfig of the members with addresses where nobody listens.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	config, err := os.ReadFile(shared.membersConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "unreachable.config")
+	config = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAll(config, []byte("127.0.0.1:1"))
+	if err := os.WriteFile(path, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
+	t.Parallel()
+	const guest = "guest"
+	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+	shared.karmadactl(t.Context(), append([]string{"join", guest, "--cluster-region", "far"}, memberFlags...)...).mustSucceed(t)
+	if err := shared.awaitReady(t.Context(), guest); err != nil {
+		t.Fatal(err)
+	}
+	namespace := inNamespace(t)
+	create(t, shared, configMap(namespace, "settings", "ours"), every(configMaps).to(namespace, guest))
+	eventually(t, "the ConfigMap in the guest", func(ctx context.Context) error {
+		return shared.members[spare].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
+	})
+
+	shared.karmadactl(t.Context(), append([]string{"unjoin", guest}, memberFlags...)...).mustSucceed(t)
+
+	role := "karmada-controller-manager:karmada-" + guest
+	left := map[string]struct {
+		side   client.Client
+		object client.Object
+	}{
+		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", guest)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionSpacePrefix+guest)}},
+		"credentials":               {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest)}},
+		"impersonation credentials": {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest+"-impersonator")}},
+		"propagated ConfigMap":      {shared.members[spare], &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}},
+		"namespace of the accounts": {shared.members[spare], &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.NamespaceKarmadaCluster)}},
+		"ClusterRole in the member": {shared.members[spare], &rbacv1.ClusterRole{ObjectMeta: named("", role)}},
+		"ClusterRoleBinding in it":  {shared.members[spare], &rbacv1.ClusterRoleBinding{ObjectMeta: named("", role)}},
+	}
+	for what, remains := range left {
+		eventually(t, fmt.Sprintf("no %s after unjoin", what), func(ctx context.Context) error {
+			return gone(ctx, remains.side, remains.object)
+		})
+	}
+}

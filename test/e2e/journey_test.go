@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// readyEverywhere waits until the control plane shows the sum of ready replicas.
+func readyEverywhere(t *testing.T, template *appsv1.Deployment, replicas int32) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s with %d ready replicas", template.Name, replicas), func(ctx context.Context) error {
+		stored := &appsv1.Deployment{}
+		if err := shared.karmada.Get(ctx, client.ObjectKeyFromObject(template), stored); err != nil {
+			return err
+		}
+		if stored.Status.ReadyReplicas != replicas {
+			return fmt.Errorf("%d are ready", stored.Status.ReadyReplicas)
+		}
+		return nil
+	})
+}
+
+func TestADeploymentLivesAndDiesInItsClusters(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	web := deployment(namespace, "web", 2)
+	create(t, shared, web, every(deployments).to(namespace, member1, member2))
+	readyEverywhere(t, web, 4)
+	if err := shared.karmada.Delete(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{member1, member2} {
+		eventually(t, "no Deployment in "+name, func(ctx context.Context) error {
+			return gone(ctx, shared.members[name], &appsv1.Deployment{ObjectMeta: named(namespace, "web")})
+		})
+	}
+}
+
+func TestAPolicyForAnUnknownKindWaitsForTheKind(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	widgets := policyv1alpha1.ResourceSelector{APIVersion: "e2e.example.io/v1", Kind: "Widget"}
+	// Nothing is known of widgets yet, which keeps nothing else from working.
+	create(t, shared, every(widgets, configMaps).to(namespace, member1), configMap(namespace, "plain", "1"))
+	eventually(t, "the ConfigMap of the same policy", func(ctx context.Context) error {
+		return shared.members[member1].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "plain"}, &corev1.ConfigMap{})
+	})
+
+	definition := widgetDefinition()
+	create(t, shared, every(policyv1alpha1.ResourceSelector{
+		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
+	}).toAll("e2e-widgets", member1), definition)
+	widget := widget(namespace)
+	eventually(t, "making a widget", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(shared.karmada.Create(ctx, widget))
+	})
+	eventually(t, "the widget in "+member1, func(ctx context.Context) error {
+		return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(widget), widget.DeepCopy())
+	})
+}
+
+func widget(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "e2e.example.io/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": namespace, "name": "gear"},
+		"spec":     map[string]any{"teeth": int64(12)},
+	}}
+}
+
+func widgetDefinition() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets.e2e.example.io"},
+		"spec": map[string]any{
+			"group": "e2e.example.io", "scope": "Namespaced",
+			"names": map[string]any{"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+}
+
+func TestAMistakeInAnOverrideIsToldAndHoldsUpOneClusterOnly(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	web := deployment(namespace, "web", 1)
+	override := &policyv1alpha1.OverridePolicy{
+		ObjectMeta: named(namespace, "mistaken"),
+		Spec: policyv1alpha1.OverrideSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{deployments},
+			OverrideRules: []policyv1alpha1.RuleWithCluster{{
+				TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
+				Overriders:    policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/absent/field", Operator: policyv1alpha1.OverriderOpRemove}}},
+			}},
+		},
+	}
+	create(t, shared, override, web, every(deployments).to(namespace, member1, member2))
+	warned(t, web, policyv1alpha1.EventReasonApplyOverridePolicyFailed,
+		member2, `OverridePolicy "`+namespace+`/mistaken"`, "plaintext[0]", `"/spec/absent/field"`)
+	readyEverywhere(t, web, 1)
+	if err := gone(t.Context(), shared.members[member2], &appsv1.Deployment{ObjectMeta: named(namespace, "web")}); err != nil {
+		t.Errorf("a manifest that is not as the policies want it was delivered: %v", err)
+	}
+
+	update(t, override, func(p *policyv1alpha1.OverridePolicy) {
+		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Path = "/spec/minReadySeconds"
+		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Operator = policyv1alpha1.OverriderOpAdd
+		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Value.Raw = []byte("1")
+	})
+	readyEverywhere(t, web, 2)
+}
+
+func TestObjectsOfOthersAreTakenOverOnlyOnDemand(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	theirs := configMap(namespace, "settings", "theirs")
+	eventually(t, "an object of somebody else in "+member1, func(ctx context.Context) error {
+		return shared.members[member1].Create(ctx, theirs) // the namespace may be on its way
+	})
+	ours := configMap(namespace, "settings", "ours")
+	create(t, shared, ours, every(configMaps).to(namespace, member1, member2))
+	holds := func(cluster, value string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%s in %s", value, cluster), func(ctx context.Context) error {
+			found := &corev1.ConfigMap{}
+			if err := shared.members[cluster].Get(ctx, client.ObjectKeyFromObject(ours), found); err != nil {
+				return err
+			}
+			if found.Data["key"] != value {
+				return fmt.Errorf("it holds %q", found.Data["key"])
+			}
+			return nil
+		})
+	}
+	awaitApplied(t, ours, member1, metav1.ConditionFalse, "ConfigMap", namespace+"/settings", member1,
+		"delete it in the cluster", "work.karmada.io/conflict-resolution: overwrite")
+	holds(member1, "theirs")
+	holds(member2, "ours")
+
+	update(t, ours, func(template *corev1.ConfigMap) {
+		metav1.SetMetaDataAnnotation(&template.ObjectMeta, "work.karmada.io/conflict-resolution", "overwrite")
+	})
+	awaitApplied(t, ours, member1, metav1.ConditionTrue)
+	holds(member1, "ours")
+}

@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+func named(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: named(namespace, name),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.19"}}},
+			},
+		},
+	}
+}
+
+func configMap(namespace, name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: named(namespace, name), Data: map[string]string{"key": value}}
+}
+
+var (
+	deployments = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
+	configMaps  = policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
+)
+
+func (s selected) in(clusters ...string) policyv1alpha1.Placement {
+	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
+}
+
+// selected begins a policy about objects of some kinds.
+type selected []policyv1alpha1.ResourceSelector
+
+func every(kinds ...policyv1alpha1.ResourceSelector) selected { return kinds }
+
+// to is the policy that sends every such object of the namespace to clusters.
+func (s selected) to(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: named(namespace, "everywhere"),
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.in(clusters...)},
+	}
+}
+
+// toAll is the same for objects without a namespace.
+func (s selected) toAll(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
+	return &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.in(clusters...)},
+	}
+}

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// step is a block of commands of a page and what the page shows as its output.
+type step struct{ commands, output string }
+
+// fence is a fenced block: its language and its text.
+var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// stepsOf reads a page: blocks in sh are to be run, in order and in one shell; a
+// console block is what the commands before it print. Other blocks are to be read.
+func stepsOf(page string) []step {
+	var steps []step
+	for _, block := range fence.FindAllStringSubmatch(page, -1) {
+		switch language, text := block[1], block[2]; {
+		case language == "sh":
+			steps = append(steps, step{commands: text})
+		case language == "console" && len(steps) > 0:
+			steps[len(steps)-1].output += text
+		}
+	}
+	return steps
+}
+
+func TestREADMEDoesWhatItSays(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []step
+	for _, step := range stepsOf(string(page)) {
+		// The tests are what is running here.
+		if step.commands != "make test\n" {
+			steps = append(steps, step)
+		}
+	}
+	if len(steps) < 3 || steps[0].commands != "make demo\n" {
+		t.Fatalf("the README begins with other steps than the demo, something to look at and the end: %q", steps)
+	}
+	home := t.TempDir()
+	installed := &installation{dir: filepath.Join(home, ".karmada")}
+	t.Cleanup(installed.remove)
+	for n, printed := range shell(t, home, steps) {
+		if missing := missingLines(steps[n].output, printed); missing != "" {
+			t.Errorf("%s\nprints no line %q in its place, but:\n%s", steps[n].commands, missing, printed)
+		}
+	}
+	if left, err := installed.processes(); err != nil || len(left) > 0 {
+		t.Errorf("after the last step of the README there still run %q (%v)", left, err)
+	}
+	if _, err := os.Stat(installed.dir); !os.IsNotExist(err) {
+		t.Errorf("after the last step of the README %s is there (%v)", installed.dir, err)
+	}
+}
+
+// shell runs the steps in one shell, as a reader does, in a home of its own, and
+// returns what each printed.
+func shell(t *testing.T, home string, steps []step) []string {
+	t.Helper()
+	const separator = "-- next step --\n"
+	var script strings.Builder
+	for _, step := range steps {
+		script.WriteString(step.commands + "printf -- '" + strings.TrimSuffix(separator, "\n") + "\\n'\n")
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script.String())
+	cmd.Dir = root
+	cmd.Env = append(cleanEnvironment(), keptFromHome(t)...)
+	cmd.Env = append(cmd.Env, "HOME="+home)
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v:\n%s", err, printed.String())
+	}
+	return strings.Split(strings.TrimSuffix(printed.String(), separator), separator)
+}
+
+// keptFromHome names what the real home holds and a build needs: caches, and
+// settings of Go and Git.
+func keptFromHome(t *testing.T) []string {
+	t.Helper()
+	var kept []string
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOENV"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatalf("asking go for %s: %v", name, err)
+		}
+		kept = append(kept, name+"="+strings.TrimSpace(string(value)))
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(kept, "GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"))
+}
+
+// varying are the parts of output that differ from run to run.
+var varying = []struct {
+	form *regexp.Regexp
+	name string
+}{
+	{regexp.MustCompile(`\bv1\.\d+\.\d+\S*`), "VERSION"},
+	{regexp.MustCompile(`process \d+`), "process PID"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?[smh](\d+s)?\b`), "TIME"},
+	{regexp.MustCompile(`[ \t]+`), " "},
+}
+
+func normalized(text string) []string {
+	for _, part := range varying {
+		text = part.form.ReplaceAllString(text, part.name)
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// missingLines is the first line shown that was not printed after the lines
+// before it; empty when there is none.
+func missingLines(shown, printed string) string {
+	rest := normalized(printed)
+	for _, line := range normalized(shown) {
+		found := false
+		for n, candidate := range rest {
+			if candidate == line {
+				rest, found = rest[n+1:], true
+				break
+			}
+		}
+		if !found {
+			return line
+		}
+	}
+	return ""
+}
+
+func TestStepsAreReadFromAPage(t *testing.T) {
+	page := "# Title\n```sh\none\ntwo\n```\ntext\n```console\nshown\n```\n```bash\nto be read\n```\n```sh\nthree\n```\n"
+	want := []step{{"one\ntwo\n", "shown\n"}, {"three\n", ""}}
+	if diff := cmp.Diff(want, stepsOf(page), cmp.AllowUnexported(step{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOutputIsComparedWithoutWhatVaries(t *testing.T) {
+	tests := map[string]struct {
+		shown, printed, want string
+	}{
+		"ages and versions may differ":          {"web  v1.36.3  66s\n", "web v1.37.0-rc.1  2m3s\n", ""},
+		"lines that are not shown may be there": {"a\nc\n", "a\nb\nc\n", ""},
+		"replicas may not differ":               {"nginx 2/1\n", "nginx 1/1\n", "nginx 2/1"},
+		"order matters":                         {"a\nb\n", "b\na\n", "b"},
+		"a tag of an image is no age":           {"nginx:1.19\n", "nginx:1.20\n", "nginx:1.19"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := missingLines(test.shown, test.printed); got != test.want {
+				t.Errorf("missing %q, want %q", got, test.want)
+			}
+		})
+	}
+}
