@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -57,9 +57,20 @@ const (
 
 // createNodes registers the nodes that do not exist yet.
 func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions) error {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: SimulatedNodeLabel})
+	if err != nil {
+		return fmt.Errorf("listing simulated nodes: %w", err)
+	}
+	existing := sets.New[string]()
+	for i := range list.Items {
+		existing.Insert(list.Items[i].Name)
+	}
 	for i := range o.Count {
 		node := simulatedNode(i, o)
-		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if existing.Has(node.Name) {
+			continue
+		}
+		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating simulated node %q: %w", node.Name, err)
 		}
 	}
