@@ -1,0 +1,263 @@
+package integration
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// policyWith is a policy that is right but for what a test does to its spec.
+func policyWith(change func(*policyv1alpha1.PropagationSpec)) func(namespace string) client.Object {
+	return func(namespace string) client.Object {
+		policy := &policyv1alpha1.PropagationPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined"},
+			Spec: policyv1alpha1.PropagationSpec{
+				ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Name: "none"}},
+			},
+		}
+		change(&policy.Spec)
+		return policy
+	}
+}
+
+func overrideWith(overriders policyv1alpha1.Overriders) func(namespace string) client.Object {
+	return func(namespace string) client.Object {
+		return &policyv1alpha1.OverridePolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined"},
+			Spec:       overrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: overriders}),
+		}
+	}
+}
+
+func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
+	for name, c := range map[string]struct {
+		object func(namespace string) client.Object
+		code   int32
+		says   []string
+	}{
+		"spread constraints without one by cluster": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+				s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{
+					{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 3, MaxGroups: 2},
+					{SpreadByField: policyv1alpha1.SpreadByFieldZone, SpreadByLabel: "zone"},
+				}
+			}), 403, []string{
+				"spec.placement.spreadConstraints: Invalid value",
+				"spec.placement.spreadConstraints[0].maxGroups: Invalid value: 2: must not be less than minGroups",
+				"spec.placement.spreadConstraints[1].spreadByLabel: Invalid value",
+			},
+		},
+		"one affinity and several": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+				s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{}
+				s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "one"}, {AffinityName: "one"}}
+			}), 403, []string{
+				"spec.placement.clusterAffinities: Invalid value",
+				"spec.placement.clusterAffinities[1].affinityName: Duplicate value",
+			},
+		},
+		"a selector into another namespace": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" }),
+			403, []string{"spec.resourceSelectors[0].namespace: Invalid value"},
+		},
+		"an unknown enumeration value, by the schema": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ConflictResolution = "Perhaps" }),
+			422, []string{"spec.conflictResolution: Unsupported value"},
+		},
+		"no selector, by the schema": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors = []policyv1alpha1.ResourceSelector{} }),
+			422, []string{"spec.resourceSelectors"},
+		},
+		"a field patched as JSON and as YAML": {
+			overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+				FieldPath: "/data/config",
+				JSON:      []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
+				YAML:      []policyv1alpha1.YAMLPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
+			}}}), 403, []string{"spec.overrideRules[0].overriders.fieldOverrider[0]: Invalid value"},
+		},
+		"a path that is no JSON pointer, and a value too many": {
+			overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+				FieldPath: "data",
+				JSON:      []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpRemove, Value: value}},
+			}}}), 403, []string{
+				"spec.overrideRules[0].overriders.fieldOverrider[0].fieldPath: Invalid value",
+				"spec.overrideRules[0].overriders.fieldOverrider[0].json[0].value: Forbidden",
+			},
+		},
+		"a value that is no label": {
+			overrideWith(policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
+				Operator: policyv1alpha1.OverriderOpAdd, Value: map[string]string{"a": "not a label!"},
+			}}}), 403, []string{"spec.overrideRules[0].overriders.labelsOverrider[0].value: Invalid value"},
+		},
+		"dependencies that are no list": {
+			func(namespace string) client.Object {
+				return &workv1alpha2.ResourceBinding{
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: namespace, Name: "examined",
+						Annotations: map[string]string{workv1alpha2.DependenciesAnnotation: "{}"},
+					},
+					Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none"}},
+				}
+			}, 403, []string{"metadata.annotations[" + workv1alpha2.DependenciesAnnotation + "]: Invalid value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := env.Karmada.Create(t.Context(), c.object(namespace))
+			if err == nil {
+				t.Fatal("it is accepted")
+			}
+			status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it bare
+			if !ok || status.Status().Code != c.code {
+				t.Errorf("the answer is %v, want code %d", err, c.code)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is missing in: %v", text, err)
+				}
+			}
+		})
+	}
+}
+
+func TestNewObjectsAreCompleted(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{}}
+		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided,
+		}
+	})(namespace).(*policyv1alpha1.PropagationPolicy)
+	const chosen = "11111111-1111-4111-8111-111111111111"
+	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: chosen}
+	env.Create(t, policy)
+
+	spec := policy.Spec
+	for _, err := range []error{
+		same("selector's namespace", namespace, spec.ResourceSelectors[0].Namespace),
+		same("spread by", policyv1alpha1.SpreadByFieldCluster, spec.Placement.SpreadConstraints[0].SpreadByField),
+		same("minimum of groups", 1, int(spec.Placement.SpreadConstraints[0].MinGroups)),
+		same("division", policyv1alpha1.ReplicaDivisionPreferenceWeighted, spec.Placement.ReplicaScheduling.ReplicaDivisionPreference),
+		same("priority", int32(0), *spec.Priority),
+		same("preemption", policyv1alpha1.PreemptNever, spec.Preemption),
+		same("scheduler", policyv1alpha1.DefaultSchedulerName, spec.SchedulerName),
+		same("finalizers", []string{policyv1alpha1.PropagationPolicyControllerFinalizer}, policy.Finalizers),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if policy.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == chosen {
+		t.Error("a new policy may choose its permanent id")
+	}
+
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + member3, Name: namespace}}
+	suspended := true
+	work.Spec.SuspendDispatching = &suspended
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
+	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"1","resourceVersion":"2"}}`)
+	cleanUp(t, work)
+	env.Create(t, work)
+	manifest, err := manifestOf(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
+	if id == "" || manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel] != id {
+		t.Errorf("the Work's id is %q, its manifest has labels %v", id, manifest.GetLabels())
+	}
+	if manifest.GetUID() != "" || manifest.GetResourceVersion() != "" {
+		t.Errorf("the manifest is not pruned: %v", manifest.Object)
+	}
+}
+
+func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
+	t.Parallel()
+	policy := policyWith(func(*policyv1alpha1.PropagationSpec) {})(env.Namespace(t)).(*policyv1alpha1.PropagationPolicy)
+	env.Create(t, policy)
+	for name, c := range map[string]struct {
+		change func(*policyv1alpha1.PropagationPolicy)
+		says   string
+	}{
+		"another id": {
+			func(p *policyv1alpha1.PropagationPolicy) {
+				p.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] = "other"
+			}, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Invalid value",
+		},
+		"no id": {
+			func(p *policyv1alpha1.PropagationPolicy) { p.Labels = nil },
+			"metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Required value",
+		},
+		"another scheduler": {
+			func(p *policyv1alpha1.PropagationPolicy) { p.Spec.SchedulerName = "other" },
+			"spec.schedulerName: Invalid value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := policy.DeepCopy()
+			c.change(changed)
+			err := env.Karmada.Update(t.Context(), changed)
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the answer is %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestProtectedObjectIsNotDeletedUntilItsLabelGoes(t *testing.T) {
+	t.Parallel()
+	protected := configMap(env.Namespace(t), "protected")
+	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
+	env.Create(t, protected)
+	if err := env.Karmada.Delete(t.Context(), protected); !apierrors.IsForbidden(err) {
+		t.Errorf("the answer is %v", err)
+	}
+	testenv.Update(t, env.Karmada, protected, func(c *corev1.ConfigMap) { c.Labels = nil })
+	deleteObject(t, env.Karmada, protected)
+}
+
+// heard collects the warnings of an API server.
+type heard struct {
+	mu       sync.Mutex
+	warnings []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (h *heard) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.warnings = append(h.warnings, text)
+}
+
+func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	listener, config := &heard{}, rest.CopyConfig(env.Config)
+	config.WarningHandlerWithContext = listener
+	karmada, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.Association = true })(env.Namespace(t))
+	if err := karmada.Create(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	if err := same("warnings", []string{"spec.association: has no effect; use propagateDeps"}, listener.warnings); err != nil {
+		t.Error(err)
+	}
+}
