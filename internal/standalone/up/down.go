@@ -27,6 +27,10 @@ func downCommand() *cobra.Command {
 				return fmt.Errorf("finding data directory: %w", err)
 			}
 			dir := dataDir{absolute}
+			if _, err := os.Stat(dir.path); errors.Is(err, os.ErrNotExist) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "There is no %s, nothing to stop.\n", dir.path)
+				return nil
+			}
 			if err := stop(dir); err != nil {
 				return err
 			}
@@ -71,9 +75,6 @@ var errNotOurs = errors.New("it holds no Karmada data")
 
 // remove deletes a data directory, and nothing that is not one.
 func remove(dir dataDir) error {
-	if _, err := os.Stat(dir.path); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	if _, err := os.Stat(dir.stateFile()); err != nil {
 		return fmt.Errorf("not removing %s: %w", dir.path, errNotOurs)
 	}

@@ -74,7 +74,7 @@ func printer(out io.Writer) func(event) {
 			fmt.Fprintln(out, e.Text)
 		case e.Begin:
 			pending = append(pending, e.Step)
-		case e.Error != "":
+		case e.Error != "" && e.Step != "":
 			pending = without(pending, e.Step)
 			fmt.Fprintf(out, "✖ %-42s %6.1fs\n", e.Step, e.Seconds)
 		case e.Step != "":
