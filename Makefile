@@ -72,7 +72,6 @@ generate: go-version ## write all generated files anew
 verify: go-version ## check formatting, go.mod and that generated files are up to date
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "not gofmt-ed:" $$unformatted >&2; exit 1; }
 	$(GO) mod tidy -diff
-	$(GO) -C tools mod tidy -diff
 	.ci/unchanged $(MAKE) generate
 
 up: build ## start Karmada with two member clusters in this terminal

@@ -68,8 +68,8 @@ func Run(name string) int {
 	defer stop()
 	// A second interrupt ends the process at once.
 	context.AfterFunc(ctx, stop)
-	runtimelog.SetLogger(klog.Background()) //nolint:forbidigo // the logger of the flags, set once for all
-	defer klog.Flush()                      //nolint:forbidigo // writes out what the logger still holds
+	runtimelog.SetLogger(klog.Background())
+	defer klog.Flush()
 
 	program := &command.Program{
 		Name:      name,

@@ -17,7 +17,7 @@ import (
 func addGlobalFlags(flags *pflag.FlagSet, program *command.Program) {
 	flags.StringVar(&program.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
 	log := flag.NewFlagSet("log", flag.ContinueOnError)
-	klog.InitFlags(log) //nolint:forbidigo // its flags are part of the command line
+	klog.InitFlags(log)
 	log.VisitAll(func(f *flag.Flag) {
 		added := pflag.PFlagFromGoFlag(f)
 		added.Name = strings.ReplaceAll(f.Name, "_", "-")

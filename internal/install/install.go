@@ -134,12 +134,10 @@ func awaitEstablished(ctx context.Context, karmada *rest.Config, objects []clien
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		list, err := extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			last = err
-			return false, nil
+		var list *apiextensionsv1.CustomResourceDefinitionList
+		if list, last = extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{}); last == nil {
+			last = unestablished(list, objects)
 		}
-		last = unestablished(list, objects)
 		return last == nil, nil
 	})
 	if err != nil {

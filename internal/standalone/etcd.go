@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -20,6 +21,9 @@ const (
 	etcdQuotaBytes   = 8 << 30
 	// slowRequest is how long a request may take before etcd warns of it.
 	slowRequest = 300 * time.Millisecond
+	// socketLife is the length of what tells the sockets of one life from those of
+	// another.
+	socketLife = 13
 	// maxSocketPath is what the kernel leaves for the path of a unix socket.
 	maxSocketPath = 100
 )
@@ -51,8 +55,11 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 	config.AutoCompactionRetention = "5m"
 	config.EnableGRPCGateway = false
 	config.WarningUnaryRequestDuration = slowRequest
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client")}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer")}}
+	// An etcd that was stopped shortly before removes its sockets late: they must
+	// not be ours.
+	life := strconv.FormatInt(time.Now().UnixNano(), 36)
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+life)}}
+	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+life)}}
 	// A lone member advertises addresses that nobody dials.
 	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
@@ -97,7 +104,7 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 // socket, in the system's directory for temporary files.
 func socketDir(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, "sockets")
-	if len(dir)+len("/client") > maxSocketPath {
+	if len(dir)+len("/client-")+socketLife > maxSocketPath {
 		sum := sha256.Sum256([]byte(dir))
 		dir = filepath.Join(os.TempDir(), fmt.Sprintf("karmada-%d-%s", os.Getuid(), hex.EncodeToString(sum[:8])))
 	}
@@ -117,8 +124,12 @@ func socketDir(dataDir string) (string, error) {
 // removeSockets removes what a killed process left behind. The caller holds the
 // lock of the data directory, so nobody listens there.
 func removeSockets(dir string) error {
-	for _, name := range []string{"client", "peer"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+	old, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking for old sockets of etcd: %w", err)
+	}
+	for _, socket := range old {
+		if err := os.Remove(filepath.Join(dir, socket.Name())); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("removing an old socket of etcd: %w", err)
 		}
 	}

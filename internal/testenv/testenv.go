@@ -22,6 +22,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -51,6 +52,7 @@ type Member struct {
 	Config *rest.Config
 	Token  string
 
+	options standalone.Options
 	cluster *standalone.Cluster
 }
 
@@ -113,19 +115,29 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	if err := os.WriteFile(tokens, []byte(token+",karmada,karmada,system:masters\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("writing token of member %q: %w", name, err)
 	}
-	cluster, err := standalone.Start(ctx, standalone.Options{
+	member := &Member{Token: token, options: standalone.Options{
 		Name: name, CommonName: name, Dir: dir,
 		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount"},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("starting member %q: %w", name, err)
-	}
-	member := &Member{Config: cluster.Config(), Token: token, cluster: cluster}
-	if member.Client, err = newClient(member.Config); err != nil {
-		cluster.Stop()
+	}}
+	if err := member.Start(ctx); err != nil {
 		return nil, err
 	}
 	return member, nil
+}
+
+// Start starts the member, again after Stop: on the same port and with what it
+// held before.
+func (m *Member) Start(ctx context.Context) error {
+	cluster, err := standalone.Start(ctx, m.options)
+	if err != nil {
+		return fmt.Errorf("starting member %q: %w", m.options.Name, err)
+	}
+	m.cluster, m.Config, m.options.Port = cluster, cluster.Config(), cluster.Port()
+	if m.Client, err = newClient(m.Config); err != nil {
+		cluster.Stop()
+		return err
+	}
+	return nil
 }
 
 // Register makes the member known to the control plane in push mode.
@@ -149,6 +161,12 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	}
 	if err := e.Karmada.Create(ctx, cluster); err != nil {
 		return fmt.Errorf("registering member %q: %w", name, err)
+	}
+	if err := controllerutil.SetOwnerReference(cluster, secret, e.Karmada.Scheme()); err != nil {
+		return fmt.Errorf("giving credentials of member %q an owner: %w", name, err)
+	}
+	if err := e.Karmada.Update(ctx, secret); err != nil {
+		return fmt.Errorf("giving credentials of member %q an owner: %w", name, err)
 	}
 	return nil
 }

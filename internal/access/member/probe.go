@@ -38,10 +38,10 @@ func (m *Member) Probe(ctx context.Context) Health {
 	if status == http.StatusNotFound {
 		status, err = ask(ctx, client.RESTClient(), "/healthz")
 	}
-	switch {
-	case status == http.StatusOK:
+	switch status {
+	case http.StatusOK:
 		return Health{Reachable: true, Healthy: true}
-	case status == 0:
+	case 0:
 		return Health{Cause: err.Error()}
 	default:
 		return Health{Reachable: true, Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status))}

@@ -82,8 +82,11 @@ func (l *ledger) shows(ctx context.Context, key types.NamespacedName, written no
 	cached := &workv1alpha1.Work{}
 	err := l.seenBy.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	if err == nil {
-		order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.version)
-		return err != nil || order >= 0, nil
+		if order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.version); err == nil {
+			return order >= 0, nil
+		}
+		// Versions that cannot be compared are believed.
+		return true, nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("reading Work %s: %w", key, err)

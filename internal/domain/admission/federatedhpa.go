@@ -6,7 +6,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -95,7 +95,7 @@ func (r *report) pathSegment(at *field.Path, value string) {
 		r.add(field.Required(at, "must not be empty"))
 		return
 	}
-	r.invalid(at, value, path.IsValidPathSegmentName(value))
+	r.invalid(at, value, content.IsPathSegmentName(value))
 }
 
 // metric wants exactly the source that the type names.

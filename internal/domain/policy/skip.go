@@ -65,7 +65,7 @@ func ParseSkippedAPIs(expression string) (SkippedAPIs, error) {
 func (s SkippedAPIs) add(token string) error {
 	parts := strings.Split(token, "/")
 	if slices.Contains(parts, "") {
-		return fmt.Errorf("skipped API %q has an empty part; want group, group/version, v1/kind,... or group/version/kind,...", token)
+		return fmt.Errorf("skipped API %q has an empty part; want group, group/version, v1/kind or group/version/kind, kinds separated by commas", token)
 	}
 	switch {
 	case len(parts) == 1:
@@ -77,7 +77,7 @@ func (s SkippedAPIs) add(token string) error {
 	case len(parts) == 3:
 		return s.addKinds(token, schema.GroupVersion{Group: parts[0], Version: parts[1]}, parts[2])
 	default:
-		return fmt.Errorf("skipped API %q has more than two '/'; want group, group/version, v1/kind,... or group/version/kind,...", token)
+		return fmt.Errorf("skipped API %q has more than two '/'; want group, group/version, v1/kind or group/version/kind, kinds separated by commas", token)
 	}
 	return nil
 }

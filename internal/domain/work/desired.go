@@ -1,12 +1,12 @@
 package work
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"reflect"
 	"strings"
 
-	"encoding/json"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 

@@ -39,8 +39,8 @@ func FuzzName(f *testing.F) {
 		if validation.IsDNS1123Subdomain(name) == nil && len(name) <= 240 && validation.IsDNS1123Subdomain(got) != nil {
 			t.Errorf("%q gives the invalid name %q", name, got)
 		}
-		if got != Name(strings.ToUpper(kind), namespace, name) && strings.ToUpper(kind) == strings.ToUpper(strings.ToLower(kind)) &&
-			strings.ToLower(kind) == strings.ToLower(strings.ToUpper(kind)) {
+		// Some letters have no other case to come back from; kinds are ASCII.
+		if isASCII(kind) && got != Name(strings.ToUpper(kind), namespace, name) {
 			t.Errorf("the case of the kind %q matters", kind)
 		}
 	})
@@ -58,4 +58,13 @@ func TestExecutionNamespaces(t *testing.T) {
 			t.Errorf("%q is taken for the namespace of %q", other, cluster)
 		}
 	}
+}
+
+func isASCII(s string) bool {
+	for _, r := range s {
+		if r > 127 {
+			return false
+		}
+	}
+	return true
 }

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// MutatingConfigurationName and ValidatingConfigurationName are the names of
-	// the objects that Configurations returns.
-	MutatingConfigurationName   = "mutating-config"
+	// MutatingConfigurationName names what mutates; see Configurations.
+	MutatingConfigurationName = "mutating-config"
+	// ValidatingConfigurationName names what validates; see Configurations.
 	ValidatingConfigurationName = "validating-config"
 
 	deletionEntryName     = "resourcedeletionprotection.karmada.io"

@@ -52,36 +52,36 @@ func kinds() []kind {
 }
 
 func policyKinds() []kind {
-	const group, version = policyv1alpha1.GroupName, "v1alpha1"
+	const group = policyv1alpha1.GroupName
 	return []kind{
 		{
 			name: "PropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "propagationpolicies"},
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} }),
 			mutate:   asked("propagationpolicy", create, update), validate: asked("propagationpolicy", create, update),
 		},
 		{
 			name: "ClusterPropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "clusterpropagationpolicies"}, cluster: true,
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
 			mutate:   asked("clusterpropagationpolicy", create, update), validate: asked("clusterpropagationpolicy", create, update),
 		},
 		{
 			name: "OverridePolicy", resource: schema.GroupResource{Group: group, Resource: "overridepolicies"},
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.OverridePolicy{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.OverridePolicy{} }),
 			mutate:   asked("overridepolicy", create, update), validate: asked("overridepolicy", create, update),
 		},
 		{
 			name: "ClusterOverridePolicy", resource: schema.GroupResource{Group: group, Resource: "clusteroverridepolicies"}, cluster: true,
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.ClusterOverridePolicy{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterOverridePolicy{} }),
 			validate: asked("clusteroverridepolicy", create, update),
 		},
 		{
 			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"},
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
 			validate: asked("federatedresourcequota", create, update),
 		},
 		{
 			name: "ClusterTaintPolicy", resource: schema.GroupResource{Group: group, Resource: "clustertaintpolicies"}, cluster: true,
-			versions: one(version, func() runtime.Object { return &policyv1alpha1.ClusterTaintPolicy{} }),
+			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterTaintPolicy{} }),
 			validate: asked("clustertaintpolicy", create, update),
 		},
 	}
@@ -110,64 +110,65 @@ func workKinds() []kind {
 		},
 		{
 			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"},
-			versions: one("v1alpha1", func() runtime.Object { return &workv1alpha1.Work{} }),
+			versions: one(func() runtime.Object { return &workv1alpha1.Work{} }),
 			mutate:   asked("work", create, update),
 		},
 	}
 }
 
 func configKinds() []kind {
-	const group, version = configv1alpha1.GroupName, "v1alpha1"
+	const group = configv1alpha1.GroupName
 	compiling := asked("resourceinterpretercustomization", create, update)
 	compiling.timeoutSeconds = 10
 	return []kind{
 		{
 			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, cluster: true,
-			versions: one(version, func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
+			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
 			validate: asked("config", create, update),
 		},
 		{
 			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, cluster: true,
-			versions: one(version, func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
+			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
 			validate: compiling,
 		},
 	}
 }
 
 func autoscalingKinds() []kind {
-	const group, version = autoscalingv1alpha1.GroupName, "v1alpha1"
+	const group = autoscalingv1alpha1.GroupName
 	return []kind{
 		{
 			name: "FederatedHPA", resource: schema.GroupResource{Group: group, Resource: "federatedhpas"},
-			versions: one(version, func() runtime.Object { return &autoscalingv1alpha1.FederatedHPA{} }),
+			versions: one(func() runtime.Object { return &autoscalingv1alpha1.FederatedHPA{} }),
 			mutate:   asked("autoscaling", create, update), validate: asked("federatedhpa", create, update),
 		},
 		{
 			name: "CronFederatedHPA", resource: schema.GroupResource{Group: group, Resource: "cronfederatedhpas"},
-			versions: one(version, func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} }),
+			versions: one(func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} }),
 			validate: asked("cronfederatedhpa", create, update),
 		},
 	}
 }
 
 func networkingKinds() []kind {
-	const group, version = networkingv1alpha1.GroupName, "v1alpha1"
+	const group = networkingv1alpha1.GroupName
 	return []kind{
 		{
 			name: "MultiClusterIngress", resource: schema.GroupResource{Group: group, Resource: "multiclusteringresses"},
-			versions: one(version, func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} }),
+			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} }),
 			validate: asked("multiclusteringress", create, update),
 		},
 		{
 			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"},
-			versions: one(version, func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
+			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
 			mutate:   asked("multiclusterservice", create, update), validate: asked("multiclusterservice", create, update),
 		},
 	}
 }
 
-func one(version string, empty func() runtime.Object) map[string]func() runtime.Object {
-	return map[string]func() runtime.Object{version: empty}
+// one is for a kind that is served in the first version alone.
+func one(empty func() runtime.Object) map[string]func() runtime.Object {
+	return map[string]func() runtime.Object{"v1alpha1": empty}
 }
 
 func asked(name string, operations ...admissionregistrationv1.OperationType) *entry {

@@ -118,7 +118,7 @@ func validateDelete(a admission.Attributes) error {
 	}
 	object, err := meta.Accessor(a.GetOldObject())
 	if err != nil {
-		return nil // without metadata there is no label to protect it
+		return nil //nolint:nilerr // without metadata there is no label to protect it
 	}
 	if err := rules.Deletable(object); err != nil {
 		return admission.NewForbidden(a, err)

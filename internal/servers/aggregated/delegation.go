@@ -133,7 +133,7 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 		if !options.TolerateInClusterLookupFailure {
 			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
 		}
-		klog.ErrorS(err, "Front proxy is not believed", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
+		klog.Background().Error(err, "Front proxy is not believed", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
 		return nil, nil
 	}
 	return &authenticatorfactory.RequestHeaderConfig{

@@ -197,21 +197,30 @@ func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) erro
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, availablePoll, availableTimeout, true, func(ctx context.Context) (bool, error) {
-		service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			last = err
-			return false, nil
-		}
-		for _, condition := range service.Status.Conditions {
-			if condition.Type == apiregistrationv1.Available {
-				last = errors.New(condition.Message)
-				return condition.Status == apiregistrationv1.ConditionTrue, nil
-			}
-		}
-		return false, nil
+		last = available(ctx, client, name)
+		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the API group %s: %w", clusterv1alpha1.GroupName, errors.Join(err, last))
 	}
 	return nil
+}
+
+var errNotAvailable = errors.New("its condition is not known yet")
+
+func available(ctx context.Context, client aggregator.Interface, name string) error {
+	service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, condition := range service.Status.Conditions {
+		if condition.Type != apiregistrationv1.Available {
+			continue
+		}
+		if condition.Status == apiregistrationv1.ConditionTrue {
+			return nil
+		}
+		return errors.New(condition.Message)
+	}
+	return errNotAvailable
 }

@@ -107,7 +107,7 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	}
 	tell := newProgress(emit)
 	if err := run(ctx, o, zapcore.AddSync(log), tell); err != nil && ctx.Err() == nil {
-		klog.ErrorS(err, "Ended")
+		klog.FromContext(ctx).Error(err, "Ended")
 		tell.tell(event{Error: err.Error()})
 		return fmt.Errorf("%w (see %s)", err, log.Name())
 	}
@@ -146,13 +146,12 @@ func memberCommandLine() *cobra.Command {
 			}
 			ctx, cancel := signalled(cmd.Context())
 			defer cancel()
-			events := io.Writer(io.Discard)
+			logTo(os.Stderr)
 			if file := eventsFromParent(); file != nil {
 				defer func() { _ = file.Close() }()
-				events = file
+				return runMember(ctx, o, file)
 			}
-			logTo(os.Stderr)
-			return runMember(ctx, o, events)
+			return runMember(ctx, o, io.Discard)
 		},
 	}
 	flags := cmd.Flags()

@@ -142,18 +142,6 @@ func (d dataDir) writeProcesses(processes []process) error {
 	return writeJSON(d.processesFile(), processes)
 }
 
-func (d dataDir) readProcesses() ([]process, error) {
-	data, err := os.ReadFile(d.processesFile())
-	if err != nil {
-		return nil, fmt.Errorf("reading list of processes: %w", err)
-	}
-	var processes []process
-	if err := json.Unmarshal(data, &processes); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", d.processesFile(), err)
-	}
-	return processes, nil
-}
-
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -1,14 +1,15 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func downCommand() *cobra.Command {
@@ -31,7 +32,7 @@ func downCommand() *cobra.Command {
 				fmt.Fprintf(cmd.ErrOrStderr(), "There is no %s, nothing to stop.\n", dir.path)
 				return nil
 			}
-			if err := stop(dir); err != nil {
+			if err := stop(cmd.Context(), dir); err != nil {
 				return err
 			}
 			if !purge {
@@ -51,7 +52,7 @@ func downCommand() *cobra.Command {
 }
 
 // stop ends the process that holds the data directory and waits for it.
-func stop(dir dataDir) error {
+func stop(ctx context.Context, dir dataDir) error {
 	pid, err := dir.running()
 	if err != nil {
 		return err
@@ -62,10 +63,12 @@ func stop(dir dataDir) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping process %d: %w", pid, err)
 	}
-	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(stopPollEvery) {
-		if running, err := dir.running(); err == nil && running == 0 {
-			return nil
-		}
+	err = wait.PollUntilContextTimeout(ctx, stopPollEvery, stopTimeout, true, func(context.Context) (bool, error) {
+		running, err := dir.running()
+		return running == 0, err
+	})
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, which loses nothing",
 		pid, stopTimeout, dir.logFile("karmada"), pid)

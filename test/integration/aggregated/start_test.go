@@ -30,7 +30,7 @@ import (
 func startEtcd(t *testing.T) string {
 	t.Helper()
 	// Socket paths are short; those of t.TempDir may not be.
-	sockets, err := os.MkdirTemp("", "etcd")
+	sockets, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,8 @@ func (p httpProxy) tunnel(conn net.Conn, address string) error {
 		return err
 	}
 	reader := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(reader, req)
+	// An answer to CONNECT has no body; what follows it is the tunnel.
+	resp, err := http.ReadResponse(reader, req) //nolint:bodyclose // see above
 	if err != nil {
 		return err
 	}

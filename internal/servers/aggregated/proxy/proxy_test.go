@@ -245,7 +245,7 @@ func echo(w http.ResponseWriter, req *http.Request) {
 func TestUpgradesAreCopiedBothWays(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(echo))
 	front := f.front(t)
-	conn, reader, resp := upgrade(t, front, "/proxy/exec?command=ls&command=-l")
+	conn, reader, resp := upgrade(t, front, "/proxy/exec?command=ls&command=-l") //nolint:bodyclose // the connection is closed by upgrade
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("got %s", resp.Status)
 	}
@@ -271,7 +271,7 @@ func TestRefusedUpgradesAreExplained(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _, resp := upgrade(t, front, test.path)
+			_, _, resp := upgrade(t, front, test.path) //nolint:bodyclose // the connection is closed by upgrade
 			body, _ := io.ReadAll(resp.Body)
 			if resp.StatusCode != test.code || !strings.Contains(string(body), test.body) {
 				t.Errorf("got %d %q, want %d %q", resp.StatusCode, body, test.code, test.body)
@@ -331,7 +331,7 @@ func TestAnHTTPProxyIsUsedForRequestsAndUpgrades(t *testing.T) {
 	if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusOK {
 		t.Errorf("request: got %v", got)
 	}
-	if _, _, resp := upgrade(t, front, "/proxy/exec"); resp.StatusCode != http.StatusSwitchingProtocols {
+	if _, _, resp := upgrade(t, front, "/proxy/exec"); resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // the connection is closed by upgrade
 		t.Errorf("upgrade: got %s", resp.Status)
 	}
 	tunnel.mu.Lock()
