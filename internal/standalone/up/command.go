@@ -3,6 +3,7 @@ package up
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -130,6 +131,10 @@ func eventsFromParent() *os.File {
 // klog, which is the same for the whole process.
 func logTo(file io.Writer) {
 	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	// Otherwise an error is written three times, and on the terminal as well.
+	_, _ = flags.Set("one_output", "true"), flags.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(file)
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
