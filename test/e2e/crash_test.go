@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -195,6 +196,9 @@ func namesAndIDs(ctx context.Context, side client.Client) (map[string]types.UID,
 	return found, nil
 }
 
+// logLine is what libraries log.
+var logLine = regexp.MustCompile(`(?m)^[IWEF]\d{4} .*$`)
+
 // foreground is a `karmada up` that this test runs.
 type foreground struct {
 	cmd   *exec.Cmd
@@ -256,6 +260,9 @@ func (f *foreground) interrupt(t *testing.T) {
 	case err := <-f.ended:
 		if err != nil {
 			t.Errorf("karmada up ended with %v:\n%s", err, f.text())
+		}
+		if logged := logLine.FindString(f.text()); logged != "" {
+			t.Errorf("the terminal is for people, it shows the log line %q", logged)
 		}
 	case <-limit.C:
 		t.Errorf("karmada up has not ended %s after Ctrl-C", stopPatience)

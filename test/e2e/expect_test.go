@@ -20,18 +20,23 @@ const (
 	pollEvery = 50 * time.Millisecond
 )
 
-// poll asks until nothing is wrong. At the end of ctx it returns what was.
+// poll asks until nothing is wrong. At the end of ctx it returns what was wrong
+// last, and not that the last request was given up.
 func poll(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return err
+			return last
 		case <-ticker.C:
 		}
 	}

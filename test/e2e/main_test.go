@@ -90,8 +90,10 @@ func startShared(ctx context.Context, i *installation) error {
 	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false"); err != nil {
 		return err
 	}
-	for _, name := range []string{member1, member2} {
-		if result := i.karmadactl(ctx, "join", name, "--cluster-kubeconfig", i.membersConfig(), "--cluster-context", name); result.code != 0 {
+	for name, region := range map[string]string{member1: "east", member2: "west"} {
+		result := i.karmadactl(ctx, "join", name, "--cluster-region", region,
+			"--cluster-kubeconfig", i.membersConfig(), "--cluster-context", name)
+		if result.code != 0 {
 			return fmt.Errorf("joining %s: %s", name, result.stderr)
 		}
 	}

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// TestPagesForUsersTellTheTruth applies the manifests of each page, in their
+// order, and looks for what the page says that becomes of them. It runs alone:
+// some are about every namespace.
+func TestPagesForUsersTellTheTruth(t *testing.T) {
+	pages := map[string]struct {
+		manifests, outcomes int // at least
+	}{
+		"propagate.md": {6, 1},
+		"override.md":  {10, 5},
+	}
+	for page, want := range pages {
+		t.Run(page, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, "docs", page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Each page has its own namespace, so that none waits for another.
+			space := strings.TrimSuffix(page, ".md")
+			blocks := fence.FindAllStringSubmatch(strings.ReplaceAll(string(text), "shop", "shop-"+space), -1)
+			var manifests, outcomes int
+			for n, block := range blocks {
+				switch language, content := block[1], block[2]; {
+				case language == "yaml":
+					manifests += apply(t, content)
+				case language == "console" && n > 0 && blocks[n-1][1] == "yaml":
+					outcomes += compare(t, content)
+				}
+			}
+			if manifests < want.manifests || outcomes < want.outcomes {
+				t.Errorf("found %d manifests and %d outcomes, want at least %d and %d", manifests, outcomes, want.manifests, want.outcomes)
+			}
+		})
+	}
+}
+
+// apply makes the control plane hold the manifests, and tells how many there are.
+func apply(t *testing.T, text string) int {
+	t.Helper()
+	documents := strings.Split(text, "\n---\n")
+	for _, document := range documents {
+		manifest := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(document), &manifest.Object); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		stored := manifest.DeepCopy()
+		err := shared.karmada.Create(t.Context(), stored, client.FieldValidation("Strict"))
+		switch {
+		case err == nil:
+			t.Cleanup(func() {
+				if err := shared.karmada.Delete(context.WithoutCancel(t.Context()), stored); client.IgnoreNotFound(err) != nil {
+					t.Error(err)
+				}
+			})
+		case apierrors.IsAlreadyExists(err):
+			update(t, stored, func(have *unstructured.Unstructured) { have.Object["spec"] = manifest.Object["spec"] })
+		default:
+			t.Fatalf("%v from:\n%s", err, document)
+		}
+	}
+	return len(documents)
+}
+
+// question is a command of a page that reads one value.
+var question = regexp.MustCompile(`(?m)^\$ kubectl (?:--context (\S+) )?get (\S+) (\S+) -n (\S+) -o jsonpath='(.+)'\n(.*)$`)
+
+// compare waits until what the page reads is what it shows, and tells how many
+// such answers there are.
+func compare(t *testing.T, text string) int {
+	t.Helper()
+	questions := question.FindAllStringSubmatch(text, -1)
+	for _, asked := range questions {
+		side, resource, key, path, want := shared.karmada, asked[2], client.ObjectKey{Namespace: asked[4], Name: asked[3]}, asked[5], asked[6]
+		if asked[1] != "" {
+			side = shared.members[asked[1]]
+		}
+		eventually(t, asked[0], func(ctx context.Context) error {
+			got, err := read(ctx, side, resource, key, path)
+			if err == nil && got != want {
+				err = fmt.Errorf("it is %s", got)
+			}
+			return err
+		})
+	}
+	return len(questions)
+}
+
+// read does what kubectl get with a JSON path does.
+func read(ctx context.Context, side client.Client, resource string, key client.ObjectKey, path string) (string, error) {
+	if resource == "rb" {
+		resource = "resourcebindings"
+	}
+	kind, err := side.RESTMapper().KindFor(schema.GroupVersionResource{Resource: resource})
+	if err != nil {
+		return "", err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	if err := side.Get(ctx, key, object); err != nil {
+		return "", err
+	}
+	template := jsonpath.New("page")
+	template.EnableJSONOutput(false)
+	if err := template.Parse(path); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if err := template.Execute(&text, object.Object); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
