@@ -55,12 +55,12 @@ test: test-light test-heavy ## run all tests
 
 test-light: go-version
 	@packages=$$($(GO) list $(LIGHT) | grep -v -E '$(NOT_LIGHT)'); export CGO_ENABLED=$(if $(RACE),1,0); \
-	  .ci/progress $(GO) build -v $(RACE) $$packages; \
+	  .ci/progress $(GO) build -v $(RACE) $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $$packages); \
 	  echo "$(GO) test $(RACE) -shuffle=on -timeout=10m $(LIGHT)"; \
 	  $(GO) test $(RACE) -shuffle=on -timeout=10m $$packages
 
 test-heavy: go-version
-	@.ci/progress $(GO) build -v $(HEAVY)
+	@.ci/progress $(GO) build -v $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(HEAVY))
 	$(GO) test -shuffle=on -p 1 -timeout=20m $(HEAVY)
 
 lint: go-version ## run the linters

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -60,7 +61,7 @@ func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return withinTime(authorized(next, shown))
+		return withinTime(RequestTimeout, authorized(next, shown))
 	})
 	return config, nil
 }
@@ -109,15 +110,14 @@ func authorized(next http.RoundTripper, shown *credentials) http.RoundTripper {
 	})
 }
 
-// withinTime ends a request that takes longer than RequestTimeout, so that a
-// member that accepts and never answers holds nobody for longer. A watch has no
-// end of its own.
-func withinTime(next http.RoundTripper) http.RoundTripper {
+// withinTime ends a request that takes longer than the limit, so that a member that
+// accepts and never answers holds nobody for longer. A watch has no end of its own.
+func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
 			return next.RoundTrip(request)
 		}
-		ctx, cancel := context.WithTimeout(request.Context(), RequestTimeout)
+		ctx, cancel := context.WithTimeout(request.Context(), limit)
 		response, err := next.RoundTrip(request.WithContext(ctx))
 		if err != nil {
 			cancel()

@@ -9,13 +9,11 @@ package member
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -213,28 +211,10 @@ func (m *Member) synced(kind schema.GroupVersionKind) bool {
 	return ok && informer.HasSynced()
 }
 
-// Namespaced tells whether a kind lives in namespaces in this member.
-func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
-	mapping, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return false, err
-	}
-	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
-}
-
 func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	return object
-}
-
-// IsUnreachable tells that an error speaks of the way to the member and not of
-// the object: the answer says nothing about what exists there.
-func IsUnreachable(err error) bool {
-	if err == nil || apierrors.ReasonForError(err) != "" {
-		return apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
-	}
-	return !meta.IsNoMatchError(err) && !errors.Is(err, context.Canceled)
 }
 
 // roundTripper is a function that is an http.RoundTripper.

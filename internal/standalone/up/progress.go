@@ -76,10 +76,10 @@ func printer(out io.Writer) func(event) {
 			pending = append(pending, e.Step)
 		case e.Error != "" && e.Step != "":
 			pending = without(pending, e.Step)
-			fmt.Fprintf(out, "✖ %-42s %6.1fs\n", e.Step, e.Seconds)
+			fmt.Fprintf(out, "✖ %-46s %6.1fs\n", e.Step, e.Seconds)
 		case e.Step != "":
 			pending = without(pending, e.Step)
-			fmt.Fprintf(out, "✔ %-42s %6.1fs\n", e.Step, e.Seconds)
+			fmt.Fprintf(out, "✔ %-46s %6.1fs\n", e.Step, e.Seconds)
 		}
 		if terminal && len(pending) > 0 {
 			fmt.Fprintf(out, "… %s", strings.Join(pending, ", "))

@@ -1,0 +1,240 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// apiServer is a server that accepts one token and counts who shows another.
+type apiServer struct {
+	*httptest.Server
+	accepted atomic.Pointer[string]
+	refused  atomic.Int32
+}
+
+func newAPIServer(t *testing.T, token string) *apiServer {
+	t.Helper()
+	s := &apiServer{}
+	s.accepted.Store(&token)
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+*s.accepted.Load() {
+			s.refused.Add(1)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, "ok")
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+type world struct {
+	karmada client.Client
+	members *Clusters
+	cluster *clusterv1alpha1.Cluster
+	now     time.Time
+}
+
+func newWorld(t *testing.T, server *apiServer, token string) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w.cluster = &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1"},
+		Spec: clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Push, APIEndpoint: server.URL, InsecureSkipTLSVerification: true,
+			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1"},
+		},
+	}
+	w.karmada = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.cluster, secretWith(token)).Build()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.members = NewClusters(ctx, Options{Karmada: w.karmada, Secrets: w.karmada, Now: func() time.Time { return w.now }})
+	t.Cleanup(func() { w.members.Forget("m1"); cancel() })
+	return w
+}
+
+func secretWith(token string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m1"},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(token)},
+	}
+}
+
+func (w *world) get(t *testing.T) *Member {
+	t.Helper()
+	target, err := w.members.Get(t.Context(), "m1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func TestATokenThatTheMemberRefusesIsReadAnew(t *testing.T) {
+	server := newAPIServer(t, "old")
+	w := newWorld(t, server, "old")
+	if health := w.get(t).Probe(t.Context()); !health.Healthy {
+		t.Fatalf("with the right token: %+v", health)
+	}
+	rotated := "new"
+	server.accepted.Store(&rotated)
+	if err := w.karmada.Update(t.Context(), secretWith(rotated)); err != nil {
+		t.Fatal(err)
+	}
+	before := w.get(t)
+	if health := before.Probe(t.Context()); health.Healthy || server.refused.Load() == 0 {
+		t.Fatalf("the old token was not refused: %+v", health)
+	}
+	after := w.get(t)
+	if health := after.Probe(t.Context()); !health.Healthy {
+		t.Errorf("with the new token: %+v", health)
+	}
+	if before != after {
+		t.Error("a new token closed the connections")
+	}
+}
+
+func TestATokenIsReadAnewNowAndThen(t *testing.T) {
+	server := newAPIServer(t, "old")
+	w := newWorld(t, server, "old")
+	w.get(t)
+	rotated := "new"
+	server.accepted.Store(&rotated)
+	if err := w.karmada.Update(t.Context(), secretWith(rotated)); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(secretMaxAge)
+	if health := w.get(t).Probe(t.Context()); !health.Healthy || server.refused.Load() != 0 {
+		t.Errorf("the token was not read again in time: %+v, %d refusals", health, server.refused.Load())
+	}
+}
+
+func TestAMemberThatMovedIsOpenedAnew(t *testing.T) {
+	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
+	w := newWorld(t, first, "token")
+	before := w.get(t)
+	w.cluster.Spec.APIEndpoint = second.URL
+	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.get(t); after == before || after.Config().Host != second.URL {
+		t.Errorf("it is still reached at %s", after.Config().Host)
+	}
+}
+
+func TestAMissingSecretDoesNotCloseAMemberThatWorks(t *testing.T) {
+	server := newAPIServer(t, "token")
+	w := newWorld(t, server, "token")
+	before := w.get(t)
+	if err := w.karmada.Delete(t.Context(), secretWith("")); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(secretMaxAge)
+	if after := w.get(t); after != before {
+		t.Error("it was closed")
+	}
+}
+
+func TestAClusterThatSaysNotHowToReachItIsAClearError(t *testing.T) {
+	cases := map[string]func(*clusterv1alpha1.Cluster, *corev1.Secret){
+		"no endpoint":  func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.APIEndpoint = "" },
+		"no secretRef": func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.SecretRef = nil },
+		"no token":     func(_ *clusterv1alpha1.Cluster, s *corev1.Secret) { delete(s.Data, clusterv1alpha1.SecretTokenKey) },
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, newAPIServer(t, "token"), "token")
+			secret := secretWith("token")
+			spoil(w.cluster, secret)
+			if err := errors.Join(w.karmada.Update(t.Context(), w.cluster), w.karmada.Update(t.Context(), secret)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.members.Get(t.Context(), "m1"); !errors.Is(err, errNoCredentials) {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
+
+func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
+	block := func(request *http.Request) (*http.Response, error) {
+		select {
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		case <-time.After(50 * time.Millisecond):
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}
+	}
+	limited := withinTime(time.Millisecond, roundTripper(block))
+	for path, wantErr := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member"+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := limited.RoundTrip(request)
+		if response != nil {
+			_ = response.Body.Close()
+		}
+		if gotErr := err != nil; gotErr != wantErr {
+			t.Errorf("%s: err = %v", path, err)
+		}
+	}
+}
+
+func TestInventoryKeepsOnlyWhatASummaryNeeds(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: types.UID("1"), Annotations: map[string]string{"big": "value"}},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1",
+			Containers: []corev1.Container{
+				{Name: "a", Image: "nginx", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}},
+				{Name: "b", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
+			},
+		},
+	}
+	slim, err := slimPod(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := slim.(*corev1.Pod)
+	if cpu := kept.Spec.Containers[0].Resources.Requests["cpu"]; cpu.Cmp(resource.MustParse("1500m")) != 0 || kept.Spec.NodeName != "node-1" {
+		t.Errorf("kept %v on %q", kept.Spec.Containers[0].Resources.Requests, kept.Spec.NodeName)
+	}
+	if kept.Annotations != nil || kept.Spec.Containers[0].Image != "" {
+		t.Error("more was kept than is needed")
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("4")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
+		},
+	}
+	slim, err = slimNode(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if diff := cmp.Diff(want, slim.(*corev1.Node).Status.Conditions); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,53 @@
+package observe
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+func told(recorder *record.FakeRecorder) []string {
+	var events []string
+	for {
+		select {
+		case event := <-recorder.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+func TestAFailureIsToldOnceUntilItChangesOrIsOver(t *testing.T) {
+	recorder := record.NewFakeRecorder(10)
+	events := NewEvents(recorder)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
+	first, second := errors.New("refused"), errors.New("not found")
+	events.Failed(object, "SyncFailed", first)
+	events.Failed(object, "SyncFailed", first)
+	events.Failed(object, "SyncFailed", second)
+	events.Recovered(object, "SyncFailed")
+	events.Failed(object, "SyncFailed", second)
+	want := []string{"Warning SyncFailed refused", "Warning SyncFailed not found", "Warning SyncFailed not found"}
+	if diff := cmp.Diff(want, told(recorder)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailuresOfOtherObjectsAndReasonsAreTheirOwn(t *testing.T) {
+	recorder := record.NewFakeRecorder(10)
+	events := NewEvents(recorder)
+	err := errors.New("refused")
+	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	b := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
+	events.Failed(a, "SyncFailed", err)
+	events.Failed(b, "SyncFailed", err)
+	events.Failed(a, "CleanupFailed", err)
+	if got := len(told(recorder)); got != 3 {
+		t.Errorf("%d events, want 3", got)
+	}
+}
