@@ -1,0 +1,53 @@
+package impersonation
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Name is how the role, its binding and the account that it is bound to are
+// called in members.
+const Name = "karmada-impersonator"
+
+// Role is the member's ClusterRole to impersonate subjects. Without subjects it
+// has no rules.
+func Role(subjects Subjects) *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{TypeMeta: typeOf("ClusterRole"), ObjectMeta: meta()}
+	for _, each := range []struct {
+		resource string
+		names    []string
+	}{
+		{"users", subjects.Users}, {"serviceaccounts", subjects.ServiceAccounts}, {"groups", subjects.Groups},
+	} {
+		// A rule that names nobody would allow everybody.
+		if len(each.names) == 0 {
+			continue
+		}
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{
+			Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{each.resource}, ResourceNames: each.names,
+		})
+	}
+	return role
+}
+
+// Binding is the member's ClusterRoleBinding of that role to the impersonator's
+// account, which is in the given namespace of the member.
+func Binding(namespace string) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		TypeMeta: typeOf("ClusterRoleBinding"), ObjectMeta: meta(),
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Name}},
+	}
+}
+
+func typeOf(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: Name, Labels: map[string]string{
+		clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue,
+	}}
+}

@@ -1,0 +1,107 @@
+package impersonation_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/domain/impersonation"
+)
+
+// asYAML compares objects the way members are sent them.
+func asYAML(t *testing.T, object any) string {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRole(t *testing.T) {
+	const head = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  labels:
+    karmada.io/system: "true"
+  name: karmada-impersonator
+`
+	tests := map[string]struct {
+		subjects impersonation.Subjects
+		want     string
+	}{
+		"no rules without subjects": {want: head + "rules: null\n"},
+		"one rule for each kind of subject": {
+			subjects: impersonation.Subjects{Users: []string{"ann", "bob"}, ServiceAccounts: []string{"robot"}, Groups: []string{"dev"}},
+			want: head + `rules:
+- apiGroups:
+  - ""
+  resourceNames:
+  - ann
+  - bob
+  resources:
+  - users
+  verbs:
+  - impersonate
+- apiGroups:
+  - ""
+  resourceNames:
+  - robot
+  resources:
+  - serviceaccounts
+  verbs:
+  - impersonate
+- apiGroups:
+  - ""
+  resourceNames:
+  - dev
+  resources:
+  - groups
+  verbs:
+  - impersonate
+`,
+		},
+		"no rule for a kind without subjects": {
+			subjects: impersonation.Subjects{Groups: []string{"system:masters"}},
+			want: head + `rules:
+- apiGroups:
+  - ""
+  resourceNames:
+  - system:masters
+  resources:
+  - groups
+  verbs:
+  - impersonate
+`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, asYAML(t, impersonation.Role(test.subjects))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBinding(t *testing.T) {
+	want := `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  labels:
+    karmada.io/system: "true"
+  name: karmada-impersonator
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: karmada-impersonator
+subjects:
+- kind: ServiceAccount
+  name: karmada-impersonator
+  namespace: karmada-cluster
+`
+	if diff := cmp.Diff(want, asYAML(t, impersonation.Binding("karmada-cluster"))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
