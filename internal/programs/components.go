@@ -8,6 +8,7 @@ import (
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/namespace"
+	"karmada.io/karmada/internal/controllers/unifiedauth"
 	"karmada.io/karmada/internal/controllers/workstatus"
 	"karmada.io/karmada/internal/scheduler"
 )
@@ -48,6 +49,9 @@ func Controllers() []Controller {
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
 			return clusterstatus.Add(h.Manager, h.Members, clusterstatus.DefaultOptions())
+		}},
+		{Name: "unifiedAuth", Help: "lets users of the control plane go through it to member clusters", Add: func(h *Host) error {
+			return unifiedauth.Add(h.Manager, unifiedauth.DefaultOptions())
 		}},
 		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
 			o := detector.DefaultOptions()
