@@ -39,8 +39,8 @@ func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
 	if err := crashed.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
 		t.Fatal(err)
 	}
-	create := every(deployments).to(burstSpace, member1, member2)
-	if err := crashed.karmada.Create(t.Context(), create); err != nil {
+	policy := every(deployments).to(burstSpace, member1, member2)
+	if err := crashed.karmada.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
 	acknowledged, delivered := crashed.killDuringBurst(t)
@@ -76,6 +76,21 @@ func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
 	}
 	foreground.interrupt(t)
 	crashed.awaitEnd(t, time.Second)
+}
+
+func TestAStartCanBeInterrupted(t *testing.T) {
+	begun := &installation{dir: filepath.Join(t.TempDir(), "begun")}
+	t.Cleanup(begun.remove)
+	foreground := begun.startInForeground(t, "--members", "2")
+	within(t, startPatience, "members that are starting", func(context.Context) error {
+		running, err := begun.processes()
+		if err == nil && len(running) < 3 {
+			err = fmt.Errorf("there run %q", running)
+		}
+		return err
+	})
+	foreground.interrupt(t)
+	begun.awaitEnd(t, time.Second)
 }
 
 // submit creates the Deployments of the burst, a few at a time.
@@ -220,12 +235,11 @@ func (f *foreground) text() string {
 	return f.told.String()
 }
 
-// upInForeground starts the installation again as it was and waits until it is
-// ready.
-func (i *installation) upInForeground(t *testing.T) *foreground {
+// startInForeground starts the installation and does not wait for it.
+func (i *installation) startInForeground(t *testing.T, args ...string) *foreground {
 	t.Helper()
 	f := &foreground{ended: make(chan error, 1)}
-	f.cmd = exec.Command(filepath.Join(bin, "karmada"), "up", "--data-dir", i.dir)
+	f.cmd = exec.Command(filepath.Join(bin, "karmada"), append([]string{"up", "--data-dir", i.dir}, args...)...)
 	f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = cleanEnvironment(), f, f
 	// A process group, as a shell makes one for each command.
 	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -233,6 +247,14 @@ func (i *installation) upInForeground(t *testing.T) *foreground {
 		t.Fatal(err)
 	}
 	go func() { f.ended <- f.cmd.Wait() }()
+	return f
+}
+
+// upInForeground starts the installation again as it was and waits until it is
+// ready.
+func (i *installation) upInForeground(t *testing.T) *foreground {
+	t.Helper()
+	f := i.startInForeground(t)
 	within(t, startPatience, "second start", func(context.Context) error {
 		if !strings.Contains(f.text(), "Karmada is up.") {
 			return errors.New(f.text() + i.logs())

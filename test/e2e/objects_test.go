@@ -36,10 +36,6 @@ var (
 	configMaps  = policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
 )
 
-func (s selected) in(clusters ...string) policyv1alpha1.Placement {
-	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
-}
-
 // selected begins a policy about objects of some kinds.
 type selected []policyv1alpha1.ResourceSelector
 
@@ -59,4 +55,8 @@ func (s selected) toAll(name string, clusters ...string) *policyv1alpha1.Cluster
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.in(clusters...)},
 	}
+}
+
+func (s selected) in(clusters ...string) policyv1alpha1.Placement {
+	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
 }
