@@ -77,10 +77,10 @@ const maxMembers = 20
 
 func (o Options) validate(membersGiven bool) error {
 	if membersGiven && (o.Members < 0 || o.Members > maxMembers) {
-		return fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers)
+		return Wrong(fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers))
 	}
 	if o.NodesPerMember < 1 {
-		return fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember)
+		return Wrong(fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func memberCommandLine() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Name == "" || o.Dir == "" {
-				return errors.New("--name and --data-dir are needed: `karmada up --members N` gives both")
+				return Wrong(errors.New("--name and --data-dir are needed: `karmada up --members N` gives both"))
 			}
 			ctx, cancel := signalled(cmd.Context())
 			defer cancel()

@@ -71,6 +71,8 @@ func watchOver(ctx context.Context, cluster *standalone.Cluster) error {
 // child is the parent's side of a member cluster.
 type child struct {
 	options memberOptions
+	// started is called whenever the process was started.
+	started func()
 	command func() *exec.Cmd
 	openLog func() (*os.File, error)
 
@@ -140,6 +142,7 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 	// system refuses.
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
 	c.set(cmd)
+	c.started()
 	defer c.set(nil)
 	go func() {
 		if err := awaitReady(reader); err != nil {

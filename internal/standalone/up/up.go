@@ -54,6 +54,8 @@ type installation struct {
 	tell     *progress
 	children []*child
 	wg       sync.WaitGroup
+
+	recording sync.Mutex
 }
 
 // run starts everything, tells when it is ready, and keeps it running until ctx
@@ -84,9 +86,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	if err := i.bringMembers(ctx, control.Config(), ready); err != nil {
 		return err
 	}
-	if err := i.dir.writeProcesses(i.processes()); err != nil {
-		return err
-	}
+	i.recordProcesses()
 	tell.tell(event{Text: i.advice()})
 	tell.tell(event{Ready: true})
 	return watchOver(ctx, control.Cluster)
@@ -119,6 +119,13 @@ func (i *installation) prepare() (release func(), err error) {
 	return release, i.dir.writeState(i.state)
 }
 
+func counted(count int, what string) string {
+	if count == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", count, what)
+}
+
 func memberNames(count int) []string {
 	names := make([]string, count)
 	for i := range names {
@@ -132,8 +139,9 @@ func (i *installation) startMembers(ctx context.Context) []chan error {
 	ready := make([]chan error, len(i.state.Members))
 	for n, name := range i.state.Members {
 		ready[n] = make(chan error, 1)
-		member := i.child(n, name)
-		i.children = append(i.children, member)
+		i.children = append(i.children, i.child(n, name))
+	}
+	for n, member := range i.children {
 		i.wg.Go(func() { member.run(ctx, func(err error) { ready[n] <- err }) })
 	}
 	return ready
@@ -141,6 +149,7 @@ func (i *installation) startMembers(ctx context.Context) []chan error {
 
 func (i *installation) child(index int, name string) *child {
 	c := &child{options: memberOptions{Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name]}}
+	c.started = i.recordProcesses
 	c.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
 	c.command = func() *exec.Cmd {
 		return memberCommand(c.options, i.state.NodesPerMember, topologyOf(index))
@@ -154,7 +163,7 @@ func (i *installation) bringMembers(ctx context.Context, karmada *rest.Config, r
 	if len(ready) == 0 {
 		return nil
 	}
-	if err := i.tell.step(fmt.Sprintf("%d member clusters", len(ready)), func() error { return awaitAll(ctx, ready) }); err != nil {
+	if err := i.tell.step(counted(len(ready), "member cluster"), func() error { return awaitAll(ctx, ready) }); err != nil {
 		return err
 	}
 	accesses := make([]pki.Access, 0, len(i.children))
@@ -222,6 +231,14 @@ func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name s
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
 		Karmada: karmada, Member: member, Log: func(string, ...any) {},
 	}.Run(ctx)
+}
+
+// recordProcesses writes down which processes there are, for whoever measures or
+// debugs them. Nothing depends on it.
+func (i *installation) recordProcesses() {
+	i.recording.Lock()
+	defer i.recording.Unlock()
+	_ = i.dir.writeProcesses(i.processes())
 }
 
 func (i *installation) processes() []process {
