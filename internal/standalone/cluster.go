@@ -69,7 +69,7 @@ type Cluster struct {
 	certs    pki.Dir
 	ca       *pki.Authority
 	endpoint string
-	listener net.Listener
+	listener *listener
 	config   *rest.Config
 	group    group
 	stopped  sync.Once
@@ -95,9 +95,11 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		}
 	}()
 	context.AfterFunc(ctx, c.Stop)
-	if c.listener, err = Listen(o.BindAddress, o.Port); err != nil {
+	bound, err := Listen(o.BindAddress, o.Port)
+	if err != nil {
 		return nil, err
 	}
+	c.listener = newListener(bound)
 	if err := c.ensureCertificates(); err != nil {
 		return nil, err
 	}
@@ -280,7 +282,7 @@ func (c *Cluster) Stop() {
 	c.stopped.Do(func() {
 		c.group.stop()
 		if c.listener != nil {
-			_ = c.listener.Close()
+			c.listener.hangUp()
 		}
 	})
 }
