@@ -34,6 +34,11 @@ var env *testenv.Env
 func TestMain(m *testing.M) {
 	logs := flag.String("logs", "", "file for the logs of all servers and components, which are dropped otherwise")
 	klog.InitFlags(nil)
+	// Tests wait more than they work; a flag given still counts.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	os.Exit(run(m, *logs))
 }

@@ -1,0 +1,91 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// The tests of this file stop API servers. From then on metrics take long to
+// read: the collectors of a stopped server wait for its storage in vain. So they
+// are in a file that comes behind those that read metrics.
+
+// A member that is out of reach loses nothing, holds up nobody, and catches up
+// when it is back.
+func TestMemberThatReturnsCatchesUp(t *testing.T) {
+	namespace := env.Namespace(t)
+	changing, going := configMap(namespace, "changing"), configMap(namespace, "going")
+	env.Create(t, policyFor(t, on(member2, member3), changing, going), changing, going)
+	for _, cluster := range []string{member2, member3} {
+		inMember(t, cluster, changing, exists)
+		inMember(t, cluster, going, exists)
+	}
+
+	lost := env.Members[member3]
+	lost.Stop()
+	testenv.Update(t, env.Karmada, changing, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
+	deleteObject(t, env.Karmada, going)
+	coming := configMap(namespace, "coming")
+	policy := policyFor(t, on(member2, member3), coming)
+	env.Create(t, policy, coming)
+	inMember(t, member2, changing, hasColor("green"))
+	awaitGone(t, member(member2), going)
+	inMember(t, member2, coming, exists)
+	testenv.Holds(t, "what the lost member has to hold", quiet, func(ctx context.Context) error {
+		bound := bindingOf(t, changing)
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(bound), bound); err != nil {
+			return err
+		}
+		// The Work of the deleted template waits for the member.
+		return errors.Join(names(member2, member3)(bound),
+			env.Karmada.Get(ctx, client.ObjectKeyFromObject(workOf(t, member3, going)), &workv1alpha1.Work{}))
+	})
+
+	// The member lives on after the test.
+	if err := lost.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	inMember(t, member3, changing, hasColor("green"))
+	inMember(t, member3, coming, exists)
+	awaitGone(t, member(member3), going)
+	awaitGone(t, env.Karmada, workOf(t, member3, going))
+}
+
+func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
+	const name = "member4"
+	leaving, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(leaving.Stop)
+	if err := env.Register(t.Context(), name, leaving); err != nil {
+		t.Fatal(err)
+	}
+	template := configMap(env.Namespace(t), "everywhere")
+	env.Create(t, policyFor(t, on(), template), template)
+	await(t, leaving.Client, template, exists)
+	inMember(t, member1, template, exists)
+
+	deleteObject(t, env.Karmada, clusterNamed(name))
+	awaitGone(t, env.Karmada, clusterNamed(name))
+	// The Cluster goes last, so what belonged to it is gone when it is.
+	if err := absent(t.Context(), env.Karmada, namespaceNamed(work.ExecutionNamespace(name))); err != nil {
+		t.Errorf("the execution namespace: %v", err)
+	}
+	if err := absent(t.Context(), leaving.Client, template); err != nil {
+		t.Errorf("the object in the member: %v", err)
+	}
+	awaitGone(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}})
+	await(t, env.Karmada, bindingOf(t, template), names(member1, member2, member3))
+	inMember(t, member1, template, exists)
+}
