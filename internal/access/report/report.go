@@ -33,7 +33,10 @@ type Options struct {
 	// Quiet is how long nothing new must have been handed in before a report that
 	// may be written Soon is.
 	Quiet time.Duration
-	// Limit is how long any report waits at most.
+	// Calm is the same for a report that may be written Later.
+	Calm time.Duration
+	// Limit is how long a report waits at most while there is always something
+	// new, and how long one that may be written Later waits for the budget.
 	Limit time.Duration
 	// Workers is how many Works are written at once.
 	Workers int
@@ -41,7 +44,7 @@ type Options struct {
 
 // DefaultOptions keep the way of a status short for one object and cheap for many.
 func DefaultOptions() Options {
-	return Options{Quiet: 80 * time.Millisecond, Limit: 2 * time.Second, Workers: 8}
+	return Options{Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Workers: 8}
 }
 
 // Part is one part of a Work's status with one author: what a later report of the
@@ -59,8 +62,8 @@ func Condition(kind string) Part { return Part("conditions/" + kind) }
 type Pace int
 
 const (
-	// Later is for what is about to change by itself: it waits for the limit, or
-	// goes along with what hurries more.
+	// Later is for what is about to change by itself: it waits until it is calm and
+	// the budget allows, or goes along with what hurries more.
 	Later Pace = iota
 	// Soon is for what has arrived where it was going: it waits until it is quiet.
 	Soon
@@ -185,14 +188,16 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 // wait is how long what is pending should still wait.
 func (w *Works) wait(entry *pending) time.Duration {
 	due := entry.first.Add(w.options.Limit)
+	quiet := w.options.Calm
 	switch entry.pace() {
 	case Now:
 		return 0
 	case Soon:
-		if quiet := entry.last.Add(w.options.Quiet); quiet.Before(due) {
-			due = quiet
-		}
+		quiet = w.options.Quiet
 	case Later:
+	}
+	if calm := entry.last.Add(quiet); calm.Before(due) {
+		due = calm
 	}
 	return due.Sub(w.now())
 }

@@ -81,7 +81,7 @@ func healthy(health workv1alpha1.ResourceHealth) Change {
 func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
-	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Limit: time.Minute, Workers: 2})
+	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Calm: time.Minute, Limit: time.Minute, Workers: 2})
 	w.Report(of, Condition(workv1alpha1.WorkApplied), Later, applied(metav1.ConditionTrue))
 	w.Report(of, ManifestStatuses, Later, healthy(workv1alpha1.ResourceUnhealthy))
 	w.Report(of, ManifestStatuses, Soon, healthy(workv1alpha1.ResourceHealthy))
@@ -123,25 +123,25 @@ func TestReportsWaitAsTheyShould(t *testing.T) {
 			{900 * time.Millisecond, ManifestStatuses, Soon, 200 * time.Millisecond},
 			{200 * time.Millisecond, ManifestStatuses, Soon, 0},
 		},
-		"what is under way waits for the limit": {
-			{0, Condition(workv1alpha1.WorkApplied), Later, 2 * time.Second},
+		"what is under way waits until it is calm, but not for ever": {
+			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
 			{time.Second, ManifestStatuses, Later, time.Second},
 		},
 		"what is under way goes along with what hurries more": {
-			{0, Condition(workv1alpha1.WorkApplied), Later, 2 * time.Second},
+			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
 			{100 * time.Millisecond, ManifestStatuses, Soon, time.Second},
 			{100 * time.Millisecond, Condition(workv1alpha1.WorkApplied), Now, 0},
 		},
 		"what a part takes back hurries no more": {
 			{0, ManifestStatuses, Soon, time.Second},
-			{100 * time.Millisecond, ManifestStatuses, Later, 1900 * time.Millisecond},
+			{100 * time.Millisecond, ManifestStatuses, Later, 1500 * time.Millisecond},
 		},
 	}
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 			of := newWork()
-			w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Limit: 2 * time.Second, Workers: 1})
+			w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Calm: 1500 * time.Millisecond, Limit: 2 * time.Second, Workers: 1})
 			w.now = func() time.Time { return clock }
 			for i, s := range steps {
 				clock = clock.Add(s.after)

@@ -57,8 +57,8 @@ type Options struct {
 	// Window is how long reports on a binding are gathered before they are
 	// written.
 	Window time.Duration
-	// Patience is how long a binding whose clusters are under way waits for them to
-	// arrive before it is written how far they are.
+	// Patience is how long a binding that changed waits for its Works to answer, and
+	// one whose clusters are under way for a share of the budget for progress.
 	Patience time.Duration
 }
 
@@ -83,7 +83,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-		written: newLedger(), patience: newPatience(o.Patience), without: newStatusless(), now: time.Now,
+		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
 	}
 	if err := indexWorks(mgr); err != nil {
 		return err

@@ -34,18 +34,25 @@ func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusIt
 // few; when thousands are rolled out at once only where they arrive is.
 const progressPerSecond = 5
 
+// calm is how long a binding under way is left alone before it is written how far
+// it is: most arrive within it.
+const calm = 250 * time.Millisecond
+
 // patience lets a binding whose clusters are under way be written once in a while
 // instead of at every step: a rollout over many clusters has many.
 type patience struct {
-	limit  time.Duration
+	// calm is how long the first look waits, limit how long one waits that the
+	// budget did not allow.
+	calm, limit time.Duration
+
 	budget *rate.Limiter
 	mu     sync.Mutex
 	since  map[reconcile.Request]time.Time
 }
 
-func newPatience(limit time.Duration) *patience {
+func newPatience(calm, limit time.Duration) *patience {
 	return &patience{
-		limit: limit, since: map[reconcile.Request]time.Time{},
+		calm: calm, limit: limit, since: map[reconcile.Request]time.Time{},
 		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
 	}
 }
@@ -58,9 +65,9 @@ func (p *patience) wait(request reconcile.Request, now time.Time) time.Duration 
 	since, ok := p.since[request]
 	if !ok {
 		p.since[request] = now
-		return p.limit
+		return p.calm
 	}
-	if left := since.Add(p.limit).Sub(now); left > 0 {
+	if left := since.Add(p.calm).Sub(now); left > 0 {
 		return left
 	}
 	if !p.budget.AllowN(now, 1) {

@@ -39,7 +39,7 @@ func TestUnderWay(t *testing.T) {
 
 func TestPatienceHasALimitAndStartsAnew(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p, request := newPatience(time.Second), reconcile.Request{}
+	p, request := newPatience(time.Second, 3*time.Second), reconcile.Request{}
 	for _, step := range []struct{ after, want time.Duration }{
 		{0, time.Second}, {400 * time.Millisecond, 600 * time.Millisecond}, {600 * time.Millisecond, 0}, {0, time.Second},
 	} {
@@ -56,7 +56,7 @@ func TestPatienceHasALimitAndStartsAnew(t *testing.T) {
 
 func TestManyUnderWayShareABudget(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := newPatience(time.Second)
+	p := newPatience(time.Second, time.Second)
 	written := 0
 	for round := range 2 {
 		for i := range 100 {
