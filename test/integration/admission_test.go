@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -122,8 +123,8 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 			if err == nil {
 				t.Fatal("it is accepted")
 			}
-			status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it bare
-			if !ok || status.Status().Code != c.code {
+			var status apierrors.APIStatus
+			if !errors.As(err, &status) || status.Status().Code != c.code {
 				t.Errorf("the answer is %v, want code %d", err, c.code)
 			}
 			for _, text := range c.says {
@@ -152,7 +153,7 @@ func TestNewObjectsAreCompleted(t *testing.T) {
 	for _, err := range []error{
 		same("selector's namespace", namespace, spec.ResourceSelectors[0].Namespace),
 		same("spread by", policyv1alpha1.SpreadByFieldCluster, spec.Placement.SpreadConstraints[0].SpreadByField),
-		same("minimum of groups", 1, int(spec.Placement.SpreadConstraints[0].MinGroups)),
+		same("minimum of groups", 1, spec.Placement.SpreadConstraints[0].MinGroups),
 		same("division", policyv1alpha1.ReplicaDivisionPreferenceWeighted, spec.Placement.ReplicaScheduling.ReplicaDivisionPreference),
 		same("priority", int32(0), *spec.Priority),
 		same("preemption", policyv1alpha1.PreemptNever, spec.Preemption),

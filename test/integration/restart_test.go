@@ -48,7 +48,7 @@ func oneOfEach(namespace string) []client.Object {
 	}
 	once := *pod.DeepCopy()
 	once.Spec.RestartPolicy = corev1.RestartPolicyNever
-	min, port := int32(1), networkingv1.ServiceBackendPort{Number: 80}
+	one, port := int32(1), networkingv1.ServiceBackendPort{Number: 80}
 	objects := []client.Object{
 		deployment(namespace, "each", 3),
 		&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: selector, Template: pod, ServiceName: "each"}},
@@ -69,7 +69,7 @@ func oneOfEach(namespace string) []client.Object {
 		}}},
 		&policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector}},
 		&autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			MinReplicas: &min, MaxReplicas: 3,
+			MinReplicas: &one, MaxReplicas: 3,
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "each"},
 		}},
 		&rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}},
