@@ -66,8 +66,8 @@ type ClusterAffinity struct {
 // FieldSelector selects clusters by fields of their spec.
 type FieldSelector struct {
 	// MatchExpressions must all hold. Keys are provider, region and zone,
-	// operators In and NotIn. Of a cluster with several zones every zone must
-	// satisfy an expression.
+	// operators In and NotIn. A cluster with several zones is In a list that
+	// names one of them, and NotIn a list that names none.
 	// +optional
 	MatchExpressions []corev1.NodeSelectorRequirement `json:"matchExpressions,omitempty"`
 }
