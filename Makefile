@@ -77,7 +77,7 @@ verify: go-version ## check formatting, go.mod and that generated files are up t
 up: build ## start Karmada with two member clusters in this terminal
 	bin/karmada up --members 2
 
-demo: build ## start Karmada, spread nginx over two members, show it, clean up
+demo: build ## start Karmada with three members, run nginx in two of them, show it
 	bin/karmada demo
 
 bench: build ## measure propagation on this machine
