@@ -11,10 +11,12 @@ import (
 )
 
 // Index holds policies so that a template meets only those selectors that can
-// select it: selectors are filed by kind, and within a kind by name, by one
-// required label, or as a match for all. The time of a match grows with the
-// labels of the template and the selectors that share one of them, not with the
-// number of policies.
+// select it: selectors are filed by kind, and within a kind by name, by one label
+// that they require (once for each value that they take), or as a match for all.
+// Label selectors are compiled once. The time of a match grows with the labels of
+// the template and the selectors that share one of them, not with the number of
+// policies; only selectors that require no label at all, such as "tier is not
+// test", are gone through one by one.
 //
 // Index has no lock. Any number of readers may use it at a time, but callers
 // keep Put and Delete apart from everything else. Policies handed to Put belong
@@ -25,14 +27,13 @@ type Index struct {
 }
 
 // slot is the place of a selector: the most selective facts about a template
-// that it demands. Empty fields are not demanded. At most one of name and
-// labelKey is set.
+// that it demands. Empty fields are not demanded. At most one of name and label
+// is set.
 type slot struct {
 	policyNamespace  string
 	apiVersion, kind string
 	namespace, name  string
-	labelKey         string
-	labelValue       string
+	label            demand
 }
 
 // entry is one selector of a policy, ranked for the case that it matches.
@@ -148,20 +149,23 @@ func keyOf(policy Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: policy.GetNamespace(), Name: policy.GetName()}
 }
 
-// entries yields each selector of the policy with its slot. Invalid label
-// selectors select nothing and are left out.
+// entries yields each selector of the policy with every slot that it belongs to.
+// Invalid label selectors select nothing and are left out.
 func entries(policy Object) func(yield func(slot, *entry) bool) {
 	return func(yield func(slot, *entry) bool) {
 		for i := range policy.PropagationSpec().ResourceSelectors {
-			at, s, ok := newEntry(policy, &policy.PropagationSpec().ResourceSelectors[i])
-			if ok && !yield(at, s) {
-				return
+			at, of, s := newEntry(policy, &policy.PropagationSpec().ResourceSelectors[i])
+			for _, at.label = range of {
+				if !yield(at, s) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, *entry, bool) {
+// newEntry returns a selector, where it belongs, and by which labels.
+func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, []demand, *entry) {
 	at := slot{
 		policyNamespace: policy.GetNamespace(),
 		apiVersion:      selector.APIVersion,
@@ -171,15 +175,14 @@ func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, *
 	}
 	switch {
 	case selector.Name != "":
-		return at, &entry{candidate: *newCandidate(policy, MatchName)}, true
+		return at, []demand{{}}, &entry{candidate: *newCandidate(policy, MatchName)}
 	case selector.LabelSelector == nil:
-		return at, &entry{candidate: *newCandidate(policy, MatchAll)}, true
+		return at, []demand{{}}, &entry{candidate: *newCandidate(policy, MatchAll)}
 	}
 	compiled, ok := compileSelector(selector.LabelSelector)
 	if !ok {
-		return slot{}, nil, false
+		return at, nil, nil
 	}
-	var rest labels.Selector
-	at.labelKey, at.labelValue, rest = splitSelector(compiled)
-	return at, &entry{candidate: *newCandidate(policy, MatchLabel), labels: rest}, true
+	of, rest := demands(compiled)
+	return at, of, &entry{candidate: *newCandidate(policy, MatchLabel), labels: rest}
 }

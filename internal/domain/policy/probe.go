@@ -27,8 +27,8 @@ func newProbe(template *unstructured.Unstructured) probe {
 }
 
 // slots yields every slot whose demands the template meets, in one policy
-// namespace: by name, by each label, and with no demand; each for selectors of
-// the template's namespace and of all namespaces.
+// namespace: by name, by each label and its value, and with no demand; each for
+// selectors of the template's namespace and of all namespaces.
 func (p probe) slots(policyNamespace string) func(yield func(slot) bool) {
 	return func(yield func(slot) bool) {
 		if p.slotsOf(policyNamespace, p.template.namespace, yield) && p.template.namespace != "" {
@@ -48,7 +48,11 @@ func (p probe) slotsOf(policyNamespace, namespace string, yield func(slot) bool)
 		return false
 	}
 	for key, value := range p.labels {
-		at.labelKey, at.labelValue = key, value
+		at.label = demand{key: key, value: value}
+		if !yield(at) {
+			return false
+		}
+		at.label = demand{key: key, any: true}
 		if !yield(at) {
 			return false
 		}
@@ -56,39 +60,53 @@ func (p probe) slotsOf(policyNamespace, namespace string, yield func(slot) bool)
 	return true
 }
 
-// splitSelector finds one label that the selector requires to have one value,
-// the first by key, and returns it with what is left to check: the whole
-// selector, or nil when that label is all that it asks.
-func splitSelector(selector labels.Selector) (key, value string, rest labels.Selector) {
-	requirements, selectable := selector.Requirements()
-	if !selectable {
-		return "", "", selector
-	}
-	for _, requirement := range requirements { // sorted by key
-		one, isOne := onlyValue(requirement)
-		if !isOne {
-			continue
-		}
-		if len(requirements) == 1 {
-			return requirement.Key(), one, nil
-		}
-		return requirement.Key(), one, selector
-	}
-	if len(requirements) == 0 {
-		return "", "", nil
-	}
-	return "", "", selector
+// demand is what a selector asks of one label: a value, or any; the zero value
+// asks nothing.
+type demand struct {
+	key, value string
+	any        bool
 }
 
-func onlyValue(requirement labels.Requirement) (string, bool) {
-	switch requirement.Operator() {
-	case selection.In, selection.Equals, selection.DoubleEquals:
-		values := requirement.ValuesUnsorted()
-		if len(values) == 1 {
-			return values[0], true
+// demands takes out of a selector one requirement that a template can only meet
+// by a label that it has, and returns what that label may be, with what is left
+// to check: the whole selector, or nil when that is all that it asks. One of few
+// values is preferred, for it leaves the fewest templates to look at.
+func demands(selector labels.Selector) (of []demand, rest labels.Selector) {
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return []demand{{}}, selector
+	}
+	if len(requirements) == 0 {
+		return []demand{{}}, nil
+	}
+	of, decisive := []demand{{}}, false
+	for i := range requirements { // sorted by key
+		asked, all := demandsOf(&requirements[i])
+		if asked != nil && (of[0] == demand{} || of[0].any && !asked[0].any || !asked[0].any && len(asked) < len(of)) {
+			of, decisive = asked, all
 		}
 	}
-	return "", false
+	if decisive && len(requirements) == 1 {
+		return of, nil
+	}
+	return of, selector
+}
+
+// demandsOf returns nil for a requirement that a template without the label can
+// meet. all says that the demands are the whole requirement.
+func demandsOf(requirement *labels.Requirement) (of []demand, all bool) {
+	switch requirement.Operator() {
+	case selection.In, selection.Equals, selection.DoubleEquals:
+		for _, value := range requirement.ValuesUnsorted() {
+			of = append(of, demand{key: requirement.Key(), value: value})
+		}
+		return of, true
+	case selection.Exists:
+		return []demand{{key: requirement.Key(), any: true}}, true
+	case selection.GreaterThan, selection.LessThan:
+		return []demand{{key: requirement.Key(), any: true}}, false
+	}
+	return nil, false
 }
 
 func compareLabels(a, b labels.Selector) int {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,6 +125,14 @@ func drawPolicies(t *rapid.T) []Object {
 			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist},
 			}}},
+			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpExists},
+			}}},
+			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpExists},
+				{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "db"}},
+				{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"db"}},
+			}}},
 		}).Draw(t, "selector")
 		return inNamespace(s, rapid.SampledFrom([]string{"", "shop", "other"}).Draw(t, "selector namespace"))
 	})
@@ -184,38 +191,5 @@ func TestIndexReplacesAPolicy(t *testing.T) {
 	}
 	if index.Get("shop", "a") == nil || index.Get("", "a") != nil || index.Len() != 1 {
 		t.Error("Get does not find the policy under its namespace and name alone")
-	}
-}
-
-// The three shapes of a large control plane; none may take 1 ms a match.
-func BenchmarkIndexBest(b *testing.B) {
-	shapes := map[string]func(i int) policyv1alpha1.ResourceSelector{
-		"one name each": func(i int) policyv1alpha1.ResourceSelector {
-			s := namedWeb
-			s.Name = fmt.Sprintf("web-%d", i)
-			return s
-		},
-		"one label each": func(i int) policyv1alpha1.ResourceSelector {
-			return labelled(map[string]string{"app": fmt.Sprintf("web-%d", i)})
-		},
-		"one expression each": func(i int) policyv1alpha1.ResourceSelector {
-			return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{
-				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{fmt.Sprintf("a-%d", i), fmt.Sprintf("b-%d", i)}}},
-			}}
-		},
-		"all match": func(int) policyv1alpha1.ResourceSelector { return allDeployments },
-	}
-	const policies = 10_000
-	for name, shape := range shapes {
-		b.Run(name, func(b *testing.B) {
-			index := NewIndex()
-			for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(policies) {
-				index.Put(policyOf("", fmt.Sprintf("p%d", i), selecting(shape(i))))
-			}
-			template := deployment("shop", "web-77", map[string]string{"app": "web-77", "tier": "1"})
-			for b.Loop() {
-				index.Best(template)
-			}
-		})
 	}
 }
