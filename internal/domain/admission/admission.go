@@ -12,7 +12,7 @@
 //     returned, not the first one;
 //   - fields that are accepted but do nothing are warned about;
 //   - objects of other types pass: nothing here is a reason to refuse them;
-//   - an object that is being deleted is only held to its permanent id: nothing
+//   - an object that is being deleted is only held to what is immutable: nothing
 //     that it says may keep its finalizers from being removed.
 package admission
 
@@ -37,6 +37,10 @@ type Rules struct {
 	AllowNoExecuteTaints bool
 	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
 	MultiplePodTemplates bool
+	// Disabled reports whether a feature gate, by name, is off in the control
+	// plane; fields that need it are then warned about. nil means that nobody
+	// knows, and that nobody is warned.
+	Disabled func(gate string) bool
 	// CompileScript checks a Lua script; nil accepts all. It must bound its time.
 	CompileScript func(script string) error
 	// ParseSchedule checks a cron expression; nil accepts all.
@@ -83,23 +87,34 @@ func Default(obj, old runtime.Object, newID func() string) error {
 // Validate judges an object for creation (old is nil) or update. Warnings are
 // for the user's eyes and no reason to refuse the object.
 func (r Rules) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
-	report := &report{}
-	switch o := obj.(type) {
-	case *policyv1alpha1.PropagationPolicy:
-		report.propagationPolicy(o, previous(o, old))
-	case *policyv1alpha1.ClusterPropagationPolicy:
-		report.clusterPropagationPolicy(o, previous(o, old))
-	case metav1.Object:
-		if o.GetDeletionTimestamp() == nil {
-			r.validate(report, obj, old)
-		}
+	report := &report{disabled: r.Disabled}
+	report.immutable(obj, old)
+	if metadata, ok := obj.(metav1.Object); ok && metadata.GetDeletionTimestamp() == nil {
+		r.validate(report, obj, old)
 	}
 	return report.errors, report.warnings
 }
 
-// validate judges the kinds that have no rules about deletion of their own.
+// immutable judges what stays as it is from the creation of an object to its end.
+func (r *report) immutable(obj, old runtime.Object) {
+	switch o := obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		r.policyIdentity(o, old, policyv1alpha1.PropagationPolicyPermanentIDLabel)
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		r.policyIdentity(o, old, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
+	case *networkingv1alpha1.MultiClusterService:
+		r.exposure(o, previous(o, old))
+	}
+}
+
+// validate judges what an object says.
 func (r Rules) validate(report *report, obj, old runtime.Object) {
 	switch o := obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
+		report.propagationSpec(&o.Spec)
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		report.propagationSpec(&o.Spec)
 	case *policyv1alpha1.OverridePolicy:
 		report.overridePolicy(o)
 	case *policyv1alpha1.ClusterOverridePolicy:
@@ -110,11 +125,9 @@ func (r Rules) validate(report *report, obj, old runtime.Object) {
 		report.federatedResourceQuota(o)
 	case *workv1alpha2.ResourceBinding:
 		report.binding(o, r.MultiplePodTemplates)
-	case *workv1alpha2.ClusterResourceBinding:
-		report.binding(o, r.MultiplePodTemplates)
-	case *workv1alpha1.ResourceBinding, *workv1alpha1.ClusterResourceBinding:
+	case *workv1alpha1.ResourceBinding:
 		// The old version has no components; its annotations are the same.
-		report.dependencies(o.(metav1.Object).GetAnnotations())
+		report.dependencies(o.GetAnnotations())
 	case *workv1alpha1.Work:
 		report.work(o)
 	case *configv1alpha1.ResourceInterpreterWebhookConfiguration:

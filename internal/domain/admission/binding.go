@@ -7,13 +7,12 @@ import (
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/binding"
 )
 
-func (r *report) binding(object binding.Object, multiplePodTemplates bool) {
-	r.dependencies(object.GetAnnotations())
+func (r *report) binding(binding *workv1alpha2.ResourceBinding, multiplePodTemplates bool) {
+	r.dependencies(binding.Annotations)
 	if multiplePodTemplates {
-		r.components(object.BindingSpec().Components)
+		r.components(binding.Spec.Components)
 	}
 }
 

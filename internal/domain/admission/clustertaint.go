@@ -15,6 +15,7 @@ func (r *report) clusterTaintPolicy(policy *policyv1alpha1.ClusterTaintPolicy, a
 		effect corev1.TaintEffect
 	}
 	seen := map[identity]bool{}
+	r.needsGate(specPath(), gateFailover, true)
 	for i, taint := range policy.Spec.Taints {
 		at := specPath().Child("taints").Index(i)
 		if taint.Effect == corev1.TaintEffectNoExecute && !allowNoExecute {

@@ -24,7 +24,7 @@ func (r Rules) cronFederatedHPA(report *report, object *autoscalingv1alpha1.Cron
 			report.hpaBounds(at, rule)
 			continue
 		}
-		report.targetReplicas(at, rule)
+		report.workloadReplicas(at, rule)
 	}
 }
 
@@ -44,6 +44,9 @@ func (r Rules) schedule(report *report, path *field.Path, rule *autoscalingv1alp
 // hpaBounds is about a rule that moves the bounds of a FederatedHPA.
 func (r *report) hpaBounds(path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
 	lowest, highest := rule.TargetMinReplicas, rule.TargetMaxReplicas
+	if rule.TargetReplicas != nil {
+		r.warn(path.Child("targetReplicas"), "has no effect on a FederatedHPA; use targetMinReplicas and targetMaxReplicas")
+	}
 	if lowest == nil && highest == nil {
 		r.add(field.Required(path.Child("targetMinReplicas"), "a FederatedHPA needs targetMinReplicas, targetMaxReplicas, or both"))
 		return
@@ -55,9 +58,15 @@ func (r *report) hpaBounds(path *field.Path, rule *autoscalingv1alpha1.CronFeder
 	}
 }
 
-// targetReplicas is about a rule that scales a workload.
-func (r *report) targetReplicas(path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
+// workloadReplicas is about a rule that scales a workload.
+func (r *report) workloadReplicas(path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
 	at := path.Child("targetReplicas")
+	if rule.TargetMinReplicas != nil {
+		r.warn(path.Child("targetMinReplicas"), "has no effect on a workload; use targetReplicas")
+	}
+	if rule.TargetMaxReplicas != nil {
+		r.warn(path.Child("targetMaxReplicas"), "has no effect on a workload; use targetReplicas")
+	}
 	switch {
 	case rule.TargetReplicas == nil:
 		r.add(field.Required(at, "a workload is scaled to a number of replicas"))

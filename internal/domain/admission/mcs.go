@@ -24,13 +24,18 @@ func (r *report) multiClusterService(service, old *networkingv1alpha1.MultiClust
 		r.clusterName(path.Child("consumerClusters").Index(i).Child("name"), cluster.Name)
 	}
 	r.ignoredServiceFields(path, spec)
-	if old == nil {
-		return
+	r.needsGate(path, gateMultiClusterService, true)
+	if old != nil {
+		r.loadBalancer(field.NewPath("status", "loadBalancer"), &service.Status.LoadBalancer)
 	}
-	if !slices.Equal(spec.Types, old.Spec.Types) {
-		r.add(field.Invalid(path.Child("types"), spec.Types, "the types are immutable"))
+}
+
+// exposure is about the way that a service is exposed in, which it keeps.
+func (r *report) exposure(service, old *networkingv1alpha1.MultiClusterService) {
+	if old != nil && !slices.Equal(service.Spec.Types, old.Spec.Types) {
+		r.add(field.Invalid(specPath().Child("types"), service.Spec.Types,
+			"the types are immutable; delete the object and create it anew"))
 	}
-	r.loadBalancer(field.NewPath("status", "loadBalancer"), &service.Status.LoadBalancer)
 }
 
 func (r *report) exposureTypes(path *field.Path, types []networkingv1alpha1.ExposureType) {
@@ -43,7 +48,7 @@ func (r *report) exposureTypes(path *field.Path, types []networkingv1alpha1.Expo
 		}
 	}
 	if sets.New(types...).Len() > 1 {
-		r.add(field.Invalid(path, types, "a service is exposed in one way"))
+		r.add(field.Invalid(path, types, "a service is exposed in one way; name one type"))
 	}
 }
 

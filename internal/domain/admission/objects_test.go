@@ -31,6 +31,10 @@ func TestBindingRules(t *testing.T) {
 			errors: []string{"FieldValueDuplicate spec.components[1].name", "FieldValueRequired spec.components[2].name"},
 		},
 		"components are not judged without the feature": {new: binding("ResourceBinding", twice)},
+		"cluster bindings have no rules": {
+			new:   `{kind: ClusterResourceBinding, metadata: {name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}, ` + twice + `}`,
+			rules: on,
+		},
 		"dependencies are a JSON array": {
 			new:    `{kind: ResourceBinding, metadata: {name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 			errors: []string{"FieldValueInvalid metadata.annotations[resourcebinding.karmada.io/dependencies]"},

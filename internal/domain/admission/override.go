@@ -17,12 +17,13 @@ func (r *report) overridePolicy(policy *policyv1alpha1.OverridePolicy) {
 
 func (r *report) overrideSpec(spec *policyv1alpha1.OverrideSpec) {
 	path := specPath()
-	r.labelSelectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
+	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
 	r.deprecatedOverride(spec)
 	for i := range spec.OverrideRules {
 		rule, at := &spec.OverrideRules[i], path.Child("overrideRules").Index(i)
 		r.clusterAffinity(at.Child("targetCluster"), rule.TargetCluster)
 		r.overriders(at.Child("overriders"), &rule.Overriders)
+		r.ineffectiveOverriders(at.Child("overriders"), &rule.Overriders)
 	}
 }
 
@@ -34,15 +35,21 @@ func (r *report) deprecatedOverride(spec *policyv1alpha1.OverrideSpec) {
 	if spec.TargetCluster != nil {
 		r.deprecatedField(path.Child("targetCluster"), spec)
 	}
-	if hasOverriders(&spec.Overriders) {
+	switch fields := len(spec.Overriders.FieldOverrider) > 0; {
+	case hasOverriders(&spec.Overriders):
 		r.deprecatedField(path.Child("overriders"), spec)
+	case fields && len(spec.OverrideRules) > 0:
+		r.warn(path.Child("overriders", "fieldOverrider"), "has no effect beside overrideRules; move it there")
+	case fields:
+		r.warn(path.Child("overriders"), "is deprecated; use overrideRules")
 	}
+	r.ineffectiveOverriders(path.Child("overriders"), &spec.Overriders)
 }
 
 func (r *report) deprecatedField(path *field.Path, spec *policyv1alpha1.OverrideSpec) {
 	r.warn(path, "is deprecated; use overrideRules")
 	if len(spec.OverrideRules) > 0 {
-		r.add(field.Forbidden(path, "excludes overrideRules"))
+		r.add(field.Forbidden(path, "excludes overrideRules; move it there"))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (r *report) placement(path *field.Path, placement *policyv1alpha1.Placement) {
 	if placement.ClusterAffinity != nil && len(placement.ClusterAffinities) > 0 {
 		r.add(field.Invalid(path.Child("clusterAffinities"), len(placement.ClusterAffinities),
-			"clusterAffinity and clusterAffinities exclude each other"))
+			"clusterAffinity and clusterAffinities exclude each other; make the first one an entry of the second"))
 	}
 	r.clusterAffinity(path.Child("clusterAffinity"), placement.ClusterAffinity)
 	r.affinityTerms(path.Child("clusterAffinities"), placement)
@@ -21,6 +21,7 @@ func (r *report) placement(path *field.Path, placement *policyv1alpha1.Placement
 	r.spreadConstraints(path.Child("spreadConstraints"), placement.SpreadConstraints)
 	r.replicaScheduling(path.Child("replicaScheduling"), placement.ReplicaScheduling)
 	r.workloadAffinity(path.Child("workloadAffinity"), placement.WorkloadAffinity)
+	r.ineffectivePlacement(path, placement)
 }
 
 // clusterAffinity holds for every selection of clusters, in policies of all
@@ -30,6 +31,7 @@ func (r *report) clusterAffinity(path *field.Path, affinity *policyv1alpha1.Clus
 		return
 	}
 	r.labelSelector(path.Child("labelSelector"), affinity.LabelSelector)
+	r.ineffectiveAffinity(path, affinity)
 	if affinity.FieldSelector == nil {
 		return
 	}
@@ -108,6 +110,7 @@ func (r *report) toleration(path *field.Path, toleration *corev1.Toleration) {
 		r.add(field.NotSupported(path.Child("operator"), toleration.Operator, []corev1.TolerationOperator{
 			corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 	}
+	r.ineffectiveToleration(path, toleration)
 }
 
 func (r *report) spreadConstraints(path *field.Path, constraints []policyv1alpha1.SpreadConstraint) {
@@ -118,13 +121,9 @@ func (r *report) spreadConstraints(path *field.Path, constraints []policyv1alpha
 		if constraint.SpreadByField != "" {
 			fields.see(r, at.Child("spreadByField"), constraint.SpreadByField)
 		}
-		if constraint.SpreadByLabel == "" {
-			continue
-		}
-		r.warn(at.Child("spreadByLabel"), "has no effect; use spreadByField")
-		if constraint.SpreadByField != "" {
+		if constraint.SpreadByLabel != "" && constraint.SpreadByField != "" {
 			r.add(field.Invalid(at.Child("spreadByLabel"), constraint.SpreadByLabel,
-				"spreadByField and spreadByLabel exclude each other"))
+				"spreadByField and spreadByLabel exclude each other; leave out spreadByLabel"))
 		}
 	}
 	if len(fields) > 0 && !fields[policyv1alpha1.SpreadByFieldCluster] {
@@ -166,12 +165,6 @@ func (r *report) workloadAffinity(path *field.Path, affinity *policyv1alpha1.Wor
 	if term := affinity.AntiAffinity; term != nil {
 		r.labelKey(path.Child("antiAffinity", "groupByLabelKey"), term.GroupByLabelKey)
 		keys.see(r, path.Child("antiAffinity", "groupByLabelKey"), term.GroupByLabelKey)
-	}
-}
-
-func (r *report) labelSelectors(path *field.Path, selectors []policyv1alpha1.ResourceSelector) {
-	for i := range selectors {
-		r.labelSelector(path.Index(i).Child("labelSelector"), selectors[i].LabelSelector)
 	}
 }
 

@@ -36,15 +36,24 @@ func TestOverridePolicyRules(t *testing.T) {
 			warnings: []string{"spec.targetCluster", "spec.overriders"},
 		},
 		"fieldOverrider does not count as a deprecated field": {
-			new: cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}, overrideRules: [{overriders: {}}]`),
+			new:      cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}, overrideRules: [{overriders: {}}]`),
+			warnings: []string{"spec.overriders.fieldOverrider"},
+		},
+		"fieldOverrider alone is deprecated": {
+			new:      cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}`),
+			warnings: []string{"spec.overriders"},
+		},
+		"remove with a value has no effect": {
+			new:      rule(`plaintext: [{path: /a, operator: remove, value: 1}, {path: /b, operator: remove}], imageOverrider: [{component: Tag, operator: remove, value: v1}]`),
+			warnings: []string{at + "plaintext[0].value", at + "imageOverrider[0].value"},
 		},
 		"clusters are selected by known fields, at the top": {
-			new:      cluster(`targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In}]}}`),
+			new:      cluster(`targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In, values: [y]}]}}`),
 			errors:   []string{"FieldValueNotSupported spec.targetCluster.fieldSelector.matchExpressions[0].key"},
 			warnings: []string{"spec.targetCluster"},
 		},
 		"clusters are selected by known fields, in rules": {
-			new:    cluster(`overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In}]}}, overriders: {}}]`),
+			new:    cluster(`overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In, values: [y]}]}}, overriders: {}}]`),
 			errors: []string{"FieldValueNotSupported spec.overrideRules[0].targetCluster.fieldSelector.matchExpressions[0].key"},
 		},
 		"annotations have valid keys": {new: rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), errors: []string{"FieldValueInvalid " + at + "annotationsOverrider[0].value"}},
@@ -114,7 +123,11 @@ func TestFederatedResourceQuotaRules(t *testing.T) {
 			new:    quota(`spec: {overall: {gpu: "1", "a b": "1", hugepages-2Mi: "1", limits.cpu: "1", services.nodeports: "1"}}`),
 			errors: []string{"FieldValueInvalid spec.overall[a b]", "FieldValueInvalid spec.overall[gpu]"},
 		},
-		"amounts are not negative":     {new: quota(`spec: {overall: {cpu: "-1"}}`), errors: []string{"FieldValueInvalid spec.overall[cpu]", "FieldValueInvalid spec.overall[cpu]"}},
+		"amounts are not negative": {new: quota(`spec: {overall: {cpu: "-1"}}`), errors: []string{"FieldValueInvalid spec.overall[cpu]", "FieldValueInvalid spec.overall[cpu]"}},
+		"numbers of devices are whole": {
+			new:    quota(`spec: {overall: {example.com/gpu: 500m, requests.example.com/gpu: 500m, kubernetes.io/x: 500m, count/jobs.batch: 500m}}`),
+			errors: []string{"FieldValueInvalid spec.overall[count/jobs.batch]", "FieldValueInvalid spec.overall[example.com/gpu]"},
+		},
 		"numbers of objects are whole": {new: quota(`spec: {overall: {pods: 500m, cpu: 500m, secrets: 100E}}`), errors: []string{"FieldValueInvalid spec.overall[pods]"}},
 		"clusters have names of clusters": {
 			new:    quota(`spec: {overall: {}, staticAssignments: [{clusterName: A_B, hard: {}}, {clusterName: a23456789a23456789a23456789a23456789a23456789a234, hard: {}}]}`),

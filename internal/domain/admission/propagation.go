@@ -1,9 +1,11 @@
 package admission
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/policy"
 )
 
 const (
@@ -80,29 +82,18 @@ func defaultPlacement(placement *policyv1alpha1.Placement) {
 	}
 }
 
-func (r *report) propagationPolicy(policy, old *policyv1alpha1.PropagationPolicy) {
-	var oldLabels map[string]string
-	var oldSpec *policyv1alpha1.PropagationSpec
-	if old != nil {
-		oldLabels, oldSpec = old.Labels, &old.Spec
-	}
-	r.permanentID(policy.Labels, oldLabels, policyv1alpha1.PropagationPolicyPermanentIDLabel)
-	if policy.DeletionTimestamp != nil {
+// policyIdentity is about what a policy is known by: its id, to what it claims,
+// and its scheduler, to what it has placed.
+func (r *report) policyIdentity(object policy.Object, old runtime.Object, label string) {
+	stored, _ := old.(policy.Object)
+	if stored == nil {
+		r.permanentID(object.GetLabels(), nil, label)
 		return
 	}
-	r.selectorNamespaces(policy.Spec.ResourceSelectors, policy.Namespace)
-	r.propagationSpec(&policy.Spec, oldSpec)
-}
-
-func (r *report) clusterPropagationPolicy(policy, old *policyv1alpha1.ClusterPropagationPolicy) {
-	var oldLabels map[string]string
-	var oldSpec *policyv1alpha1.PropagationSpec
-	if old != nil {
-		oldLabels, oldSpec = old.Labels, &old.Spec
-	}
-	r.permanentID(policy.Labels, oldLabels, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
-	if policy.DeletionTimestamp == nil {
-		r.propagationSpec(&policy.Spec, oldSpec)
+	r.permanentID(object.GetLabels(), stored.GetLabels(), label)
+	if name := object.PropagationSpec().SchedulerName; name != stored.PropagationSpec().SchedulerName {
+		r.add(field.Invalid(specPath().Child("schedulerName"), name,
+			"the scheduler name is immutable; delete the policy and create it anew"))
 	}
 }
 
@@ -112,20 +103,15 @@ func (r *report) selectorNamespaces(selectors []policyv1alpha1.ResourceSelector,
 	for i := range selectors {
 		if selectors[i].Namespace != namespace {
 			r.add(field.Invalid(specPath().Child("resourceSelectors").Index(i).Child("namespace"),
-				selectors[i].Namespace, "must be the namespace of the policy"))
+				selectors[i].Namespace, "must be the namespace of the policy, "+namespace+"; a cluster-scoped policy may select elsewhere"))
 		}
 	}
 }
 
-func (r *report) propagationSpec(spec, old *policyv1alpha1.PropagationSpec) {
+func (r *report) propagationSpec(spec *policyv1alpha1.PropagationSpec) {
 	path := specPath()
-	if old != nil && spec.SchedulerName != old.SchedulerName {
-		r.add(field.Invalid(path.Child("schedulerName"), spec.SchedulerName, "the scheduler name is immutable"))
-	}
-	if spec.Association {
-		r.warn(path.Child("association"), "has no effect; use propagateDeps")
-	}
-	r.labelSelectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
+	r.ineffectivePropagation(path, spec)
+	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
 	r.preemption(spec)
 	r.placement(path.Child("placement"), &spec.Placement)
 	r.failover(path.Child("failover"), spec)
@@ -139,7 +125,7 @@ func (r *report) preemption(spec *policyv1alpha1.PropagationSpec) {
 	for i := range spec.ResourceSelectors {
 		if spec.ResourceSelectors[i].Name == "" {
 			r.add(field.Required(specPath().Child("resourceSelectors").Index(i).Child("name"),
-				"a policy with preemption Always has to name what it takes"))
+				"a policy with preemption Always has to name what it takes; give a name, or use preemption Never"))
 		}
 	}
 }
@@ -150,7 +136,7 @@ func (r *report) suspension(path *field.Path, suspension *policyv1alpha1.Suspens
 	}
 	if names := suspension.DispatchingOnClusters.ClusterNames; len(names) > 0 {
 		r.add(field.Invalid(path.Child("dispatchingOnClusters", "clusterNames"), names,
-			"dispatching is suspended for all clusters already"))
+			"dispatching is suspended for all clusters already; leave out one of the two"))
 	}
 }
 
@@ -161,7 +147,7 @@ func (r *report) failover(path *field.Path, spec *policyv1alpha1.PropagationSpec
 	if application := spec.Failover.Application; application != nil {
 		if !spec.PropagateDeps {
 			r.add(field.Invalid(specPath().Child("propagateDeps"), false,
-				"application failover needs the dependencies to move along"))
+				"application failover needs the dependencies to move along; set it to true"))
 		}
 		r.applicationFailover(path.Child("application"), application)
 	}
@@ -180,7 +166,7 @@ func (r *report) applicationFailover(path *field.Path, application *policyv1alph
 	case graceful && grace == nil:
 		r.add(field.Required(gracePath, "purgeMode Gracefully needs a grace period"))
 	case !graceful && grace != nil:
-		r.add(field.Invalid(gracePath, *grace, "only purgeMode Gracefully has a grace period"))
+		r.add(field.Invalid(gracePath, *grace, "only purgeMode Gracefully has a grace period; leave it out"))
 	case grace != nil && *grace <= 0:
 		r.add(field.Invalid(gracePath, *grace, "must be greater than 0"))
 	}

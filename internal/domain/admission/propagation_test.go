@@ -7,7 +7,7 @@ const (
 	cpHead = `{apiVersion: policy.karmada.io/v1alpha1, kind: ClusterPropagationPolicy, metadata: {name: web, labels: {clusterpropagationpolicy.karmada.io/permanent-id: id}}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], `
 	end    = `}}`
 
-	validPP = ppHead + `schedulerName: default-scheduler, placement: {clusterAffinity: {clusterNames: [m1]}, spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 2}], replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}}` + end
+	validPP = ppHead + `schedulerName: default-scheduler, placement: {clusterAffinity: {clusterNames: [m1]}, spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 2}], replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}}` + end
 )
 
 func pp(spec string) string { return ppHead + spec + end }
@@ -42,6 +42,11 @@ func TestPropagationPolicyRules(t *testing.T) {
 			old: pp(`schedulerName: a`), new: pp(`schedulerName: b`),
 			errors: []string{"FieldValueInvalid spec.schedulerName"},
 		},
+		"the scheduler name of a policy that is being deleted is immutable": {
+			old:    pp(`schedulerName: a`),
+			new:    `{kind: PropagationPolicy, metadata: {name: web, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: id}, deletionTimestamp: "2024-01-01T00:00:00Z"}, spec: {resourceSelectors: [], schedulerName: b}}`,
+			errors: []string{"FieldValueInvalid spec.schedulerName"},
+		},
 		"a selector stays in the namespace of the policy": {
 			new:    `{kind: PropagationPolicy, metadata: {name: web, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: id}}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}, {apiVersion: v1, kind: Pod, namespace: other}]}}`,
 			errors: []string{"FieldValueInvalid spec.resourceSelectors[1].namespace"},
@@ -58,11 +63,6 @@ func TestPropagationPolicyRules(t *testing.T) {
 		},
 		"suspension of none may name some":   {new: pp(`suspension: {dispatching: false, dispatchingOnClusters: {clusterNames: [m1]}}`)},
 		"suspension of all may name nothing": {new: pp(`suspension: {dispatching: true, dispatchingOnClusters: {clusterNames: []}}`)},
-		"association has no effect":          {new: pp(`association: true`), warnings: []string{"spec.association"}},
-		"an invalid label selector is warned about": {
-			new:      `{kind: ClusterPropagationPolicy, metadata: {name: web, labels: {clusterpropagationpolicy.karmada.io/permanent-id: id}}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, labelSelector: {matchExpressions: [{key: a, operator: Near}]}}]}}`,
-			warnings: []string{"spec.resourceSelectors[0].labelSelector"},
-		},
 	})
 }
 
@@ -84,8 +84,8 @@ func TestFailoverRules(t *testing.T) {
 		"Gracefully with a grace period":       {new: application(`purgeMode: Gracefully, gracePeriodSeconds: 1`)},
 		"a grace period of 0":                  {new: application(`purgeMode: Gracefully, gracePeriodSeconds: 0`), errors: []string{"FieldValueInvalid spec.failover.application.gracePeriodSeconds"}},
 		"Directly has no grace period":         {new: application(`purgeMode: Directly, gracePeriodSeconds: 1`), errors: []string{"FieldValueInvalid spec.failover.application.gracePeriodSeconds"}},
-		"an alias has to be a label name":      {new: application(`purgeMode: Never, statePreservation: {rules: [{aliasLabelName: a/b, jsonPath: x}, {aliasLabelName: "a b", jsonPath: x}]}`), errors: []string{"FieldValueInvalid spec.failover.application.statePreservation.rules[1].aliasLabelName"}},
-		"an alias of cluster failover as well": {new: pp(`failover: {cluster: {statePreservation: {rules: [{aliasLabelName: "", jsonPath: x}]}}}`), errors: []string{"FieldValueInvalid spec.failover.cluster.statePreservation.rules[0].aliasLabelName", "FieldValueInvalid spec.failover.cluster.statePreservation.rules[0].aliasLabelName"}},
+		"an alias has to be a label name":      {new: application(`purgeMode: Directly, statePreservation: {rules: [{aliasLabelName: a/b, jsonPath: x}, {aliasLabelName: "a b", jsonPath: x}]}`), errors: []string{"FieldValueInvalid spec.failover.application.statePreservation.rules[1].aliasLabelName"}},
+		"an alias of cluster failover as well": {new: pp(`failover: {cluster: {purgeMode: Directly, statePreservation: {rules: [{aliasLabelName: "", jsonPath: x}]}}}`), errors: []string{"FieldValueInvalid spec.failover.cluster.statePreservation.rules[0].aliasLabelName", "FieldValueInvalid spec.failover.cluster.statePreservation.rules[0].aliasLabelName"}},
 	})
 }
 
@@ -100,16 +100,16 @@ func TestPlacementRules(t *testing.T) {
 			new:    placed(`clusterAffinity: {}, clusterAffinities: [{affinityName: a}]`),
 			errors: []string{"FieldValueInvalid " + at + "clusterAffinities"},
 		},
-		"fields of clusters": {new: placed(`clusterAffinity: {fieldSelector: {matchExpressions: [{key: provider, operator: In, values: [x]}, {key: region, operator: NotIn, values: [x]}, {key: zone, operator: In}]}}`)},
+		"fields of clusters": {new: placed(`clusterAffinity: {fieldSelector: {matchExpressions: [{key: provider, operator: In, values: [x]}, {key: region, operator: NotIn, values: [x]}, {key: zone, operator: In, values: [x]}]}}`)},
 		"unknown fields and operators": {
-			new: placed(`clusterAffinity: {fieldSelector: {matchExpressions: [{key: name, operator: Exists}]}}`),
+			new: placed(`clusterAffinity: {fieldSelector: {matchExpressions: [{key: name, operator: Exists, values: [x]}]}}`),
 			errors: []string{
 				"FieldValueNotSupported " + at + "clusterAffinity.fieldSelector.matchExpressions[0].key",
 				"FieldValueNotSupported " + at + "clusterAffinity.fieldSelector.matchExpressions[0].operator",
 			},
 		},
 		"a static weight selects clusters too": {
-			new:    placed(`replicaScheduling: {weightPreference: {staticWeightList: [{weight: 1, targetCluster: {fieldSelector: {matchExpressions: [{key: name, operator: In}]}}}]}}`),
+			new:    placed(`replicaScheduling: {weightPreference: {staticWeightList: [{weight: 1, targetCluster: {fieldSelector: {matchExpressions: [{key: name, operator: In, values: [x]}]}}}]}}`),
 			errors: []string{"FieldValueNotSupported " + at + "replicaScheduling.weightPreference.staticWeightList[0].targetCluster.fieldSelector.matchExpressions[0].key"},
 		},
 		"affinity names are label keys": {
@@ -152,10 +152,6 @@ func TestPlacementRules(t *testing.T) {
 		"spreading by one field twice": {
 			new:    placed(`spreadConstraints: [{spreadByField: cluster}, {spreadByField: cluster}]`),
 			errors: []string{"FieldValueDuplicate " + at + "spreadConstraints[1].spreadByField"},
-		},
-		"spreading by label has no effect": {
-			new:      placed(`spreadConstraints: [{spreadByLabel: x}]`),
-			warnings: []string{at + "spreadConstraints[0].spreadByLabel"},
 		},
 		"spreading by field and label": {
 			new:      placed(`spreadConstraints: [{spreadByField: cluster, spreadByLabel: x}]`),

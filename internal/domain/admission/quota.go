@@ -30,13 +30,14 @@ func (r *report) federatedResourceQuota(quota *policyv1alpha1.FederatedResourceQ
 
 func (r *report) assignments(path *field.Path, spec *policyv1alpha1.FederatedResourceQuotaSpec) {
 	assigned := corev1.ResourceList{}
+	r.needsGate(path.Child("overall"), gateFederatedQuotaEnforcement, len(spec.StaticAssignments) == 0)
 	for i, assignment := range spec.StaticAssignments {
 		at := path.Child("staticAssignments").Index(i)
 		r.clusterName(at.Child("clusterName"), assignment.ClusterName)
 		r.quotaList(at.Child("hard"), assignment.Hard)
 		for _, name := range sortedNames(assignment.Hard) {
 			if _, limited := spec.Overall[name]; !limited {
-				r.add(field.Invalid(at.Child("hard").Key(string(name)), string(name), "is not limited by overall"))
+				r.add(field.Invalid(at.Child("hard").Key(string(name)), string(name), "is not limited by overall; add it there"))
 			}
 			sum := assigned[name]
 			sum.Add(assignment.Hard[name])
@@ -88,7 +89,7 @@ func (r *report) quotaQuantity(path *field.Path, name corev1.ResourceName, quant
 		r.add(field.Invalid(path, quantity.String(), "must not be negative"))
 	}
 	// RoundUp is exact for any size, and says whether there was nothing to round.
-	if rounded := quantity.DeepCopy(); isCounted(string(name)) && !rounded.RoundUp(0) {
+	if rounded := quantity.DeepCopy(); isWhole(string(name)) && !rounded.RoundUp(0) {
 		r.add(field.Invalid(path, quantity.String(), "must be an integer"))
 	}
 }
@@ -119,12 +120,28 @@ func isCounted(name string) bool {
 	return strings.HasPrefix(name, "count/")
 }
 
+// isWhole reports whether the resource comes in whole numbers: objects, and
+// devices, which are the resources of domains other than Kubernetes' own.
+func isWhole(name string) bool {
+	if isCounted(name) {
+		return true
+	}
+	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) &&
+		!strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) &&
+		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0
+}
+
 // clusterName wants a name that a Cluster can have.
 func (r *report) clusterName(path *field.Path, name string) {
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		r.add(field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}
 	r.invalid(path, name, validation.IsDNS1123Label(name))
+}
+
+// canNameCluster reports whether there can be a cluster of that name.
+func canNameCluster(name string) bool {
+	return len(name) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
 // sortedNames gives errors a stable order.

@@ -11,6 +11,8 @@ import (
 type report struct {
 	errors   field.ErrorList
 	warnings []string
+	// disabled is Rules.Disabled.
+	disabled func(gate string) bool
 }
 
 func (r *report) add(errors ...*field.Error) {

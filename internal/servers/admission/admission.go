@@ -31,6 +31,9 @@ type Reviewer struct {
 	Rules rules.Rules
 	// NewID returns a new permanent id; nil means random UUIDs.
 	NewID func() string
+	// Customizations are looked up to judge a ResourceInterpreterCustomization;
+	// nil means that each is judged alone.
+	Customizations Customizations
 	// Quota checks a ResourceBinding against the quotas of its namespace and
 	// accounts for it, after the rules have let it pass; nil means no quotas. old
 	// is nil on creation. An error that carries an API status is passed on as it
@@ -83,11 +86,28 @@ func (r Reviewer) judge(ctx context.Context, kind *kind, version string, content
 	if err != nil {
 		return nil, err
 	}
-	broken, warnings := r.Rules.Validate(object, old)
+	judge, err := r.rulesFor(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	broken, warnings := judge.Validate(object, old)
 	if err := broken.ToAggregate(); err != nil {
 		return warnings, err
 	}
 	return warnings, r.checkQuota(ctx, object, old, dryRun)
+}
+
+// warnings are about a new object of a kind that nobody asks to validate.
+func (r Reviewer) warnings(kind *kind, version string, content, oldContent map[string]any) []string {
+	if oldContent != nil {
+		return nil
+	}
+	object, err := kind.decode(version, content)
+	if err != nil {
+		return nil
+	}
+	_, warnings := r.Rules.Validate(object, nil)
+	return warnings
 }
 
 func (r Reviewer) checkQuota(ctx context.Context, object, old runtime.Object, dryRun bool) error {

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/dynamic"
 
 	rules "karmada.io/karmada/internal/domain/admission"
 )
@@ -29,8 +31,9 @@ type Plugin struct {
 }
 
 var (
-	_ admission.MutationInterface   = (*Plugin)(nil)
-	_ admission.ValidationInterface = (*Plugin)(nil)
+	_ admission.MutationInterface    = (*Plugin)(nil)
+	_ admission.ValidationInterface  = (*Plugin)(nil)
+	_ initializer.WantsDynamicClient = (*Plugin)(nil)
 )
 
 // NewPlugin returns a plugin that answers as the reviewer does.
@@ -54,6 +57,17 @@ func Register(plugins *admission.Plugins, reviewer Reviewer) {
 		return NewPlugin(reviewer), nil
 	})
 }
+
+// SetDynamicClient lets the API server give the plugin a client of itself, by
+// which it looks up what a kind is judged by.
+func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
+	if p.reviewer.Customizations == nil {
+		p.reviewer.Customizations = StoredCustomizations(karmada)
+	}
+}
+
+// ValidateInitialization says that the plugin can work with whatever it was given.
+func (p *Plugin) ValidateInitialization() error { return nil }
 
 // Admit completes an object. One that is not of the form of its kind is left as
 // it is: the schema that is checked next says more exactly what is wrong.
@@ -79,12 +93,17 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return validateDelete(a)
 	}
 	kind, ok := p.ruled(a)
-	// Kinds that nobody asks to validate only have warnings, for when they are new.
-	if !ok || kind.validate == nil && a.GetOperation() != admission.Create {
+	if !ok {
 		return nil
 	}
 	object, ok := a.GetObject().(*unstructured.Unstructured)
 	if !ok {
+		return nil
+	}
+	if kind.validate == nil {
+		for _, text := range p.reviewer.warnings(kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject())) {
+			warning.AddWarning(ctx, "", text)
+		}
 		return nil
 	}
 	warnings, err := p.reviewer.judge(ctx, kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject()), a.IsDryRun())
@@ -94,6 +113,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch {
 	case err == nil:
 		return nil
+	case isUnavailable(err):
+		return apierrors.NewInternalError(err)
 	case isUndecodable(err):
 		return apierrors.NewBadRequest(err.Error())
 	case apierrors.ReasonForError(err) != "":

@@ -30,6 +30,10 @@ const (
 	strayWork      = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
 )
 
+func strayDependencies(kind string) string {
+	return `{apiVersion: work.karmada.io/v1alpha2, kind: ` + kind + `, metadata: {name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
+}
+
 func reviewer() Reviewer {
 	return Reviewer{Rules: StandardRules(), NewID: func() string { return "new-id" }}
 }
@@ -122,7 +126,9 @@ func TestPluginJudges(t *testing.T) {
 			says: []string{"spec.resourceSelectors[0].namespace", "metadata.labels[propagationpolicy.karmada.io/permanent-id]"},
 		},
 		"what cannot be decoded is a bad request": {new: brokenPolicy, operation: admission.Create, code: http.StatusBadRequest, says: []string{"priority"}},
-		"status passes": {new: strayPolicy, old: strayPolicy, operation: admission.Update, subresource: "status"},
+		"status passes":                              {new: strayPolicy, old: strayPolicy, operation: admission.Update, subresource: "status"},
+		"a binding's dependencies are a list":        {new: strayDependencies("ResourceBinding"), operation: admission.Create, code: http.StatusForbidden, says: []string{"metadata.annotations"}},
+		"a cluster binding is not judged":            {new: strayDependencies("ClusterResourceBinding"), operation: admission.Create},
 		"a Work that nobody applies is warned about": {new: strayWork, operation: admission.Create, warnings: 1},
 		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},
 		"quota is asked last, and speaks for itself": {

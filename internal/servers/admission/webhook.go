@@ -88,10 +88,7 @@ func (r Reviewer) answerMutate(kind *kind) answer {
 		if kind.validate != nil {
 			return response
 		}
-		// Kinds that nobody asks to validate only have warnings, said here.
-		if object, err := kind.decode(version, content); err == nil && old == nil {
-			_, response.Warnings = r.Rules.Validate(object, nil)
-		}
+		response.Warnings = r.warnings(kind, version, content, old)
 		return response
 	}
 }
@@ -156,9 +153,13 @@ func contents(question *admissionv1.AdmissionRequest) (object, old map[string]an
 	return object, old, err
 }
 
-// refused turns an error into an answer: with its own status when it has one, as
-// a bad request when the object could not be read, else as forbidden.
+// refused turns an error into an answer: as a failure of the server when it could
+// not judge, with the error's own status when it has one, as a bad request when the
+// object could not be read, else as forbidden.
 func refused(err error) *admissionv1.AdmissionResponse {
+	if isUnavailable(err) {
+		err = apierrors.NewInternalError(err)
+	}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
 		status := known.Status()
