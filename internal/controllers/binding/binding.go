@@ -52,8 +52,9 @@ const purgePoll = 5 * time.Second
 
 // Options are what operators may tune.
 type Options struct {
-	// Workers is how many bindings of each scope are worked on at once.
-	Workers int
+	// Workers and ClusterWorkers are how many bindings of each scope are worked on at
+	// once.
+	Workers, ClusterWorkers int
 	// Writers is how many Works of one binding are written at once.
 	Writers int
 	// BaseDelay and MaxDelay bound the back-off of a binding that failed.
@@ -64,7 +65,7 @@ type Options struct {
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Writers: 8, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
+	return Options{Workers: 5, ClusterWorkers: 5, Writers: 8, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
 }
 
 // reconciler serves the bindings of one scope.
@@ -110,7 +111,7 @@ func add(mgr manager.Manager, r *reconciler) error {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
 	}
 	err := controllers.WithOptions(controller.Options{
-		MaxConcurrentReconciles: r.options.Workers,
+		MaxConcurrentReconciles: r.options.workers(r.namespaced),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			r.options.BaseDelay, r.options.MaxDelay),
 	}).Complete(r)
@@ -118,6 +119,13 @@ func add(mgr manager.Manager, r *reconciler) error {
 		return fmt.Errorf("setting up %s: %w", nameOf(r.namespaced), err)
 	}
 	return nil
+}
+
+func (o Options) workers(namespaced bool) int {
+	if namespaced {
+		return o.Workers
+	}
+	return o.ClusterWorkers
 }
 
 func nameOf(namespaced bool) string {
