@@ -1,0 +1,112 @@
+package report
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestRenderings(t *testing.T) {
+	type call struct {
+		binding  types.UID
+		failures map[string]string
+	}
+	broken := map[string]string{"m1": "Deployment shop/web: there is no field"}
+	tests := map[string]struct {
+		calls []call
+		// told are the bindings that subscribers hear of, in order.
+		told []types.UID
+		want map[types.UID]map[string]string
+	}{
+		"nothing is known of a binding that never failed": {
+			calls: []call{{"a", nil}, {"a", map[string]string{}}},
+		},
+		"a failure is told": {
+			calls: []call{{"a", broken}},
+			told:  []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
+		},
+		"the same failure is no news": {
+			calls: []call{{"a", broken}, {"a", map[string]string{"m1": broken["m1"]}}},
+			told:  []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
+		},
+		"another cause is": {
+			calls: []call{{"a", broken}, {"a", map[string]string{"m1": "refused"}}},
+			told:  []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m1": "refused"}},
+		},
+		"so is another cluster": {
+			calls: []call{{"a", broken}, {"a", map[string]string{"m2": broken["m1"]}}},
+			told:  []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m2": broken["m1"]}},
+		},
+		"the end of all failures is told once and leaves nothing": {
+			calls: []call{{"a", broken}, {"a", nil}, {"a", nil}},
+			told:  []types.UID{"a", "a"},
+		},
+		"bindings are told apart": {
+			calls: []call{{"a", broken}, {"b", broken}, {"a", nil}},
+			told:  []types.UID{"a", "b", "a"}, want: map[types.UID]map[string]string{"b": broken},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := NewRenderings()
+			var told []types.UID
+			r.Subscribe(func(binding types.UID) {
+				told = append(told, binding)
+				r.Of(binding) // does not wait for itself
+			})
+			for _, c := range tc.calls {
+				before := len(told)
+				if changed := r.Set(c.binding, c.failures); changed != (len(told) > before) {
+					t.Errorf("Set(%s, %v) = %v", c.binding, c.failures, changed)
+				}
+			}
+			if diff := cmp.Diff(tc.told, told); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			for _, binding := range []types.UID{"a", "b"} {
+				if diff := cmp.Diff(tc.want[binding], r.Of(binding)); diff != "" {
+					t.Errorf("failures of %s (-want +got):\n%s", binding, diff)
+				}
+			}
+			if len(r.failures) != len(tc.want) {
+				t.Errorf("%d bindings are remembered, want %d", len(r.failures), len(tc.want))
+			}
+		})
+	}
+}
+
+func TestRenderingsChangeIsNewsWithoutSubscribers(t *testing.T) {
+	r := NewRenderings()
+	if !r.Set("a", map[string]string{"m1": "refused"}) || r.Set("a", map[string]string{"m1": "refused"}) {
+		t.Error("what is news depends on who listens")
+	}
+}
+
+func TestRenderingsKeepWhatWasSetWhenTheCallerGoesOnWithItsMap(t *testing.T) {
+	r, failures := NewRenderings(), map[string]string{"m1": "refused"}
+	r.Set("a", failures)
+	failures["m2"] = "refused too"
+	if diff := cmp.Diff(map[string]string{"m1": "refused"}, r.Of("a")); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+func TestRenderingsAreSetAndReadAtOnce(t *testing.T) {
+	r := NewRenderings()
+	r.Subscribe(func(binding types.UID) { r.Of(binding) })
+	var workers sync.WaitGroup
+	for _, binding := range []types.UID{"a", "b", "c"} {
+		workers.Go(func() {
+			for range 100 {
+				r.Set(binding, map[string]string{"m1": "refused"})
+				r.Set(binding, nil)
+			}
+		})
+	}
+	workers.Wait()
+	if len(r.failures) != 0 {
+		t.Errorf("%d bindings are left", len(r.failures))
+	}
+}
