@@ -64,7 +64,7 @@ func Controllers() []Controller {
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
-			return binding.Add(h.Manager, h.Rules, binding.DefaultOptions())
+			return binding.Add(h.Manager, h.Rules, h.Renderings, binding.DefaultOptions())
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: func(h *Host) error {
 			return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, execution.DefaultOptions())

@@ -56,6 +56,8 @@ type Host struct {
 	Rules   interpreter.Source
 	// Reports writes what several controllers say of one Work.
 	Reports *report.Works
+	// Renderings tells which clusters have no current Work, and why.
+	Renderings *report.Renderings
 	// SkippedNamespaces are never propagated.
 	SkippedNamespaces policy.SkippedNamespaces
 }
@@ -91,7 +93,9 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of reports: %w", err)
 	}
-	return &Host{Manager: mgr, Members: members, Rules: rules, Reports: reports, SkippedNamespaces: skipped}, nil
+	return &Host{
+		Manager: mgr, Members: members, Rules: rules, Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
+	}, nil
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -77,11 +78,14 @@ type reconciler struct {
 	rules      interpreter.Source
 	events     *observe.Events
 	written    *ledger
+	failing    *failing
+	abandoned  *abandoned
 	synced     *prometheus.HistogramVec
 }
 
-// Add registers the controllers of both scopes with a manager.
-func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+// Add registers the controllers of both scopes with a manager. Which clusters of a
+// binding have no current Work, and why, is handed to failures.
+func Add(mgr manager.Manager, rules interpreter.Source, failures Failures, o Options) error {
 	if err := index(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -93,7 +97,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		if err := add(mgr, &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
 			events:  observe.NewEvents(mgr.GetEventRecorderFor(nameOf(namespaced))), //nolint:staticcheck // the newer recorder writes another API
-			written: newLedger(mgr.GetClient(), mgr.GetAPIReader(), time.Now), synced: synced,
+			written: newLedger(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failing: newFailing(failures),
+			abandoned: newAbandoned(time.Now), synced: synced,
 		}); err != nil {
 			return err
 		}
@@ -138,10 +143,16 @@ func nameOf(namespaced bool) string {
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	bound := binding.New(r.namespaced)
-	if err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
+	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
 		r.written.forget(request.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		r.failing.forget(request.NamespacedName)
+		return r.collect(ctx, request.NamespacedName)
 	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the binding: %w", err)
+	}
+	r.abandoned.forget(request.NamespacedName)
 	if seen, err := r.written.seen(ctx, request.NamespacedName); err != nil || !seen {
 		return reconcile.Result{RequeueAfter: lagDelay}, err
 	}
@@ -157,9 +168,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // ensure brings the Works of a binding to what the binding says.
 func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
-	spec := bound.BindingSpec()
+	spec, done := bound.BindingSpec(), &pass{bound: bound}
 	orphans := work.Orphans(works, binding.Expected(spec), nil)
-	if err := r.removeOrphans(ctx, bound, orphans); err != nil {
+	removed, err := r.removeOrphans(ctx, bound, orphans)
+	if done.removed = removed; err != nil {
 		return r.unclean(bound, err)
 	}
 	if work.Inside(works, binding.DirectlyPurged(spec)) {
@@ -168,36 +180,38 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })
 	targets := binding.Targets(spec)
 	if len(targets) == 0 {
-		return r.conclude(bound, nil, nil)
+		return r.conclude(done)
 	}
 	template, err := r.template(ctx, spec.Resource)
 	if err != nil || template == nil {
-		return r.conclude(bound, nil, only(err))
+		done.fail(err)
+		return r.conclude(done)
 	}
 	if stale(template, spec.Resource) {
 		return reconcile.Result{RequeueAfter: lagDelay}, nil
 	}
-	return r.conclude(bound, template, r.syncAll(ctx, bound, template, targets, works))
+	done.template = template
+	r.syncAll(ctx, done, targets, works)
+	return r.conclude(done)
 }
 
 // syncAll writes the Works of all targets and then removes those that they have
-// taken the place of. It returns every failure.
-func (r *reconciler) syncAll(
-	ctx context.Context, bound binding.Object, template *unstructured.Unstructured,
-	targets []workv1alpha2.TargetCluster, works []*workv1alpha1.Work,
-) (failures []error) {
-	defer observeSync(r.synced, time.Now(), &failures)
-	overrides, err := r.overrides(ctx, template)
+// taken the place of.
+func (r *reconciler) syncAll(ctx context.Context, done *pass, targets []workv1alpha2.TargetCluster, works []*workv1alpha1.Work) {
+	defer observeSync(r.synced, time.Now(), &done.failures)
+	overrides, err := r.overrides(ctx, done.template)
 	if err != nil {
-		return []error{err}
+		done.fail(err)
+		return
 	}
-	names, failures := r.write(ctx, batch{
-		bound: bound, template: template, overrides: overrides, revise: r.revise(ctx, template), targets: targets, works: works,
+	results := r.write(ctx, batch{
+		bound: done.bound, template: done.template, overrides: overrides, revise: r.revise(ctx, done.template),
+		targets: targets, works: works,
 	})
-	if err := r.removeOrphans(ctx, bound, work.Orphans(works, binding.Expected(bound.BindingSpec()), names)); err != nil {
-		failures = append(failures, err)
-	}
-	return failures
+	names := done.count(results)
+	removed, err := r.removeOrphans(ctx, done.bound, work.Orphans(works, binding.Expected(done.bound.BindingSpec()), names))
+	done.removed += removed
+	done.fail(err)
 }
 
 // revise is the kind's rule for replicas, nil when there is none.
@@ -209,11 +223,4 @@ func (r *reconciler) revise(ctx context.Context, template *unstructured.Unstruct
 	return func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 		return rule(ctx, object, replicas)
 	}
-}
-
-func only(err error) []error {
-	if err == nil {
-		return nil
-	}
-	return []error{err}
 }

@@ -27,6 +27,23 @@ func TestANewlyScheduledBindingCostsOneCreateForEachCluster(t *testing.T) {
 	}
 }
 
+func TestNullsOfAManifestAreWrittenOnce(t *testing.T) {
+	token := overriding("nulls", policyv1alpha1.PlaintextOverrider{
+		Path: "/spec/note", Operator: policyv1alpha1.OverriderOpAdd, Value: policyv1alpha1.JSON{Raw: []byte(`{"empty": null}`)},
+	}, "m1")
+	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.pass()
+	if err := w.store.Create(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if _, requests := w.pass(); len(requests) != 1 {
+		t.Errorf("the override was written by %v", requests)
+	}
+	if _, requests := w.pass(); len(requests) != 0 {
+		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	}
+}
+
 func TestTheFailureOfOneClusterDoesNotStopTheOthers(t *testing.T) {
 	w := newWorld(t, cluster("m2"), deployment(), bindingTo("m1", "m2"))
 	bound := bindingTo("m1", "m2")
@@ -161,25 +178,6 @@ func TestAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
 	}
 	if all := w.ids(); len(all) != 2 {
 		t.Errorf("the old and the new Work have the ids %v", all)
-	}
-}
-
-func TestAMistakeInAnOverridePolicyIsNotRetriedAtOnce(t *testing.T) {
-	mistake := &policyv1alpha1.OverridePolicy{}
-	mistake.Namespace, mistake.Name = "shop", "mistake"
-	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{
-		TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}},
-		Overriders: policyv1alpha1.Overriders{
-			Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/nowhere/at-all", Operator: policyv1alpha1.OverriderOpRemove}},
-		},
-	}}
-	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"), mistake)
-	result, _ := w.pass()
-	if result.RequeueAfter != waitRetry {
-		t.Errorf("requeued after %v", result.RequeueAfter)
-	}
-	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
-		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// worksOf are the Works of a binding, those in deletion included. They are shared
-// with the cache and must not be changed.
+// worksOf are the Works of a binding, those in deletion included: those with its id,
+// and those that an earlier binding of the same name left. They are shared with the
+// cache and must not be changed.
 func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
 	id := binding.PermanentID(bound)
 	if id == "" {
@@ -32,6 +33,15 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	for i := range list.Items {
 		if belongs(&list.Items[i], bound) {
 			works = append(works, &list.Items[i])
+		}
+	}
+	claiming, err := r.claiming(ctx, client.ObjectKeyFromObject(bound))
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range claiming {
+		if other := each.Labels[binding.PermanentIDLabel(bound)]; other != "" && other != id {
+			works = append(works, each)
 		}
 	}
 	return works, nil
@@ -51,15 +61,20 @@ func (r *reconciler) release(ctx context.Context, bound binding.Object, works []
 	if !controllerutil.ContainsFinalizer(bound, binding.Finalizer(bound)) {
 		return reconcile.Result{}, nil
 	}
-	if err := r.remove(ctx, works); err != nil {
+	works, err := r.unclaimed(ctx, binding.PermanentID(bound), works)
+	if err == nil {
+		err = r.remove(ctx, works)
+	}
+	if err != nil {
 		return r.unclean(bound, err)
 	}
+	r.failing.forget(client.ObjectKeyFromObject(bound))
 	released, ok := bound.DeepCopyObject().(binding.Object)
 	if !ok {
 		return reconcile.Result{}, fmt.Errorf("copying %T gave another type", bound)
 	}
 	controllerutil.RemoveFinalizer(released, binding.Finalizer(bound))
-	_, err := patch.Object(ctx, r.karmada, bound, released)
+	_, err = patch.Object(ctx, r.karmada, bound, released)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: lagDelay}, nil
 	}
@@ -69,24 +84,27 @@ func (r *reconciler) release(ctx context.Context, bound binding.Object, works []
 // removeOrphans deletes Works that have no reason to be. The binding is looked at
 // as it is stored first: acting on an old view of it would take a workload away
 // from where it has just been scheduled to.
-func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
+func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) (removed int, err error) {
 	orphans = lasting(orphans)
 	if len(orphans) == 0 {
 		r.events.Recovered(bound, workv1alpha2.EventReasonCleanupWorkFailed)
-		return nil
+		return 0, nil
 	}
 	current := binding.New(r.namespaced)
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
+	err = r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
 	if apierrors.IsNotFound(err) {
-		return errLag
+		return 0, errLag
 	}
 	if err != nil {
-		return fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
+		return 0, fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
 	}
 	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
-		return errLag
+		return 0, errLag
 	}
-	return r.remove(ctx, orphans)
+	if orphans, err = r.unclaimed(ctx, binding.PermanentID(bound), orphans); err != nil {
+		return 0, err
+	}
+	return len(orphans), r.remove(ctx, orphans)
 }
 
 // unclean tells that Works could not be deleted, unless it was too early to try.

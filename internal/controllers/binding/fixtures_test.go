@@ -25,6 +25,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -36,7 +37,11 @@ import (
 type world struct {
 	t *testing.T
 	*reconciler
-	store client.Client
+	store    client.Client
+	recorder *record.FakeRecorder
+	failures *report.Renderings
+	// at is the time as far as abandoned Works are concerned.
+	at time.Time
 
 	mu       sync.Mutex
 	requests []string
@@ -62,7 +67,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t}
+	w := &world{t: t, recorder: record.NewFakeRecorder(100), failures: report.NewRenderings(), at: time.Unix(0, 0)}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.counting())
 	if err := index(indexed{builder}); err != nil {
 		t.Fatal(err)
@@ -74,7 +79,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w.reconciler = &reconciler{
 		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, rules: noRules{},
-		events: observe.NewEvents(record.NewFakeRecorder(100)), written: newLedger(w.store, w.store, time.Now), synced: synced,
+		events: observe.NewEvents(w.recorder), written: newLedger(w.store, w.store, time.Now),
+		failing: newFailing(w.failures), abandoned: newAbandoned(func() time.Time { return w.at }), synced: synced,
 	}
 	return w
 }
@@ -89,6 +95,10 @@ func (w *world) counting() interceptor.Funcs {
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			count("create", object)
 			return c.Create(ctx, object, o...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.UpdateOption) error {
+			count("update", object)
+			return c.Update(ctx, object, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
 			count("patch", object)
@@ -110,6 +120,19 @@ func (w *world) pass() (reconcile.Result, []string) {
 		w.t.Fatalf("a pass ended with: %v", err)
 	}
 	return result, w.requests
+}
+
+// told are the events since it was last called.
+func (w *world) told() []string {
+	var events []string
+	for {
+		select {
+		case event := <-w.recorder.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
 }
 
 func (w *world) change(change func(*workv1alpha2.ResourceBinding)) {

@@ -18,6 +18,8 @@ import (
 const (
 	// bindingIDField of a Work is the permanent id of its binding.
 	bindingIDField = Name + "/binding-id"
+	// bindingKeyField of a Work is namespace and name of its binding.
+	bindingKeyField = Name + "/binding-key"
 	// templateField of a binding is where its template belongs: keys of kindKey
 	// and namespaceKey.
 	templateField = Name + "/template"
@@ -52,6 +54,7 @@ func index(indexer client.FieldIndexer) error {
 		values client.IndexerFunc
 	}{
 		{&workv1alpha1.Work{}, bindingIDField, bindingIDs},
+		{&workv1alpha1.Work{}, bindingKeyField, bindingKeys},
 		{&workv1alpha2.ResourceBinding{}, templateField, templateKeys},
 		{&workv1alpha2.ClusterResourceBinding{}, templateField, templateKeys},
 		{&workv1alpha2.ResourceBinding{}, targetField, targetNames},
@@ -76,6 +79,16 @@ func bindingIDs(object client.Object) []string {
 		}
 	}
 	return ids
+}
+
+func bindingKeys(object client.Object) []string {
+	var keys []string
+	for _, namespaced := range []bool{true, false} {
+		if key, ok := bindingOf(object, namespaced); ok {
+			keys = append(keys, key.String())
+		}
+	}
+	return keys
 }
 
 func templateKeys(object client.Object) []string {

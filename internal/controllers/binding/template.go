@@ -46,6 +46,14 @@ func (r *reconciler) template(ctx context.Context, ref workv1alpha2.ObjectRefere
 	return template, nil
 }
 
+// reference names a template in messages.
+func reference(ref workv1alpha2.ObjectReference) string {
+	if ref.Namespace == "" {
+		return ref.Kind + " " + ref.Name
+	}
+	return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)
+}
+
 func empty(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion(ref.APIVersion)

@@ -57,15 +57,19 @@ func changed(older, newer binding.Object) bool {
 }
 
 // onWork looks at a binding again when one of its Works is gone, or appears where
-// it has no reason to be: the binding may have moved on while it was written.
+// it has no reason to be: the binding may have moved on while it was written, or
+// be gone itself. At the start every Work leads to its binding, in case there is
+// none.
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			of, ok := e.Object.(*workv1alpha1.Work)
-			if !ok || e.IsInInitialList {
-				return
-			}
-			if key, ok := bindingOf(of, r.namespaced); ok && !r.expects(ctx, key, of) {
+			key, ok2 := bindingOf(e.Object, r.namespaced)
+			switch {
+			case !ok || !ok2:
+			case e.IsInInitialList:
+				behind(q, []reconcile.Request{{NamespacedName: key}})
+			case !r.expects(ctx, key, of):
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},

@@ -238,7 +238,7 @@ func TestWhatFailuresMean(t *testing.T) {
 	exists := fmt.Errorf("creating: %w", apierrors.NewAlreadyExists(works, "w"))
 	cases := map[string]struct {
 		failures                []error
-		told, mistakes, retried int
+		told, mistakes, retried int // the others are told, too, and no mistakes
 		after                   time.Duration
 	}{
 		"none":                         {},
@@ -253,7 +253,8 @@ func TestWhatFailuresMean(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := judge(tc.failures)
-			if len(v.told) != tc.told || len(v.mistakes) != tc.mistakes || len(v.retried) != tc.retried || v.after != tc.after {
+			if len(v.told) != tc.told || len(v.mistakes) != tc.mistakes || len(v.others) != tc.told-tc.mistakes ||
+				len(v.retried) != tc.retried || v.after != tc.after {
 				t.Errorf("got %+v", v)
 			}
 		})

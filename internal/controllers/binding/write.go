@@ -14,7 +14,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -44,37 +43,40 @@ func (b batch) in(cluster string) []*workv1alpha1.Work {
 	return inside
 }
 
-// write brings the Works of all targets up to date, several at a time. It returns
-// how the Work of each cluster is called, for those that succeeded, and the
-// failures of the others in the order of the targets.
-func (r *reconciler) write(ctx context.Context, b batch) (names map[string]string, failures []error) {
-	written, failed := make([]string, len(b.targets)), make([]error, len(b.targets))
+// result is what became of one target.
+type result struct {
+	cluster string
+	// work is the name of its Work.
+	work string
+	// written tells that the Work was created or changed, overridden that this gave
+	// it another record of applied overrides.
+	written, overridden bool
+	err                 error
+}
+
+// write brings the Works of all targets up to date, several at a time, and returns
+// what became of each, in the order of the targets.
+func (r *reconciler) write(ctx context.Context, b batch) []result {
+	results := make([]result, len(b.targets))
 	var writers errgroup.Group
 	writers.SetLimit(max(r.options.Writers, 1))
 	for i, target := range b.targets {
 		writers.Go(func() error {
-			written[i], failed[i] = r.writeOne(ctx, b, target)
+			results[i] = r.writeOne(ctx, b, target)
 			return nil
 		})
 	}
 	_ = writers.Wait()
-	names = map[string]string{}
-	for i, target := range b.targets {
-		if failed[i] != nil {
-			failures = append(failures, fmt.Errorf("cluster %q: %w", target.Name, failed[i]))
-			continue
-		}
-		names[target.Name] = written[i]
-	}
-	return names, failures
+	return results
 }
 
-// writeOne brings the Work of one target up to date and returns its name.
-func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.TargetCluster) (string, error) {
+// writeOne brings the Work of one target up to date.
+func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.TargetCluster) result {
+	failed := func(err error) result { return result{cluster: target.Name, err: err} }
 	present := b.in(target.Name)
 	cluster, err := r.cluster(ctx, target.Name, len(present) > 0)
 	if err != nil {
-		return "", err
+		return failed(err)
 	}
 	render := func(id string) (*workv1alpha1.Work, error) {
 		return work.Render(work.Input{
@@ -84,23 +86,33 @@ func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.
 	}
 	desired, err := render(idOf(present))
 	if err != nil {
-		return "", err
+		return failed(err)
 	}
 	stored := &workv1alpha1.Work{}
 	err = r.karmada.Get(ctx, client.ObjectKeyFromObject(desired), stored, client.UnsafeDisableDeepCopy)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return failed(fmt.Errorf("reading Work %s: %w", client.ObjectKeyFromObject(desired), err))
+	}
+	written := true
 	switch {
 	case err == nil:
-		return desired.Name, r.update(ctx, b.bound, stored, desired)
-	case !apierrors.IsNotFound(err):
-		return "", fmt.Errorf("reading Work %s: %w", client.ObjectKeyFromObject(desired), err)
+		written, err = r.update(ctx, b.bound, stored, desired)
 	case len(present) > 0:
 		// An override gave the object another name: that is another Work, and its
 		// predecessor keeps the id until it is gone.
-		if desired, err = render(uuid.NewString()); err != nil {
-			return "", err
+		if desired, err = render(uuid.NewString()); err == nil {
+			err = r.create(ctx, b.bound, desired)
 		}
+	default:
+		err = r.create(ctx, b.bound, desired)
 	}
-	return desired.Name, r.create(ctx, b.bound, desired)
+	if err != nil {
+		return failed(err)
+	}
+	return result{
+		cluster: target.Name, work: desired.Name, written: written,
+		overridden: written && work.Overridden(stored, desired),
+	}
 }
 
 // cluster is the Cluster of a target. One that leaves the control plane gets no
@@ -135,30 +147,32 @@ func (r *reconciler) create(ctx context.Context, bound binding.Object, desired *
 	return nil
 }
 
-func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, desired *workv1alpha1.Work) error {
+func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, desired *workv1alpha1.Work) (written bool, err error) {
 	key := client.ObjectKeyFromObject(stored)
 	if stored.DeletionTimestamp != nil {
-		return &waitError{fmt.Sprintf("Work %s is being deleted", key)}
+		return false, &waitError{fmt.Sprintf("Work %s is being deleted", key)}
 	}
 	holder, err := r.holder(ctx, bound, stored)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if holder != "" {
-		return &waitError{fmt.Sprintf("Work %s belongs to binding %s", key, holder)}
+		return false, &waitError{fmt.Sprintf("Work %s belongs to binding %s", key, holder)}
 	}
 	merged, changed, err := work.Merge(stored, desired)
 	if err != nil {
-		return fmt.Errorf("merging Work %s: %w", key, err)
+		return false, fmt.Errorf("merging Work %s: %w", key, err)
 	}
 	if !changed {
-		return nil
+		return false, nil
 	}
-	if _, err := patch.Object(ctx, r.karmada, stored, merged); err != nil {
-		return err
+	// Not a patch: a merge patch has no word for null, and would lose those of the
+	// manifest, whereupon the next pass wrote them again.
+	if err := r.karmada.Update(ctx, merged); err != nil {
+		return false, fmt.Errorf("updating Work %s: %w", key, err)
 	}
 	r.written.note(client.ObjectKeyFromObject(bound), merged)
-	return nil
+	return true, nil
 }
 
 // holder is another binding that keeps the Work, or empty. The name of a Work says

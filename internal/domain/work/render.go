@@ -162,3 +162,14 @@ func annotationsOf(applied override.Applied) map[string]string {
 	}
 	return annotations
 }
+
+// Overridden tells whether overrides are applied to the desired Work, and otherwise
+// than to the stored one, which may be empty.
+func Overridden(stored, desired *workv1alpha1.Work) bool {
+	for _, record := range records {
+		if now := desired.Annotations[record]; now != "" && now != stored.Annotations[record] {
+			return true
+		}
+	}
+	return false
+}

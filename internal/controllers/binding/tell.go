@@ -1,0 +1,125 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// Failures takes what keeps clusters of a binding from having their Works, by the
+// name of the cluster; none when all is well. Where there is no Work no Work can
+// tell it.
+type Failures interface {
+	Set(binding types.UID, failures map[string]string) (changed bool)
+}
+
+// failing hands failures on and takes them back when their binding is gone, of
+// which nothing but the name is known then.
+type failing struct {
+	failures Failures
+
+	mu     sync.Mutex
+	failed map[types.NamespacedName]types.UID
+}
+
+func newFailing(failures Failures) *failing {
+	return &failing{failures: failures, failed: map[types.NamespacedName]types.UID{}}
+}
+
+func (f *failing) set(bound binding.Object, failures map[string]string) {
+	key := client.ObjectKeyFromObject(bound)
+	if f.uid(key) != bound.GetUID() {
+		f.forget(key)
+	}
+	f.mu.Lock()
+	if len(failures) > 0 {
+		f.failed[key] = bound.GetUID()
+	} else {
+		delete(f.failed, key)
+	}
+	f.mu.Unlock()
+	f.failures.Set(bound.GetUID(), failures)
+}
+
+func (f *failing) uid(key types.NamespacedName) types.UID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed[key]
+}
+
+// forget takes back what was said of a binding that is gone.
+func (f *failing) forget(key types.NamespacedName) {
+	uid := f.uid(key)
+	if uid == "" {
+		return
+	}
+	f.mu.Lock()
+	delete(f.failed, key)
+	f.mu.Unlock()
+	f.failures.Set(uid, nil)
+}
+
+// tellProgress tells on the template, which is where users look, that Works have
+// changed. A pass that changes none has nothing to tell.
+func (r *reconciler) tellProgress(done *pass, v verdict) {
+	if len(done.overridden) > 0 {
+		r.events.Decided(done.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
+			"Overrides were applied for %s.", counted(len(done.overridden), "cluster"))
+	}
+	if len(v.told) == 0 && done.written+done.removed > 0 {
+		r.events.Decided(done.template, workv1alpha2.EventReasonSyncWorkSucceed, "Binding %s: %s written, %d removed.",
+			done.bound.GetName(), counted(done.written, "Work"), done.removed)
+	}
+}
+
+func counted(number int, what string) string {
+	if number == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", number, what)
+}
+
+// tell tells of failures, unless the same were told before.
+func (r *reconciler) tell(object client.Object, reason string, failures []error) {
+	if len(failures) == 0 {
+		r.events.Recovered(object, reason)
+		return
+	}
+	r.events.Failed(object, reason, errors.New(summary(failures)))
+}
+
+// summary says each cause once, with all clusters that it concerns.
+func summary(failures []error) string {
+	var causes []string
+	clusters := map[string][]string{}
+	for _, err := range failures {
+		cause, of := err.Error(), &clusterError{}
+		if errors.As(err, &of) {
+			cause = of.err.Error()
+			clusters[cause] = append(clusters[cause], of.cluster)
+		}
+		if len(clusters[cause]) < 2 {
+			causes = append(causes, cause)
+		}
+	}
+	lines := make([]string, len(causes))
+	for i, cause := range causes {
+		switch names := clusters[cause]; len(names) {
+		case 0:
+			lines[i] = cause
+		case 1:
+			lines[i] = fmt.Sprintf("cluster %s: %s", names[0], cause)
+		default:
+			lines[i] = fmt.Sprintf("clusters %s: %s", strings.Join(names, ", "), cause)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
