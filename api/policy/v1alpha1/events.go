@@ -8,6 +8,10 @@ const (
 	EventReasonPreemptPolicySucceed = "PreemptPolicySucceed"
 	EventReasonPreemptPolicyFailed  = "PreemptPolicyFailed"
 
+	// EventReasonPolicyLost is of type Normal: no policy selects a template any
+	// more that was propagated.
+	EventReasonPolicyLost = "PolicyLost"
+
 	EventReasonApplyOverridePolicySucceed = "ApplyOverridePolicySucceed"
 	EventReasonApplyOverridePolicyFailed  = "ApplyOverridePolicyFailed"
 )

@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -9,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,13 +32,40 @@ func (d *detector) awaitOverrides(ctx context.Context, asked request, template *
 		return nil
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		d.waiting.add(asked.reference)
+		d.waiting.add(asked.reference, template.GetLabels())
 	}
 	for _, override := range policy.DependentOverrides(p) {
-		d.blocked.add(override, asked)
+		d.overrides.add(override, asked)
 	}
 	// One that appeared meanwhile woke nobody.
 	return d.missingOverrides(ctx, p)
+}
+
+// awaitHolder returns an error when the binding that a template needs belongs to
+// another one. Nothing is written then, not even a claim. The request is queued
+// again when that binding goes.
+func (d *detector) awaitHolder(ctx context.Context, asked request, template *unstructured.Unstructured, bound binding.Object) error {
+	if bound == nil {
+		return nil
+	}
+	err := policy.CheckHolder(bound, template)
+	var collision *policy.CollisionError
+	if !errors.As(err, &collision) {
+		return nil // the binding of an earlier template of the name is met later
+	}
+	if _, claimed := policy.ClaimedBy(template); !claimed {
+		d.waiting.add(asked.reference, template.GetLabels())
+	}
+	d.holders.add(client.ObjectKeyFromObject(bound), asked)
+	// One that went meanwhile woke nobody.
+	again, readErr := d.bindingOf(ctx, asked.reference)
+	if readErr != nil {
+		return readErr
+	}
+	if again == nil {
+		return errStale
+	}
+	return err
 }
 
 func (d *detector) missingOverrides(ctx context.Context, p policy.Object) error {
@@ -128,15 +155,15 @@ func recordState(object metav1.Object, state string) {
 }
 
 // bind brings the binding in line with the claimed template, and creates it if
-// there is none, whole and at once.
-func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) error {
+// there is none, whole and at once. It reports whether it wrote anything.
+func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) (changed bool, err error) {
 	if bound == nil && template.GetDeletionTimestamp() != nil {
 		// Whoever deletes a template in the foreground waits for its binding to go.
-		return nil
+		return false, nil
 	}
 	in, err := d.wanted(ctx, template, p)
 	if err != nil {
-		return err
+		return false, err
 	}
 	in.UserState = userState
 	if bound == nil {
@@ -144,28 +171,28 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 	}
 	desired, err := copyOf(bound)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := policy.Bind(desired, in); err != nil {
-		return err
+		return false, err
 	}
-	_, err = patch.Object(ctx, d.karmada, bound, desired)
-	return gone(err)
+	changed, err = patch.Object(ctx, d.karmada, bound, desired)
+	return changed, gone(err)
 }
 
-func (d *detector) createBinding(ctx context.Context, in policy.BindInput) error {
+func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (done bool, err error) {
 	created := binding.New(in.Template.GetNamespace() != "")
 	if _, err := policy.Bind(created, in); err != nil {
-		return err
+		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())
 	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
 	created.SetLabels(labels)
-	err := d.karmada.Create(ctx, created)
+	err = d.karmada.Create(ctx, created)
 	if err == nil || ending(err) {
-		return nil
+		return err == nil, nil
 	}
-	return gone(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
+	return false, gone(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
 }
 
 // wanted gathers what a binding is made from.
@@ -209,31 +236,4 @@ func (d *detector) interpreted(template *unstructured.Unstructured, reason, what
 	err = fmt.Errorf("interpreting %s of %s %s: %w", what, template.GetKind(), client.ObjectKeyFromObject(template), err)
 	d.events.Failed(template, reason, err)
 	return err
-}
-
-// schedulePriority is the value of the PriorityClass that the policy names; nil
-// when it names none.
-func (d *detector) schedulePriority(ctx context.Context, p policy.Object) (*int32, error) {
-	named := p.PropagationSpec().SchedulePriority
-	if !d.options.PriorityScheduling || named == nil {
-		return nil, nil
-	}
-	if named.PriorityClassSource != policyv1alpha1.KubePriorityClass {
-		return nil, fmt.Errorf("priority class source %q is not supported yet", named.PriorityClassSource)
-	}
-	class, err := d.template(ctx, reference{
-		kind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
-		key:  types.NamespacedName{Name: named.PriorityClassName},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if class == nil {
-		return nil, fmt.Errorf("priority class %q does not exist", named.PriorityClassName)
-	}
-	value, _, err := unstructured.NestedInt64(class.Object, "value")
-	if err != nil {
-		return nil, fmt.Errorf("reading priority class %q: %w", named.PriorityClassName, err)
-	}
-	return new(int32(value)), nil //nolint:gosec // the API server bounds the value
 }

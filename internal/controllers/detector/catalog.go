@@ -1,6 +1,8 @@
 package detector
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,27 +18,52 @@ type catalog struct {
 	index *policy.Index
 	// preemptors are the policies that may preempt.
 	preemptors map[types.NamespacedName]policy.Object
+	// classes are the policies by the PriorityClass that they name.
+	classes map[string]map[types.NamespacedName]policy.Object
 }
 
 func newCatalog() *catalog {
-	return &catalog{index: policy.NewIndex(), preemptors: map[types.NamespacedName]policy.Object{}}
+	return &catalog{
+		index: policy.NewIndex(), preemptors: map[types.NamespacedName]policy.Object{},
+		classes: map[string]map[types.NamespacedName]policy.Object{},
+	}
 }
 
 func (c *catalog) put(p policy.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.remove(keyOf(p))
 	c.index.Put(p)
-	delete(c.preemptors, keyOf(p))
 	if policy.MayPreempt(p) {
 		c.preemptors[keyOf(p)] = p
+	}
+	if named := p.PropagationSpec().SchedulePriority; named != nil {
+		if c.classes[named.PriorityClassName] == nil {
+			c.classes[named.PriorityClassName] = map[types.NamespacedName]policy.Object{}
+		}
+		c.classes[named.PriorityClassName][keyOf(p)] = p
 	}
 }
 
 func (c *catalog) delete(p policy.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.index.Delete(p.GetNamespace(), p.GetName())
-	delete(c.preemptors, keyOf(p))
+	c.remove(keyOf(p))
+}
+
+func (c *catalog) remove(key types.NamespacedName) {
+	p := c.index.Get(key.Namespace, key.Name)
+	if p == nil {
+		return
+	}
+	c.index.Delete(key.Namespace, key.Name)
+	delete(c.preemptors, key)
+	if named := p.PropagationSpec().SchedulePriority; named != nil {
+		delete(c.classes[named.PriorityClassName], key)
+		if len(c.classes[named.PriorityClassName]) == 0 {
+			delete(c.classes, named.PriorityClassName)
+		}
+	}
 }
 
 func (c *catalog) get(namespace, name string) policy.Object {
@@ -49,6 +76,13 @@ func (c *catalog) decide(template *unstructured.Unstructured) policy.Decision {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return policy.Decide(template, c.index)
+}
+
+// naming returns the policies that name a PriorityClass, in no order.
+func (c *catalog) naming(class string) []policy.Object {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Collect(maps.Values(c.classes[class]))
 }
 
 // overtakers are the policies that may preempt now that one of their kind went

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -45,14 +46,23 @@ const Name = "resource-detector"
 type Options struct {
 	// Workers is how many templates are worked on at once.
 	Workers int
-	// PolicyWorkers is how many policies of each kind are worked on at once.
-	PolicyWorkers int
+	// PolicyWorkers and ClusterPolicyWorkers are how many policies of each kind are
+	// worked on at once.
+	PolicyWorkers, ClusterPolicyWorkers int
 	// DiscoveryInterval is how often the served kinds are listed when nothing
-	// tells of a change. A kind that is missing for that long is watched no more.
+	// tells of a change. A kind that is missing for that long, or whose definition
+	// was deleted, is watched no more.
 	DiscoveryInterval time.Duration
+	// PriorityQueue handles what users change before what is only looked at again:
+	// the objects there are at the start, and those of a policy that changed.
+	PriorityQueue bool
 	// BaseDelay and MaxDelay bound the back-off of a template or policy that
 	// failed.
 	BaseDelay, MaxDelay time.Duration
+	// RetryRate is how many failed templates are tried again in a second, and
+	// likewise of policies, after RetryBurst that come at once. It counts without
+	// PriorityQueue only.
+	RetryRate, RetryBurst int
 
 	// SkippedAPIs are the kinds, SkippedNamespaces the places, whose objects are
 	// never templates.
@@ -76,8 +86,8 @@ type Options struct {
 // DefaultOptions are the defaults of the control plane.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, PolicyWorkers: 1, DiscoveryInterval: 30 * time.Second,
-		BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second,
+		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
+		BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second, RetryRate: 10, RetryBurst: 100,
 		SkippedAPIs:        policy.DefaultSkippedAPIs(),
 		PriorityScheduling: true,
 	}
@@ -116,8 +126,10 @@ type detector struct {
 	policies  *catalog
 	waiting   *waiting
 	claims    *claims
-	blocked   *blocked
-	echoes    *echoes
+	// overrides holds the passes that wait for an override policy, holders those
+	// that wait for the end of a binding that belongs to another template.
+	overrides, holders *blocked
+	echoes             *echoes
 	// definitions tells that the served kinds may have changed.
 	definitions chan struct{}
 }
@@ -138,7 +150,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		resolver: resolver, rules: rules,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		counters: counted, log: mgr.GetLogger().WithName(Name),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), blocked: newBlocked(), echoes: newEchoes(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
 		definitions: make(chan struct{}, 1),
 	}
 	if err := d.indexBindings(mgr.GetFieldIndexer()); err != nil {
@@ -162,7 +174,8 @@ func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: d.options.Workers,
 		Reconciler:              templateReconciler{d},
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](d.options.BaseDelay, d.options.MaxDelay),
+		UsePriorityQueue:        &d.options.PriorityQueue,
+		RateLimiter:             limiter[request](d.options),
 		LogConstructor: func(r *request) logr.Logger {
 			if r == nil {
 				return d.log
@@ -176,6 +189,17 @@ func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
 	d.templates = templates
 	d.entrance = newEntrance(d, views)
 	return templates.Watch(source.TypedSource[request](d.entrance))
+}
+
+// limiter paces retries: each item backs off by itself, and without priorities
+// all of them share a rate, so that they leave room for what users change.
+func limiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
+	single := workqueue.NewTypedItemExponentialFailureRateLimiter[T](o.BaseDelay, o.MaxDelay)
+	if o.PriorityQueue {
+		return single
+	}
+	return workqueue.NewTypedMaxOfRateLimiter(single,
+		&workqueue.TypedBucketRateLimiter[T]{Limiter: rate.NewLimiter(rate.Limit(o.RetryRate), o.RetryBurst)})
 }
 
 // enqueue asks for a pass over templates because of a policy, behind whatever

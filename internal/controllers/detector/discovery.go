@@ -3,8 +3,10 @@ package detector
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -97,25 +99,55 @@ func (p *pace) next() time.Duration {
 // watchDefinitions tells of every change of what defines kinds. Where they are
 // not served, the intervals have to do.
 func (d *detector) watchDefinitions(ctx context.Context) {
-	changed := func() {
-		select {
-		case d.definitions <- struct{}{}:
-		default: // told already
-		}
-	}
 	for _, kind := range definitions {
 		informer, err := d.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
 		if err == nil {
-			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc:    func(any) { changed() },
-				UpdateFunc: func(any, any) { changed() },
-				DeleteFunc: func(any) { changed() },
-			})
+			_, err = informer.AddEventHandler(d.onDefinitions())
 		}
 		if err != nil {
 			d.log.Error(err, "New kinds are found at intervals only", "definitions", kind.Kind, "interval", d.options.DiscoveryInterval)
 		}
 	}
+}
+
+func (d *detector) onDefinitions() toolscache.ResourceEventHandler {
+	changed := func(obj any, defined bool) {
+		if kind, ok := definedBy(obj); ok {
+			d.kinds.define(kind, defined)
+		}
+		select {
+		case d.definitions <- struct{}{}:
+		default: // told already
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { changed(obj, true) },
+		UpdateFunc: func(before, after any) {
+			older, ok := before.(*unstructured.Unstructured)
+			newer, ok2 := after.(*unstructured.Unstructured)
+			if !ok || !ok2 || !reflect.DeepEqual(statusAndSpec(older), statusAndSpec(newer)) {
+				changed(after, true)
+			}
+		},
+		DeleteFunc: func(obj any) { changed(final(obj), false) },
+	}
+}
+
+// statusAndSpec is what a definition says of what is served.
+func statusAndSpec(definition *unstructured.Unstructured) [2]any {
+	return [2]any{definition.Object["status"], definition.Object["spec"]}
+}
+
+// definedBy is the kind that a CustomResourceDefinition defines. An APIService
+// does not tell its kinds.
+func definedBy(obj any) (schema.GroupKind, bool) {
+	definition, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return schema.GroupKind{}, false
+	}
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}, kind != ""
 }
 
 // look lists the served kinds, watches new ones and ends the watches of those

@@ -136,7 +136,7 @@ func (e *entrance) onOverrides() toolscache.ResourceEventHandler {
 				return
 			}
 			key := types.NamespacedName{Namespace: appeared.GetNamespace(), Name: appeared.GetName()}
-			for _, r := range e.detector.blocked.take(key) {
+			for _, r := range e.detector.overrides.take(key) {
 				e.queue.Add(r)
 			}
 		},
@@ -154,6 +154,9 @@ func (e *entrance) onBindings() toolscache.ResourceEventHandler {
 				return
 			}
 			e.queue.Add(request{reference: referenceOf(&gone.BindingSpec().Resource), cause: policy.TemplateChanged})
+			for _, r := range e.detector.holders.take(client.ObjectKeyFromObject(gone)) {
+				e.queue.Add(r)
+			}
 		},
 	}
 }

@@ -33,9 +33,10 @@ import (
 // own events do not come back, so that every pass is asked for.
 type house struct {
 	*detector
-	t      *testing.T
-	writes []string
-	queue  workqueue.TypedRateLimitingInterface[request]
+	t        *testing.T
+	writes   []string
+	queue    workqueue.TypedRateLimitingInterface[request]
+	recorder *record.FakeRecorder
 }
 
 type replicaRules struct{}
@@ -60,7 +61,7 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 			t.Fatal(err)
 		}
 	}
-	h := &house{t: t, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())}
+	h := &house{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())}
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&workv1alpha2.ResourceBinding{}, policyIDField, policyIDs).
@@ -81,8 +82,8 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	}
 	h.detector = &detector{
 		options: DefaultOptions(), karmada: karmada, live: karmada, cache: &informertest.FakeInformers{Scheme: scheme},
-		rules: replicaRules{}, events: observe.NewEvents(record.NewFakeRecorder(100)), counters: counted, log: logr.Discard(),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), blocked: newBlocked(), echoes: newEchoes(),
+		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counted, log: logr.Discard(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
 	}
 	h.kinds.add(deployments, func() {})
 	h.entrance = newEntrance(h.detector, nil)
@@ -145,6 +146,33 @@ func (h *house) change(object client.Object) {
 	}
 	if p, ok := object.(policy.Object); ok {
 		h.policies.put(p)
+	}
+}
+
+// told takes the events that were recorded.
+func (h *house) told() []string {
+	var all []string
+	for {
+		select {
+		case one := <-h.recorder.Events:
+			all = append(all, one)
+		default:
+			return all
+		}
+	}
+}
+
+// delete ends an object, finalizers or not.
+func (h *house) delete(object client.Object) {
+	h.t.Helper()
+	if err := h.karmada.Patch(h.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := client.IgnoreNotFound(h.karmada.Delete(h.t.Context(), object)); err != nil {
+		h.t.Fatal(err)
+	}
+	if p, ok := object.(policy.Object); ok {
+		h.policies.delete(p)
 	}
 }
 

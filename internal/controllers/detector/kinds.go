@@ -17,6 +17,8 @@ import (
 type kinds struct {
 	mu      sync.RWMutex
 	watched map[schema.GroupVersionKind]*watched
+	// undefined are the kinds whose definition was deleted, and not made anew.
+	undefined sets.Set[schema.GroupKind]
 }
 
 type watched struct {
@@ -27,7 +29,18 @@ type watched struct {
 }
 
 func newKinds() *kinds {
-	return &kinds{watched: map[schema.GroupVersionKind]*watched{}}
+	return &kinds{watched: map[schema.GroupVersionKind]*watched{}, undefined: sets.New[schema.GroupKind]()}
+}
+
+// define notes that there is a definition of the kind, or none any more.
+func (k *kinds) define(kind schema.GroupKind, defined bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if defined {
+		k.undefined.Delete(kind)
+		return
+	}
+	k.undefined.Insert(kind)
 }
 
 func (k *kinds) has(kind schema.GroupVersionKind) bool {
@@ -52,9 +65,12 @@ func (k *kinds) drop(kind schema.GroupVersionKind) {
 	}
 }
 
-// compare answers which kinds are new and which have been missing for as long as
-// patience. Only a complete view can show that a kind is missing; an empty one
-// is never complete, for there is no server without kinds.
+// compare answers which kinds are new and which are gone. Only a complete view can
+// show that a kind is missing; an empty one is never complete, for there is no
+// server without kinds. What is missing is gone at once when its definition was
+// deleted, or when it is served in another version, whose watch shows the same
+// objects; else once it has been missing for as long as patience, for a server
+// that has just started may not know all that it serves.
 func (k *kinds) compare(served sets.Set[schema.GroupVersionKind], complete bool, now time.Time, patience time.Duration) (added, gone []schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,9 +85,15 @@ func (k *kinds) compare(served sets.Set[schema.GroupVersionKind], complete bool,
 	if !complete || len(served) == 0 {
 		return sorted(added), nil
 	}
+	still := sets.New[schema.GroupKind]()
+	for kind := range served {
+		still.Insert(kind.GroupKind())
+	}
 	for kind, entry := range k.watched {
 		switch {
 		case served.Has(kind):
+		case k.undefined.Has(kind.GroupKind()), still.Has(kind.GroupKind()):
+			gone = append(gone, kind)
 		case entry.missing.IsZero():
 			entry.missing = now
 		case now.Sub(entry.missing) >= patience:

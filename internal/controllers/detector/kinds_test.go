@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -22,25 +24,38 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 		complete bool
 	}
 	both, one := sets.New(deployments, configMaps), sets.New(configMaps)
+	inV2 := sets.New(configMaps, schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"})
+	none, again := []bool{false}, []bool{false, true}
+	gone := []schema.GroupVersionKind{deployments}
 	tests := map[string]struct {
-		views []view
-		gone  []schema.GroupVersionKind
+		definitions []bool
+		views       []view
+		gone        []schema.GroupVersionKind
 	}{
-		"not when it is served":               {views: []view{{0, both, true}, {time.Minute, both, true}}},
-		"not when it was just missed":         {views: []view{{0, one, true}}},
-		"not before patience ends":            {views: []view{{0, one, true}, {patience - 1, one, true}}},
-		"when it is missing for long enough":  {views: []view{{0, one, true}, {patience, one, true}}, gone: []schema.GroupVersionKind{deployments}},
-		"not when it came back meanwhile":     {views: []view{{0, one, true}, {time.Second, both, true}, {patience, one, true}}},
-		"not when groups could not be listed": {views: []view{{0, one, true}, {time.Minute, one, false}}},
-		"missing in part says nothing later":  {views: []view{{0, one, false}, {time.Minute, one, true}}},
-		"not when the server shows no kind":   {views: []view{{0, one, true}, {time.Minute, kindSet{}, true}}},
-		"part of a view can show it is there": {views: []view{{0, one, true}, {time.Second, both, false}, {patience, one, true}}},
+		"at once when its definition was deleted":    {definitions: none, views: []view{{0, one, true}}, gone: gone},
+		"not when its definition was made anew":      {definitions: again, views: []view{{0, one, true}}},
+		"not while it is served without definition":  {definitions: none, views: []view{{0, both, true}}},
+		"not without definition when groups failed":  {definitions: none, views: []view{{0, one, false}}},
+		"at once when another version is served":     {views: []view{{0, inV2, true}}, gone: gone},
+		"not for another version when groups failed": {views: []view{{0, inV2, false}}},
+		"not when it is served":                      {views: []view{{0, both, true}, {time.Minute, both, true}}},
+		"not when it was just missed":                {views: []view{{0, one, true}}},
+		"not before patience ends":                   {views: []view{{0, one, true}, {patience - 1, one, true}}},
+		"when it is missing for long enough":         {views: []view{{0, one, true}, {patience, one, true}}, gone: []schema.GroupVersionKind{deployments}},
+		"not when it came back meanwhile":            {views: []view{{0, one, true}, {time.Second, both, true}, {patience, one, true}}},
+		"not when groups could not be listed":        {views: []view{{0, one, true}, {time.Minute, one, false}}},
+		"missing in part says nothing later":         {views: []view{{0, one, false}, {time.Minute, one, true}}},
+		"not when the server shows no kind":          {views: []view{{0, one, true}, {time.Minute, kindSet{}, true}}},
+		"part of a view can show it is there":        {views: []view{{0, one, true}, {time.Second, both, false}, {patience, one, true}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			k, start := newKinds(), time.Unix(0, 0).UTC()
 			for kind := range both {
 				k.add(kind, func() {})
+			}
+			for _, defined := range tc.definitions {
+				k.define(deployments.GroupKind(), defined)
 			}
 			var gone []schema.GroupVersionKind
 			for _, v := range tc.views {
@@ -109,5 +124,71 @@ func TestPaceOfDiscovery(t *testing.T) {
 	}
 	if p.interval = time.Second; !p.hurry() || look() > time.Second || look() > time.Second {
 		t.Fatal("it looks less often than at intervals")
+	}
+}
+
+func TestDefinitionsTellOfChangesOfWhatIsServed(t *testing.T) {
+	definition := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		crd := blank(definitions[0])
+		crd.SetName("deployments.apps")
+		crd.Object["spec"] = map[string]any{"group": "apps", "names": map[string]any{"kind": "Deployment"}}
+		change(crd)
+		return crd
+	}
+	as := definition(func(*unstructured.Unstructured) {})
+	unlike := definition(func(crd *unstructured.Unstructured) {
+		crd.Object["status"] = map[string]any{"conditions": []any{"Established"}}
+	})
+	noted := definition(func(crd *unstructured.Unstructured) { crd.SetAnnotations(map[string]string{"a": "b"}) })
+	service := blank(definitions[1])
+	service.Object["spec"] = map[string]any{"group": "apps"}
+	tests := map[string]struct {
+		tell      func(toolscache.ResourceEventHandler)
+		looks     bool
+		undefined bool
+	}{
+		"a new one":               {tell: func(h toolscache.ResourceEventHandler) { h.OnAdd(as, false) }, looks: true},
+		"one with another status": {tell: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, unlike) }, looks: true},
+		"one with an annotation":  {tell: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, noted) }},
+		"one that is deleted":     {tell: func(h toolscache.ResourceEventHandler) { h.OnDelete(as) }, looks: true, undefined: true},
+		"one whose end was missed": {tell: func(h toolscache.ResourceEventHandler) {
+			h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: as})
+		}, looks: true, undefined: true},
+		"one that is made anew": {tell: func(h toolscache.ResourceEventHandler) {
+			h.OnDelete(as)
+			h.OnAdd(as, false)
+		}, looks: true},
+		"a service that is deleted": {tell: func(h toolscache.ResourceEventHandler) { h.OnDelete(service) }, looks: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &detector{kinds: newKinds(), definitions: make(chan struct{}, 1)}
+			tc.tell(d.onDefinitions())
+			if looks := len(d.definitions) == 1; looks != tc.looks {
+				t.Errorf("leads to a look: %v", looks)
+			}
+			if undefined := d.kinds.undefined.Has(deployments.GroupKind()); undefined != tc.undefined || d.kinds.undefined.Len() > 1 {
+				t.Errorf("without definition: %v", d.kinds.undefined)
+			}
+		})
+	}
+}
+
+func TestRetriesShareARateOnlyWithoutPriorities(t *testing.T) {
+	o := DefaultOptions()
+	o.RetryRate, o.RetryBurst = 1, 3
+	last := func() (delay time.Duration) {
+		limits := limiter[string](o)
+		for _, item := range []string{"a", "b", "c", "d"} {
+			delay = limits.When(item)
+		}
+		return delay
+	}
+	if got := last(); got != o.BaseDelay {
+		t.Errorf("with priorities the fourth item waits %s", got)
+	}
+	o.PriorityQueue = false
+	if got := last(); got < 900*time.Millisecond || got > time.Second {
+		t.Errorf("without priorities the fourth item waits %s", got)
 	}
 }

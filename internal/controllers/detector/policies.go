@@ -25,6 +25,7 @@ import (
 type scope struct {
 	// controller is the name in logs and metrics, view the plural of the kind.
 	controller, view string
+	cluster          bool
 	finalizer        string
 	blank            func() policy.Object
 }
@@ -36,7 +37,7 @@ var scopes = [...]scope{
 		blank:     func() policy.Object { return &policyv1alpha1.PropagationPolicy{} },
 	},
 	{
-		controller: "cluster-propagation-policy-detector", view: "ClusterPropagationPolicies",
+		controller: "cluster-propagation-policy-detector", view: "ClusterPropagationPolicies", cluster: true,
 		finalizer: policyv1alpha1.ClusterPropagationPolicyControllerFinalizer,
 		blank:     func() policy.Object { return &policyv1alpha1.ClusterPropagationPolicy{} },
 	},
@@ -57,9 +58,10 @@ func (d *detector) addPolicies(mgr manager.Manager) ([]*view, error) {
 	for _, of := range scopes {
 		c, err := controller.New(of.controller, mgr, controller.Options{
 			SkipNameValidation:      new(true),
-			MaxConcurrentReconciles: d.options.PolicyWorkers,
+			MaxConcurrentReconciles: d.policyWorkers(of),
 			Reconciler:              &policyReconciler{detector: d, scope: of},
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](d.options.BaseDelay, d.options.MaxDelay),
+			UsePriorityQueue:        &d.options.PriorityQueue,
+			RateLimiter:             limiter[reconcile.Request](d.options),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("adding %s: %w", of.controller, err)
@@ -71,6 +73,13 @@ func (d *detector) addPolicies(mgr manager.Manager) ([]*view, error) {
 		views = append(views, watching.view)
 	}
 	return views, nil
+}
+
+func (d *detector) policyWorkers(of scope) int {
+	if of.cluster {
+		return d.options.ClusterPolicyWorkers
+	}
+	return d.options.PolicyWorkers
 }
 
 // policySource puts policies into the catalog first and queues them then: when a
@@ -88,6 +97,11 @@ func (s *policySource) String() string { return s.scope.view }
 
 // Start implements source.TypedSource.
 func (s *policySource) Start(ctx context.Context, queue policyQueue) error {
+	if s.detector.options.PriorityScheduling {
+		if err := s.watchPriorityClasses(ctx, queue); err != nil {
+			return err
+		}
+	}
 	return s.view.open(ctx, s.detector.cache, s.scope.blank(), toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if added, ok := obj.(policy.Object); ok {

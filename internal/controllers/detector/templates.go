@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -49,8 +50,15 @@ func (t templateReconciler) Reconcile(ctx context.Context, asked request) (recon
 	case policy.Wait:
 		return settle(t.releaseLeftover(ctx, template, asked.reference))
 	}
-	t.waiting.remove(asked.reference)
+	t.forget(asked.reference)
 	return reconcile.Result{}, nil
+}
+
+// forget drops what is remembered of a template that policies have no say in.
+func (d *detector) forget(r reference) {
+	d.waiting.remove(r)
+	d.overrides.forget(r)
+	d.holders.forget(r)
 }
 
 // template reads a template without ever waiting for a cache; nil when there is
@@ -77,13 +85,18 @@ func (d *detector) template(ctx context.Context, r reference) (*unstructured.Uns
 // decide asks which policy the template follows. Whoever finds none is noted as
 // waiting before the last look: a policy that comes after the look finds it.
 func (d *detector) decide(r reference, template *unstructured.Unstructured) policy.Decision {
-	started := time.Now()
-	defer func() { d.counters.matched(started) }()
+	if template == nil {
+		return policy.Ignore{}
+	}
+	if _, claimed := policy.ClaimedBy(template); !claimed {
+		started := time.Now()
+		defer func() { d.counters.matched(started) }()
+	}
 	decision := d.policies.decide(template)
 	if _, wait := decision.(policy.Wait); !wait {
 		return decision
 	}
-	d.waiting.add(r)
+	d.waiting.add(r, template.GetLabels())
 	return d.policies.decide(template)
 }
 
@@ -108,7 +121,7 @@ func (d *detector) retry(r reference, template *unstructured.Unstructured, err e
 		return reconcile.Result{RequeueAfter: patience}, nil
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		d.waiting.add(r)
+		d.waiting.add(r, template.GetLabels())
 	}
 	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	return reconcile.Result{}, err
@@ -130,9 +143,10 @@ func (d *detector) apply(ctx context.Context, asked request, template *unstructu
 	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	var owner *policy.OwnerError
 	var missing *policy.MissingOverridesError
+	var collision *policy.CollisionError
 	switch {
-	case errors.As(err, &missing):
-		return reconcile.Result{}, nil // the override wakes it
+	case errors.As(err, &missing), errors.As(err, &collision):
+		return reconcile.Result{}, nil // the override, or the end of the holder, wakes it
 	case errors.As(err, &owner):
 		return reconcile.Result{RequeueAfter: patience}, nil
 	}
@@ -145,6 +159,9 @@ func (d *detector) claimAndBind(ctx context.Context, asked request, template *un
 	}
 	bound, err := d.bindingOf(ctx, asked.reference)
 	if err != nil {
+		return err
+	}
+	if err := d.awaitHolder(ctx, asked, template, bound); err != nil {
 		return err
 	}
 	activation, err := policy.Activate(p, template, metadataOf(bound), asked.cause)
@@ -165,7 +182,22 @@ func (d *detector) claimAndBind(ctx context.Context, asked request, template *un
 	if activation.Deferred {
 		return nil
 	}
-	return d.bind(ctx, claimed, bound, p, activation.UserState)
+	changed, err := d.bind(ctx, claimed, bound, p, activation.UserState)
+	if err == nil && changed && isNews(bound, p, asked.cause) {
+		d.events.Decided(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
+	}
+	return err
+}
+
+// isNews reports whether a write of the binding tells the owner of a template
+// something: that a policy is applied to it at last, that it is another one, or
+// that the policy changed. That his own change goes its way is what he expects.
+func isNews(before binding.Object, p policy.Object, cause policy.Cause) bool {
+	if before == nil || cause == policy.PolicyChanged {
+		return true
+	}
+	claim, _ := policy.ClaimedBy(before)
+	return claim != policy.ClaimOf(p)
 }
 
 // stale reports whether an error only says that our view was behind, also when

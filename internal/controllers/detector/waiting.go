@@ -3,45 +3,49 @@ package detector
 import (
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"karmada.io/karmada/internal/domain/policy"
 )
 
 // waiting holds the templates that no policy wanted, filed as policies ask for
-// them: by kind, then namespace, then name.
+// them: by kind, then namespace, then name. It knows the labels that they had when
+// they were looked at: one that got others is about to be looked at again.
 type waiting struct {
 	mu    sync.RWMutex
-	kinds map[schema.GroupVersionKind]map[string]sets.Set[string]
+	kinds map[schema.GroupVersionKind]map[string]names
 }
+
+// names are the labels of templates by name.
+type names map[string]labels.Set
 
 func newWaiting() *waiting {
-	return &waiting{kinds: map[schema.GroupVersionKind]map[string]sets.Set[string]{}}
+	return &waiting{kinds: map[schema.GroupVersionKind]map[string]names{}}
 }
 
-func (w *waiting) add(r reference) {
+func (w *waiting) add(r reference, of map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	namespaces := w.kinds[r.kind]
 	if namespaces == nil {
-		namespaces = map[string]sets.Set[string]{}
+		namespaces = map[string]names{}
 		w.kinds[r.kind] = namespaces
 	}
 	if namespaces[r.key.Namespace] == nil {
-		namespaces[r.key.Namespace] = sets.New[string]()
+		namespaces[r.key.Namespace] = names{}
 	}
-	namespaces[r.key.Namespace].Insert(r.key.Name)
+	namespaces[r.key.Namespace][r.key.Name] = of
 }
 
 func (w *waiting) remove(r reference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	namespaces := w.kinds[r.kind]
-	names := namespaces[r.key.Namespace]
-	names.Delete(r.key.Name)
-	if names.Len() == 0 {
+	delete(namespaces[r.key.Namespace], r.key.Name)
+	if len(namespaces[r.key.Namespace]) == 0 {
 		delete(namespaces, r.key.Namespace)
 	}
 	if len(namespaces) == 0 {
@@ -57,14 +61,16 @@ func (w *waiting) dropKind(kind schema.GroupVersionKind) {
 }
 
 // reach is a set of templates: those of a kind, of one namespace unless that is
-// empty, and of one name unless that is empty.
+// empty, of one name unless that is empty, and with some labels unless that is
+// nil.
 type reach struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
+	labels          labels.Selector
 }
 
-// reaches is where the selectors of a policy point, label selectors left aside.
-// A PropagationPolicy never leaves its namespace.
+// reaches is where the selectors of a policy point. A PropagationPolicy never
+// leaves its namespace, and a selector that cannot be understood points nowhere.
 func reaches(of policy.Object) []reach {
 	var all []reach
 	for _, selector := range of.PropagationSpec().ResourceSelectors {
@@ -75,10 +81,18 @@ func reaches(of policy.Object) []reach {
 			}
 			namespace = of.GetNamespace()
 		}
-		all = append(all, reach{
+		to := reach{
 			kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
 			namespace: namespace, name: selector.Name,
-		})
+		}
+		if selector.Name == "" && selector.LabelSelector != nil {
+			compiled, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
+			if err != nil {
+				continue
+			}
+			to.labels = compiled
+		}
+		all = append(all, to)
 	}
 	return all
 }
@@ -92,21 +106,23 @@ func (w *waiting) within(of reach) []reference {
 		return collect(nil, of, of.namespace, namespaces[of.namespace])
 	}
 	var found []reference
-	for namespace, names := range namespaces {
-		found = collect(found, of, namespace, names)
+	for namespace, held := range namespaces {
+		found = collect(found, of, namespace, held)
 	}
 	return found
 }
 
-func collect(found []reference, of reach, namespace string, names sets.Set[string]) []reference {
+func collect(found []reference, of reach, namespace string, held names) []reference {
 	if of.name != "" {
-		if names.Has(of.name) {
+		if _, ok := held[of.name]; ok {
 			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: of.name}})
 		}
 		return found
 	}
-	for name := range names {
-		found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: name}})
+	for name, has := range held {
+		if of.labels == nil || of.labels.Matches(has) {
+			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: name}})
+		}
 	}
 	return found
 }

@@ -1,12 +1,14 @@
 package detector
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -41,8 +43,9 @@ func TestWaitingTemplatesWithinReach(t *testing.T) {
 		named(deployments, "shop", "web"), named(deployments, "shop", "db"), named(deployments, "blog", "web"),
 		named(configMaps, "shop", "web"), named(clusterRoles, "", "admin"),
 	} {
-		w.add(r)
+		w.add(r, map[string]string{"name": r.key.Name})
 	}
+	called := func(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"name": name}) }
 	tests := map[string]struct {
 		of   reach
 		want []string
@@ -51,6 +54,9 @@ func TestWaitingTemplatesWithinReach(t *testing.T) {
 		"those of one namespace":            {reach{kind: deployments, namespace: "shop"}, []string{"Deployment shop/db", "Deployment shop/web"}},
 		"one by name":                       {reach{kind: deployments, namespace: "shop", name: "web"}, []string{"Deployment shop/web"}},
 		"one name in all namespaces":        {reach{kind: deployments, name: "web"}, []string{"Deployment blog/web", "Deployment shop/web"}},
+		"those with a label":                {reach{kind: deployments, labels: called("web")}, []string{"Deployment blog/web", "Deployment shop/web"}},
+		"those of a namespace with a label": {reach{kind: deployments, namespace: "shop", labels: called("web")}, []string{"Deployment shop/web"}},
+		"none of those without the label":   {reach{kind: deployments, labels: called("cache")}, nil},
 		"cluster-scoped ones":               {reach{kind: clusterRoles}, []string{"ClusterRole /admin"}},
 		"none of a namespace that has none": {reach{kind: configMaps, namespace: "blog"}, nil},
 		"none of a kind that has none":      {reach{kind: schema.GroupVersionKind{Kind: "Job"}}, nil},
@@ -84,7 +90,7 @@ func TestWaitingHoldsWhatWasAddedAndNotRemoved(t *testing.T) {
 				w.remove(r)
 				model.Delete(r)
 			default:
-				w.add(r)
+				w.add(r, nil)
 				model.Insert(r)
 			}
 		}
@@ -111,11 +117,11 @@ func TestReaches(t *testing.T) {
 	}{
 		"a PropagationPolicy does not leave its namespace": {
 			&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Spec: spec},
-			[]reach{{deployments, "shop", "web"}, {deployments, "shop", ""}},
+			[]reach{{kind: deployments, namespace: "shop", name: "web"}, {kind: deployments, namespace: "shop"}},
 		},
 		"a ClusterPropagationPolicy goes where its selectors point": {
 			&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec},
-			[]reach{{deployments, "", "web"}, {deployments, "shop", ""}, {deployments, "blog", ""}},
+			[]reach{{kind: deployments, name: "web"}, {kind: deployments, namespace: "shop"}, {kind: deployments, namespace: "blog"}},
 		},
 	}
 	for name, tc := range tests {
@@ -124,6 +130,24 @@ func TestReaches(t *testing.T) {
 				t.Errorf("reaches (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestReachesByLabels(t *testing.T) {
+	selecting := func(of *metav1.LabelSelector, name string) policyv1alpha1.ResourceSelector {
+		return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name, LabelSelector: of}
+	}
+	front := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
+	broken := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}}}
+	p := &policyv1alpha1.ClusterPropagationPolicy{Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+		selecting(front, ""), selecting(broken, ""), selecting(front, "web"), selecting(&metav1.LabelSelector{}, ""),
+	}}}
+	var got []string
+	for _, r := range reaches(p) {
+		got = append(got, fmt.Sprintf("%q %v", r.name, r.labels))
+	}
+	if diff := cmp.Diff([]string{`"" tier=front`, `"web" <nil>`, `"" `}, got); diff != "" {
+		t.Errorf("reaches (-want +got):\n%s", diff)
 	}
 }
 
@@ -172,6 +196,13 @@ func TestBlockedRequestsAreTakenOnce(t *testing.T) {
 	}
 	if got := b.take(override); len(got) != 0 {
 		t.Errorf("took %v again", got)
+	}
+	b.add(override, first)
+	b.add(override, second)
+	b.add(override, request{named(deployments, "shop", "db"), policy.TemplateChanged})
+	b.forget(first.reference)
+	if diff := cmp.Diff([]request{{named(deployments, "shop", "db"), policy.TemplateChanged}}, b.take(override), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+		t.Errorf("after a template was forgotten (-want +got):\n%s", diff)
 	}
 }
 

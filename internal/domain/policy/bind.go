@@ -78,7 +78,7 @@ func (e *CollisionError) Error() string {
 // alone. On error (*OwnerError, *CollisionError) nothing is changed.
 func Bind(existing binding.Object, in BindInput) (changed bool, err error) {
 	reference := referenceTo(in.Template)
-	if err := checkHolder(existing, reference); err != nil {
+	if err := CheckHolder(existing, in.Template); err != nil {
 		return false, err
 	}
 	state, err := RelevantHash(in.Template)
@@ -110,20 +110,22 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// checkHolder tells a different object from an earlier or a converted one: the
-// same uid is the same object, whatever API version it is read in.
-func checkHolder(existing binding.Object, reference workv1alpha2.ObjectReference) error {
+// CheckHolder returns an error (*OwnerError, *CollisionError) when a binding is not
+// one that the template can have. It tells a different object from an earlier or
+// a converted one: the same uid is the same object, whatever API version it is
+// read in.
+func CheckHolder(existing binding.Object, template *unstructured.Unstructured) error {
 	if existing.GetName() == "" {
 		return nil
 	}
 	owner := metav1.GetControllerOf(existing)
-	if owner != nil && owner.UID == reference.UID {
+	if owner != nil && owner.UID == template.GetUID() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: existing.GetNamespace(), Name: existing.GetName()}.String()
-	holder := existing.BindingSpec().Resource
-	if holder.Name != "" && identity(holder) != identity(reference) {
-		return &CollisionError{Binding: name, Holder: holder, Refused: reference}
+	reference := referenceTo(template)
+	if !Holds(existing, template.GroupVersionKind().GroupKind(), template.GetName()) {
+		return &CollisionError{Binding: name, Holder: existing.BindingSpec().Resource, Refused: reference}
 	}
 	if owner != nil {
 		return &OwnerError{Binding: name, Got: owner.UID, Own: reference.UID}
@@ -131,17 +133,13 @@ func checkHolder(existing binding.Object, reference workv1alpha2.ObjectReference
 	return nil
 }
 
-type objectIdentity struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
-func identity(r workv1alpha2.ObjectReference) objectIdentity {
-	return objectIdentity{
-		kind:      schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind(),
-		namespace: r.Namespace,
-		name:      r.Name,
-	}
+// Holds reports whether a binding is for the template of that kind and name, in
+// the binding's namespace. One that names no template is for any that needs it.
+func Holds(existing binding.Object, kind schema.GroupKind, name string) bool {
+	held := existing.BindingSpec().Resource
+	return held.Name == "" ||
+		held.Name == name && held.Namespace == existing.GetNamespace() &&
+			schema.FromAPIVersionAndKind(held.APIVersion, held.Kind).GroupKind() == kind
 }
 
 func describe(r workv1alpha2.ObjectReference) string {
