@@ -73,7 +73,7 @@ func Controllers() []Controller {
 			return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, workstatus.DefaultOptions())
 		}},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
-			return bindingstatus.Add(h.Manager, h.Rules, bindingstatus.DefaultOptions())
+			return bindingstatus.Add(h.Manager, h.Rules, h.Renderings, bindingstatus.DefaultOptions())
 		}},
 	}
 }

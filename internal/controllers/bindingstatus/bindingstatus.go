@@ -16,18 +16,21 @@ package bindingstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
@@ -68,24 +71,29 @@ func DefaultOptions() Options {
 }
 
 type reconciler struct {
-	karmada  client.Client
-	live     client.Reader
-	rules    interpreter.Source
-	events   *observe.Events
-	written  *ledger
-	patience *patience
-	without  *statusless
-	now      func() time.Time
+	karmada    client.Client
+	live       client.Reader
+	rules      interpreter.Source
+	renderings Renderings
+	events     *observe.Events
+	written    *ledger
+	patience   *patience
+	// lag is the patience with Works whose newest state is on its way.
+	lag        *patience
+	background *slots
+	without    *statusless
+	now        func() time.Time
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+func Add(mgr manager.Manager, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
-		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
+		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules, renderings: renderings,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
+		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep),
 	}
-	if err := indexWorks(mgr); err != nil {
+	if err := errors.Join(indexWorks(mgr.GetFieldIndexer()), indexBindings(mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
 	bindings, works := onBinding(o.Window, o.Patience), onWork(o.Window, o.Patience)
@@ -93,6 +101,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).
 		Watches(&workv1alpha1.Work{}, works).
+		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
+		WatchesRawSource(r.onRendering(o.Window)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit}).
 		Complete(r)
 }
@@ -100,10 +110,12 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 // Reconcile implements reconcile.Reconciler. A request without a namespace is
 // about a ClusterResourceBinding.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.background.free(request)
 	stored, err := r.read(ctx, request)
 	if apierrors.IsNotFound(err) {
 		r.written.forget(request)
 		r.patience.over(request)
+		r.lag.over(request)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -116,16 +128,28 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	items := work.AggregateItems(works, stored.BindingSpec().Resource)
-	if !underWay(binding.Expected(stored.BindingSpec()), items) {
-		r.patience.over(request)
-	} else if wait := r.patience.wait(request, r.now()); wait > 0 {
+	account := work.Gather(works, stored.BindingSpec().Resource, r.circumstances(ctx, stored.GetUID()))
+	if wait := r.wait(request, binding.Expected(stored.BindingSpec()), account); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if err := r.report(ctx, request, stored, items); err != nil {
+	if err := r.report(ctx, request, stored, account); err != nil {
 		return outcome(err)
 	}
-	return outcome(r.sumUp(ctx, request, stored, items))
+	return outcome(r.sumUp(ctx, request, stored, account.Items))
+}
+
+// wait is how much longer what a binding has to tell should wait for what its
+// clusters are about to say.
+func (r *reconciler) wait(request reconcile.Request, expected sets.Set[string], account work.Account) time.Duration {
+	if underWay(expected, account.Items) {
+		return r.patience.wait(request, r.now())
+	}
+	r.patience.over(request)
+	if account.Behind(expected) {
+		return r.lag.wait(request, r.now())
+	}
+	r.lag.over(request)
+	return 0
 }
 
 // outcome says what an error means for the queue: a write that lost a race is
@@ -152,11 +176,11 @@ func (r *reconciler) read(ctx context.Context, request reconcile.Request) (bindi
 }
 
 // report writes what the Works tell into the status of the binding.
-func (r *reconciler) report(ctx context.Context, request reconcile.Request, stored binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
-	condition := work.FullyApplied(binding.Expected(stored.BindingSpec()), items, stored.GetGeneration())
+func (r *reconciler) report(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Account) error {
+	condition := account.FullyApplied(binding.Expected(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	reported, ok := stored.DeepCopyObject().(binding.Object)
-	if !ok || !merge(reported.BindingStatus(), items, condition) {
+	if !ok || !merge(reported.BindingStatus(), account.Items, condition) {
 		return nil
 	}
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {

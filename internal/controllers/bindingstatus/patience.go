@@ -38,6 +38,11 @@ const progressPerSecond = 5
 // it is: most arrive within it.
 const calm = 250 * time.Millisecond
 
+// lagCalm is how long a condition about an earlier generation is left standing
+// while members get the newest state of their Works: nearly always they have it
+// within that time, and then it needs one write instead of two.
+const lagCalm = 3 * time.Second
+
 // patience lets a binding whose clusters are under way be written once in a while
 // instead of at every step: a rollout over many clusters has many.
 type patience struct {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -103,9 +102,11 @@ func bindingOf(object metav1.Object) (request reconcile.Request, ok bool) {
 }
 
 // tellsOther tells whether an update of a Work can change what its binding says:
-// what it reports, whether it counts, and for which binding.
+// what it reports, whether that is about what it says now, whether it counts, and
+// for which binding.
 func tellsOther(before, after *workv1alpha1.Work) bool {
 	return !sameApplied(before, after) ||
+		work.Behind(before) != work.Behind(after) || work.Suspended(before) != work.Suspended(after) ||
 		!work.SameManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		!slices.Equal(bindingIDs(before), bindingIDs(after))
@@ -123,8 +124,8 @@ func sameApplied(before, after *workv1alpha1.Work) bool {
 // bindingIDIndex finds the Works of a binding, by the label that holds its id.
 const bindingIDIndex = Name + "/binding-id"
 
-func indexWorks(mgr manager.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &workv1alpha1.Work{}, bindingIDIndex,
+func indexWorks(indexer client.FieldIndexer) error {
+	err := indexer.IndexField(context.Background(), &workv1alpha1.Work{}, bindingIDIndex,
 		func(object client.Object) []string { return bindingIDs(object) })
 	if err != nil {
 		return fmt.Errorf("indexing Works by binding: %w", err)

@@ -46,9 +46,9 @@ func TestAWorkLeadsBackToItsBinding(t *testing.T) {
 
 func appliedWork(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	w := &workv1alpha1.Work{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"resourcebinding.karmada.io/permanent-id": "1"}},
+		ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"resourcebinding.karmada.io/permanent-id": "1"}},
 		Status: workv1alpha1.WorkStatus{
-			Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Message: "applied"}},
+			Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Message: "applied", ObservedGeneration: 1}},
 			ManifestStatuses: []workv1alpha1.ManifestStatus{{
 				Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "Service", Name: "web"},
 				Status:     &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}, Health: workv1alpha1.ResourceHealthy,
@@ -64,11 +64,13 @@ func TestOnlyUpdatesThatTellSomethingElseWakeTheBinding(t *testing.T) {
 		change func(*workv1alpha1.Work)
 		want   bool
 	}{
-		"nothing changed":                    {func(*workv1alpha1.Work) {}, false},
-		"a new spec tells nothing by itself": {func(w *workv1alpha1.Work) { w.Generation++ }, false},
-		"Applied about a newer generation tells the same": {func(w *workv1alpha1.Work) {
+		"nothing changed": {func(*workv1alpha1.Work) {}, false},
+		"a new spec that the member has already": {func(w *workv1alpha1.Work) {
+			w.Generation++
 			w.Status.Conditions[0].ObservedGeneration++
 		}, false},
+		"a new spec that the member does not have": {func(w *workv1alpha1.Work) { w.Generation++ }, true},
+		"changes that are held back":               {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = new(true) }, true},
 		"Dispatching is not part of the report": {func(w *workv1alpha1.Work) {
 			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue})
 		}, false},

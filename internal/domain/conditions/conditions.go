@@ -65,16 +65,19 @@ func Is(conditions []metav1.Condition, conditionType string, status metav1.Condi
 	return c != nil && c.Status == status
 }
 
-// Clip shortens message to MaxMessageBytes without splitting a rune. Bytes that
-// are no UTF-8 are kept as they are.
-func Clip(message string) string {
-	if len(message) <= MaxMessageBytes {
-		return message
+// Clip shortens message to MaxMessageBytes; see Shorten.
+func Clip(message string) string { return Shorten(message, MaxMessageBytes) }
+
+// Shorten cuts text to that many bytes, at least 8, without splitting a rune. An
+// ellipsis shows that it was cut. Bytes that are no UTF-8 are kept as they are.
+func Shorten(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
 	}
-	end := MaxMessageBytes - len(ellipsis)
+	end := bytes - len(ellipsis)
 	// A rune has at most four bytes, so at most three steps lead to its start.
-	for step := 0; step < utf8.UTFMax-1 && !utf8.RuneStart(message[end]); step++ {
+	for step := 0; step < utf8.UTFMax-1 && !utf8.RuneStart(text[end]); step++ {
 		end--
 	}
-	return message[:end] + ellipsis
+	return text[:end] + ellipsis
 }

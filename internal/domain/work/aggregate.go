@@ -2,38 +2,125 @@ package work
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// AggregateItems is what the Works of a binding tell about its template, one item
-// a cluster, sorted by the cluster's name. Works in deletion, and Works outside
-// any execution namespace, tell nothing.
+// Circumstances are what is known of the clusters of a binding beside what its
+// Works say. The zero value knows of nothing particular.
+type Circumstances struct {
+	// Unready tells since when a cluster has not been ready; the zero time for one
+	// that is, or of which that is not known.
+	Unready func(cluster string) time.Time
+	// Unrendered tells, by cluster, why the present template could not be made into
+	// a Work.
+	Unrendered map[string]string
+}
+
+func (c Circumstances) unready(cluster string) time.Time {
+	if c.Unready == nil {
+		return time.Time{}
+	}
+	return c.Unready(cluster)
+}
+
+// Account is what the Works of a binding, and the circumstances, tell about its
+// template.
+type Account struct {
+	// Items are one a cluster, sorted by the cluster's name.
+	Items []workv1alpha2.AggregatedStatusItem
+	// behind are clusters whose members do not have what their Work says now, though
+	// an earlier state of it was applied.
+	behind map[string]bool
+	// unready tells of each cluster that is not ready since when.
+	unready map[string]time.Time
+	// held are clusters to which changes are held back.
+	held map[string]bool
+}
+
+// Gather makes the account of a binding. Works in deletion, and Works outside any
+// execution namespace, tell nothing.
 //
 // What a member reports counts only once the Work is applied: before that it is
 // about something else that was there. A Work that does not hold the template, or
-// whose member has not reported it yet, has health Unknown.
-func AggregateItems(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference) []workv1alpha2.AggregatedStatusItem {
-	items := make([]workv1alpha2.AggregatedStatusItem, 0, len(works))
-	for _, each := range works {
-		cluster, ok := ClusterOf(each.Namespace)
-		if !ok || each.DeletionTimestamp != nil {
-			continue
-		}
-		items = append(items, itemOf(cluster, each, template))
+// whose member has not reported it yet, has health Unknown. What a cluster
+// reported last is kept when it cannot be reached any more, with a message that
+// says from when it is.
+func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) Account {
+	account := Account{
+		Items:  make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
+		behind: map[string]bool{}, unready: map[string]time.Time{}, held: map[string]bool{},
 	}
-	slices.SortStableFunc(items, func(a, b workv1alpha2.AggregatedStatusItem) int {
+	for _, each := range works {
+		if cluster, ok := ClusterOf(each.Namespace); ok && each.DeletionTimestamp == nil {
+			account.add(cluster, each, template, circumstances)
+		}
+	}
+	account.blame(circumstances.Unrendered)
+	slices.SortStableFunc(account.Items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
 	})
-	return items
+	return account
+}
+
+func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
+	item := itemOf(cluster, from, template)
+	if since := circumstances.unready(cluster); !since.IsZero() {
+		a.unready[cluster] = since
+		if item.AppliedMessage == "" {
+			item.AppliedMessage = unreadyMessage(item, since)
+		}
+	}
+	a.held[cluster] = Suspended(from)
+	a.behind[cluster] = Behind(from)
+	a.Items = append(a.Items, item)
+}
+
+// unreadyMessage bears the time of the change, not the present one, and not the
+// reason, which may come and go: it stays the same until the cluster is back.
+func unreadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
+	at := since.UTC().Format(time.RFC3339)
+	if item.Applied {
+		return fmt.Sprintf("status as of %s: cluster %s is not ready since then", at, item.ClusterName)
+	}
+	return fmt.Sprintf("cluster %s is not ready since %s", item.ClusterName, at)
+}
+
+// blame says of the clusters for which no Work could be made why. What runs there
+// of an earlier template still counts.
+func (a *Account) blame(unrendered map[string]string) {
+	left := maps.Clone(unrendered)
+	for i := range a.Items {
+		item := &a.Items[i]
+		if message, ok := left[item.ClusterName]; ok {
+			item.Applied, item.AppliedMessage = false, message
+			delete(left, item.ClusterName)
+		}
+	}
+	for cluster, message := range left {
+		a.Items = append(a.Items, workv1alpha2.AggregatedStatusItem{
+			ClusterName: cluster, AppliedMessage: message, Health: workv1alpha2.ResourceUnknown,
+		})
+	}
+}
+
+// Behind tells that an earlier state of a Work was applied, and the present one was
+// not yet. A Work of which changes are held back has what it may have, and a
+// condition that does not say which state it is about is believed.
+func Behind(of *workv1alpha1.Work) bool {
+	applied := conditions.Get(of.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied != nil && applied.Status == metav1.ConditionTrue && !Suspended(of) &&
+		applied.ObservedGeneration != 0 && applied.ObservedGeneration < of.Generation
 }
 
 func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference) workv1alpha2.AggregatedStatusItem {
@@ -81,31 +168,6 @@ func SameItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
 			left.AppliedMessage == right.AppliedMessage && left.Health == right.Health &&
 			sameJSON(rawOf(left.Status), rawOf(right.Status))
 	})
-}
-
-// FullyApplied is the condition that all expected clusters have the template, and
-// no others. Generation is that of the binding; the time of a transition is left
-// to the caller.
-func FullyApplied(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem, generation int64) metav1.Condition {
-	for _, item := range items {
-		if !item.Applied || !expected.Has(item.ClusterName) {
-			return notFullyApplied(generation)
-		}
-	}
-	if len(expected) == 0 || len(expected) != len(items) {
-		return notFullyApplied(generation)
-	}
-	return metav1.Condition{
-		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: workv1alpha2.FullyAppliedSuccessReason, Message: workv1alpha2.FullyAppliedSuccessMessage,
-	}
-}
-
-func notFullyApplied(generation int64) metav1.Condition {
-	return metav1.Condition{
-		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionFalse, ObservedGeneration: generation,
-		Reason: workv1alpha2.FullyAppliedFailedReason, Message: workv1alpha2.FullyAppliedFailedMessage,
-	}
 }
 
 func rawOf(status *runtime.RawExtension) []byte {

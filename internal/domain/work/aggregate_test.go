@@ -1,12 +1,14 @@
 package work
 
 import (
+	"maps"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -33,7 +35,7 @@ func reporting(t *testing.T, cluster string, applied metav1.ConditionStatus, sta
 	return result
 }
 
-func TestAggregateItems(t *testing.T) {
+func TestGather(t *testing.T) {
 	other := webStatus(`{}`)
 	other.Identifier.Name = "other"
 	outside := webStatus(`{}`)
@@ -84,7 +86,7 @@ func TestAggregateItems(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, AggregateItems(tc.works, webReference)); diff != "" {
+			if diff := cmp.Diff(tc.want, Gather(tc.works, webReference, Circumstances{}).Items); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 		})
@@ -111,34 +113,99 @@ func TestSameItems(t *testing.T) {
 	}
 }
 
-func TestFullyApplied(t *testing.T) {
-	item := func(cluster string, applied bool) workv1alpha2.AggregatedStatusItem {
-		return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: applied}
+// down tells of the given clusters that they are not ready since noon.
+func down(clusters ...string) func(string) time.Time {
+	return func(cluster string) time.Time {
+		if slices.Contains(clusters, cluster) {
+			return time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+		}
+		return time.Time{}
+	}
+}
+
+func TestCircumstancesShowInTheItems(t *testing.T) {
+	reported := func(cluster, message string, applied bool) workv1alpha2.AggregatedStatusItem {
+		return workv1alpha2.AggregatedStatusItem{
+			ClusterName: cluster, Applied: applied, AppliedMessage: message, Health: "Healthy",
+			Status: &runtime.RawExtension{Raw: []byte(`{"replicas":2}`)},
+		}
+	}
+	served := func(cluster string) *workv1alpha1.Work {
+		return reporting(t, cluster, "True", webStatus(`{"replicas":2}`))
 	}
 	tests := map[string]struct {
-		expected []string
-		items    []workv1alpha2.AggregatedStatusItem
-		want     metav1.ConditionStatus
+		works         []*workv1alpha1.Work
+		circumstances Circumstances
+		want          []workv1alpha2.AggregatedStatusItem
 	}{
-		"all have it":                  {[]string{"m1", "m2"}, []workv1alpha2.AggregatedStatusItem{item("m1", true), item("m2", true)}, "True"},
-		"nothing is expected":          {nil, nil, "False"},
-		"one has no Work yet":          {[]string{"m1", "m2"}, []workv1alpha2.AggregatedStatusItem{item("m1", true)}, "False"},
-		"one refused it":               {[]string{"m1", "m2"}, []workv1alpha2.AggregatedStatusItem{item("m1", true), item("m2", false)}, "False"},
-		"one has it without being due": {[]string{"m1"}, []workv1alpha2.AggregatedStatusItem{item("m1", true), item("m2", true)}, "False"},
-		"another has it instead":       {[]string{"m1"}, []workv1alpha2.AggregatedStatusItem{item("m2", true)}, "False"},
+		"a cluster that cannot be reached keeps its last status, which bears its time": {
+			[]*workv1alpha1.Work{served("m1"), served("m2")}, Circumstances{Unready: down("m1")},
+			[]workv1alpha2.AggregatedStatusItem{
+				reported("m1", "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then", true), reported("m2", "", true),
+			},
+		},
+		"a cluster that was lost before it was served says since when": {
+			[]*workv1alpha1.Work{reporting(t, "m1", "")}, Circumstances{Unready: down("m1")},
+			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "cluster m1 is not ready since 2030-01-01T12:00:00Z", Health: "Unknown"}},
+		},
+		"a refusal is worth more than that the cluster was lost afterwards": {
+			[]*workv1alpha1.Work{reporting(t, "m1", "False")}, Circumstances{Unready: down("m1")},
+			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "message of m1", Health: "Unknown"}},
+		},
+		"a cluster without Work tells why it could not be made": {
+			[]*workv1alpha1.Work{served("m2")}, Circumstances{Unrendered: map[string]string{"m3": "no such path", "m1": "too many"}},
+			[]workv1alpha2.AggregatedStatusItem{
+				{ClusterName: "m1", AppliedMessage: "too many", Health: "Unknown"}, reported("m2", "", true),
+				{ClusterName: "m3", AppliedMessage: "no such path", Health: "Unknown"},
+			},
+		},
+		"a Work that could not follow the template is not applied, but what runs still counts": {
+			[]*workv1alpha1.Work{served("m1")}, Circumstances{Unrendered: map[string]string{"m1": "no such path"}},
+			[]workv1alpha2.AggregatedStatusItem{reported("m1", "no such path", false)},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			want := metav1.Condition{
-				Type: "FullyApplied", Status: tc.want, ObservedGeneration: 4,
-				Reason: "FullyAppliedSuccess", Message: "All works have been successfully applied",
+			unrendered := maps.Clone(tc.circumstances.Unrendered)
+			if diff := cmp.Diff(tc.want, Gather(tc.works, webReference, tc.circumstances).Items); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
 			}
-			if tc.want == "False" {
-				want.Reason = "FullyAppliedFailed"
-				want.Message = "Failed to apply all works, see status.aggregatedStatus for details"
+			if diff := cmp.Diff(unrendered, tc.circumstances.Unrendered); diff != "" {
+				t.Errorf("the circumstances were changed (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(want, FullyApplied(sets.New(tc.expected...), tc.items, 4)); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
+		})
+	}
+}
+
+func TestBehind(t *testing.T) {
+	of := func(status metav1.ConditionStatus, observed int64, change func(*workv1alpha1.Work)) *workv1alpha1.Work {
+		w := reporting(t, "m1", status)
+		w.Generation = 2
+		w.Spec.SuspendDispatching = nil
+		if status != "" {
+			w.Status.Conditions[0].ObservedGeneration = observed
+		}
+		if change != nil {
+			change(w)
+		}
+		return w
+	}
+	for name, tc := range map[string]struct {
+		work *workv1alpha1.Work
+		want bool
+	}{
+		"an earlier state was applied":                     {of("True", 1, nil), true},
+		"the present state was applied":                    {of("True", 2, nil), false},
+		"nothing was ever applied":                         {of("", 0, nil), false},
+		"an earlier state was refused":                     {of("False", 1, nil), false},
+		"a condition that does not say which state it saw": {of("True", 0, nil), false},
+		"changes are held back": {of("True", 1, func(w *workv1alpha1.Work) {
+			w.Spec.SuspendDispatching = new(true)
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Behind(tc.work); got != tc.want {
+				t.Errorf("Behind = %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 // brings a stored Work to that state. In the member, Desired merges a manifest
 // with the object that is there, Same tells whether that changes anything, and
 // MayWrite and MayDelete whether the object is ours to touch. On the way back,
-// MergeManifestStatus and AggregateItems gather what members report.
+// MergeManifestStatus and Gather bring together what members report.
 //
 // Invariants: inputs are never changed unless a function says so; every function
 // is idempotent, so that running it on its own result changes nothing, and no

@@ -1,0 +1,379 @@
+package bindingstatus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/builtin"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a reconciler over a store that counts what is written. It is a stand-in
+// for wiring only: what an API server does with requests is not its business.
+type world struct {
+	*reconciler
+	t        *testing.T
+	store    client.Client
+	failures *report.Renderings
+	writes   []string
+	// refuse, if set, answers writes into the template.
+	refuse error
+}
+
+type indexing struct{ *fake.ClientBuilder }
+
+func (i indexing) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, failures: report.NewRenderings()}
+	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patch, SubResourceUpdate: w.update}).
+		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
+	if err := errors.Join(indexWorks(indexing{built}), indexBindings(indexing{built})); err != nil {
+		t.Fatal(err)
+	}
+	w.store = built.Build()
+	w.reconciler = &reconciler{
+		karmada: w.store, live: w.store, renderings: w.failures,
+		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
+		events: observe.NewEvents(record.NewFakeRecorder(100)), written: newLedger(), without: newStatusless(),
+		patience: newPatience(calm, time.Second), lag: newPatience(lagCalm, time.Second), background: newSlots(backgroundStep),
+		now: func() time.Time { return noon },
+	}
+	return w
+}
+
+func (w *world) patch(
+	ctx context.Context, c client.Client, subresource string, object client.Object, p client.Patch, o ...client.SubResourcePatchOption,
+) error {
+	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
+	if w.refuse != nil {
+		return w.refuse
+	}
+	return c.SubResource(subresource).Patch(ctx, object, p, o...)
+}
+
+func (w *world) update(ctx context.Context, c client.Client, subresource string, object client.Object, o ...client.SubResourceUpdateOption) error {
+	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
+	return c.SubResource(subresource).Update(ctx, object, o...)
+}
+
+// pass runs one pass and returns its result and the writes that it made.
+func (w *world) pass() (reconcile.Result, []string) {
+	w.t.Helper()
+	w.writes = nil
+	result, err := w.Reconcile(w.t.Context(), request("shop", "web-deployment"))
+	if err != nil {
+		w.t.Fatalf("a pass ended with: %v", err)
+	}
+	return result, w.writes
+}
+
+// wrote checks what one pass writes, and that the next one writes nothing.
+func (w *world) wrote(want ...string) {
+	w.t.Helper()
+	_, got := w.pass()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if _, again := w.pass(); len(again) > 0 {
+		w.t.Errorf("the next pass wrote %q", again)
+	}
+}
+
+func (w *world) binding() *workv1alpha2.ResourceBinding {
+	w.t.Helper()
+	bound := &workv1alpha2.ResourceBinding{}
+	if err := w.store.Get(w.t.Context(), request("shop", "web-deployment").NamespacedName, bound); err != nil {
+		w.t.Fatal(err)
+	}
+	return bound
+}
+
+func (w *world) fullyApplied() metav1.Condition {
+	w.t.Helper()
+	for _, condition := range w.binding().Status.Conditions {
+		if condition.Type == workv1alpha2.FullyApplied {
+			return condition
+		}
+	}
+	w.t.Fatal("there is no condition FullyApplied")
+	return metav1.Condition{}
+}
+
+func change[T client.Object](w *world, object T, change func(T)) {
+	w.t.Helper()
+	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	change(object)
+	stored, _ := object.DeepCopyObject().(client.Object)
+	if err := w.store.Update(w.t.Context(), stored); err != nil {
+		w.t.Fatal(err)
+	}
+	object.SetResourceVersion(stored.GetResourceVersion())
+	if err := w.store.Status().Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func webBinding(clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-deployment", UID: "binding", Generation: 1,
+			Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "1"},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "web"},
+		},
+	}
+	for _, cluster := range clusters {
+		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster, Replicas: 1})
+	}
+	return bound
+}
+
+func webTemplate() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web", Generation: 1}}
+}
+
+// webWork is a Work whose member has everything and is well.
+func webWork(cluster string) *workv1alpha1.Work {
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: work.ExecutionNamespace(cluster), Name: "web", Generation: 1,
+			Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "1"},
+			Annotations: map[string]string{
+				workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment",
+			},
+		},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}},
+		Status: workv1alpha1.WorkStatus{
+			Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}},
+			ManifestStatuses: []workv1alpha1.ManifestStatus{{
+				Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+				Status:     &runtime.RawExtension{Raw: []byte(`{"readyReplicas":1,"replicas":1,"resourceTemplateGeneration":1}`)}, Health: workv1alpha1.ResourceHealthy,
+			}},
+		},
+	}
+}
+
+func webCluster(name string, ready metav1.ConditionStatus, since time.Time) *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{
+			Type: clusterv1alpha1.ClusterConditionReady, Status: ready, LastTransitionTime: metav1.NewTime(since),
+		}}},
+	}
+}
+
+func TestAPassWritesBindingAndTemplateOnce(t *testing.T) {
+	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"))
+	w.wrote("status of web-deployment", "status of web")
+	template := webTemplate()
+	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, ReadyReplicas: 2}, template.Status); diff != "" {
+		t.Errorf("status of the template (-want +got):\n%s", diff)
+	}
+}
+
+func TestATemplateThatCannotTakeAStatusIsNotTriedAgain(t *testing.T) {
+	of := []client.Object{webBinding("m1"), webWork("m1")}
+	notServed := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
+	other := webTemplate()
+	other.UID = "another"
+	for name, tc := range map[string]struct {
+		template []client.Object
+		refuse   error
+		rules    interpreter.Source
+		want     []string
+	}{
+		"it is gone":                          {nil, nil, nil, []string{"status of web-deployment"}},
+		"another one took its name":           {[]client.Object{other}, nil, nil, []string{"status of web-deployment"}},
+		"its kind has no status":              {[]client.Object{webTemplate()}, notServed, nil, []string{"status of web-deployment", "status of web"}},
+		"nobody knows how to sum up its kind": {[]client.Object{webTemplate()}, nil, interpreter.Chain(), []string{"status of web-deployment"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(tc.template, of...)...)
+			w.refuse = tc.refuse
+			if tc.rules != nil {
+				w.rules = tc.rules
+			}
+			w.wrote(tc.want...)
+			if result, _ := w.pass(); !result.IsZero() {
+				t.Errorf("it will be tried again: %+v", result)
+			}
+		})
+	}
+}
+
+func TestALostClusterMarksWhatItReported(t *testing.T) {
+	lost := webCluster("m2", metav1.ConditionTrue, noon.Add(-time.Hour))
+	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"), lost)
+	w.wrote("status of web-deployment", "status of web")
+
+	change(w, lost, func(c *clusterv1alpha1.Cluster) {
+		c.Status = webCluster("m2", metav1.ConditionFalse, noon).Status
+	})
+	w.wrote("status of web-deployment")
+	item := w.binding().Status.AggregatedStatus[1]
+	if item.AppliedMessage != "status as of 2030-01-01T12:00:00Z: cluster m2 is not ready since then" || item.Health != workv1alpha2.ResourceHealthy || item.Status == nil {
+		t.Errorf("item = %+v", item)
+	}
+	condition := w.fullyApplied()
+	if condition.Status != metav1.ConditionTrue || condition.Message != workv1alpha2.FullyAppliedSuccessMessage+"; m2: the status is old, the cluster is not ready" {
+		t.Errorf("condition = %+v", condition)
+	}
+
+	change(w, lost, func(c *clusterv1alpha1.Cluster) {
+		c.Status = webCluster("m2", metav1.ConditionTrue, noon.Add(time.Hour)).Status
+	})
+	w.wrote("status of web-deployment")
+	if message := w.binding().Status.AggregatedStatus[1].AppliedMessage; message != "" {
+		t.Errorf("message after the return: %s", message)
+	}
+}
+
+func TestAWorkThatCannotBeMadeIsToldOf(t *testing.T) {
+	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
+	w.failures.Set("binding", map[string]string{"m2": "no such path"})
+	w.wrote("status of web-deployment", "status of web")
+	if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+": m2: no such path" {
+		t.Errorf("condition = %+v", condition)
+	}
+	want := workv1alpha2.AggregatedStatusItem{ClusterName: "m2", AppliedMessage: "no such path", Health: workv1alpha2.ResourceUnknown}
+	if diff := cmp.Diff(want, w.binding().Status.AggregatedStatus[1]); diff != "" {
+		t.Errorf("item (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheConditionIsNotTrueOfAGenerationThatMembersDoNotHave(t *testing.T) {
+	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.wrote("status of web-deployment", "status of web")
+	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
+
+	result, writes := w.pass()
+	if len(writes) > 0 || result.RequeueAfter != lagCalm {
+		t.Errorf("while the member gets it: writes %q, again after %s", writes, result.RequeueAfter)
+	}
+	if condition := w.fullyApplied(); condition.ObservedGeneration != 1 {
+		t.Errorf("condition = %+v", condition)
+	}
+	w.now = func() time.Time { return noon.Add(lagCalm) }
+	if _, writes := w.pass(); len(writes) != 1 {
+		t.Errorf("when it does not: writes %q", writes)
+	}
+	if condition := w.fullyApplied(); condition.ObservedGeneration != 2 || condition.Status != metav1.ConditionFalse {
+		t.Errorf("condition = %+v", condition)
+	}
+	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Status.Conditions[0].ObservedGeneration = 2 })
+	w.wrote("status of web-deployment")
+	if condition := w.fullyApplied(); condition.ObservedGeneration != 2 || condition.Status != metav1.ConditionTrue {
+		t.Errorf("condition = %+v", condition)
+	}
+}
+
+func TestOnlyAChangeOfReadinessWakesTheBindingsOfACluster(t *testing.T) {
+	ready, lost := webCluster("m1", metav1.ConditionTrue, noon), webCluster("m1", metav1.ConditionFalse, noon.Add(time.Minute))
+	reworded := lost.DeepCopy()
+	reworded.Status.Conditions[0].Reason = "ClusterNotReady"
+	for name, tc := range map[string]struct {
+		before, after *clusterv1alpha1.Cluster
+		want          int
+	}{
+		"it was lost":                           {ready, lost, 1},
+		"it is back":                            {lost, ready, 1},
+		"another reason for the same":           {lost, reworded, 0},
+		"looked at for the first time":          {&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}, ready, 0},
+		"one that has nothing was lost":         {webCluster("m3", "True", noon), webCluster("m3", "False", noon), 0},
+		"its resources are others, it is ready": {ready, ready, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			foreign := webWork("m1")
+			foreign.Name, foreign.Annotations = "foreign", nil
+			w := newWorld(t, webBinding("m1"), webWork("m1"), webWork("m2"), foreign)
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			t.Cleanup(q.ShutDown)
+			w.onCluster().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
+			if q.Len() != tc.want {
+				t.Errorf("%d bindings are queued, want %d", q.Len(), tc.want)
+			}
+		})
+	}
+}
+
+func TestBackgroundWorkIsSpreadOverTime(t *testing.T) {
+	s := newSlots(time.Second)
+	take := func(name string, now time.Time) time.Duration {
+		delay, ok := s.take(request("shop", name), now)
+		if !ok {
+			return -1
+		}
+		return delay
+	}
+	for i, step := range []struct {
+		name string
+		at   time.Duration
+		want time.Duration
+	}{
+		{"a", 0, 0}, {"b", 0, time.Second}, {"b", 0, -1}, {"c", 500 * time.Millisecond, 1500 * time.Millisecond}, {"d", time.Minute, 0},
+	} {
+		if got := take(step.name, noon.Add(step.at)); got != step.want {
+			t.Errorf("step %d: %s, want %s", i, got, step.want)
+		}
+	}
+	s.free(request("shop", "b"))
+	if got := take("b", noon.Add(time.Hour)); got != 0 {
+		t.Errorf("after it was looked at: %s", got)
+	}
+}
+
+func TestABindingIsFoundByItsUID(t *testing.T) {
+	clusterWide := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader-clusterrole", UID: "wide"}}
+	w := newWorld(t, webBinding("m1"), clusterWide)
+	for uid, want := range map[types.UID]reconcile.Request{
+		"binding": request("shop", "web-deployment"), "wide": request("", "reader-clusterrole"), "gone": {},
+	} {
+		got, ok, err := w.requestFor(t.Context(), uid)
+		if err != nil || got != want || ok != (uid != "gone") {
+			t.Errorf("%s: %v, %v, %v; want %v", uid, got, ok, err, want)
+		}
+	}
+}

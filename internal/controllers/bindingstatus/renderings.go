@@ -1,0 +1,76 @@
+package bindingstatus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Renderings tells for which clusters of a binding no Work could be made of the
+// present template, and why.
+type Renderings interface {
+	// Of are the causes by cluster.
+	Of(binding types.UID) map[string]string
+	// Subscribe calls a function with each binding of which that changes.
+	Subscribe(notify func(binding types.UID))
+}
+
+// onRendering queues the bindings of which it became known, or is true no more,
+// that a Work could not be made.
+func (r *reconciler) onRendering(window time.Duration) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		r.renderings.Subscribe(func(binding types.UID) {
+			if ctx.Err() != nil {
+				return
+			}
+			request, ok, err := r.requestFor(ctx, binding)
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "A Work that could not be made is not told of", "binding", binding)
+			}
+			if ok {
+				q.AddAfter(request, window)
+			}
+		})
+		return nil
+	})
+}
+
+// uidIndex finds a binding by its UID.
+const uidIndex = Name + "/uid"
+
+func indexBindings(indexer client.FieldIndexer) error {
+	for _, object := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		err := indexer.IndexField(context.Background(), object, uidIndex,
+			func(object client.Object) []string { return []string{string(object.GetUID())} })
+		if err != nil {
+			return fmt.Errorf("indexing bindings by UID: %w", err)
+		}
+	}
+	return nil
+}
+
+// requestFor names the binding of a UID; ok is false when it is gone.
+func (r *reconciler) requestFor(ctx context.Context, uid types.UID) (request reconcile.Request, ok bool, err error) {
+	namespaced, clusterWide := &workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}
+	for _, list := range []client.ObjectList{namespaced, clusterWide} {
+		if err := r.karmada.List(ctx, list, client.MatchingFields{uidIndex: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
+			return request, false, fmt.Errorf("finding the binding: %w", err)
+		}
+	}
+	switch {
+	case len(namespaced.Items) > 0:
+		return requestFor(&namespaced.Items[0]), true, nil
+	case len(clusterWide.Items) > 0:
+		return requestFor(&clusterWide.Items[0]), true, nil
+	default:
+		return request, false, nil
+	}
+}
