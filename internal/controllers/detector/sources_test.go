@@ -1,12 +1,15 @@
 package detector
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
@@ -139,5 +142,96 @@ func TestOurOwnClaimQueuesNothing(t *testing.T) {
 	scaled.Object["spec"] = map[string]any{"replicas": int64(9)}
 	if got := update(before, scaled); len(got) != 1 {
 		t.Errorf("our claim together with a change by a user queued %v", got)
+	}
+}
+
+func TestWhatQueuesAPolicy(t *testing.T) {
+	preempting := func(name string, priority int32) *policyv1alpha1.PropagationPolicy {
+		p := propagation(name)
+		p.Spec.Preemption, p.Spec.Priority = policyv1alpha1.PreemptAlways, new(priority)
+		return p
+	}
+	edited := func(p *policyv1alpha1.PropagationPolicy) *policyv1alpha1.PropagationPolicy {
+		p.Generation++
+		return p
+	}
+	dying := propagation("p")
+	dying.DeletionTimestamp = &metav1.Time{}
+	noted := propagation("p")
+	noted.Annotations = map[string]string{"a": "b"}
+	tests := map[string]struct {
+		without       bool
+		before, after *policyv1alpha1.PropagationPolicy
+		initial       bool
+		want          []string
+	}{
+		"a new one": {after: propagation("p"), want: []string{"p"}},
+		"not one of the start, whose templates come":    {after: propagation("p"), initial: true},
+		"one of the start that may preempt":             {after: preempting("p", 1), initial: true, want: []string{"p"}},
+		"not without the feature":                       {without: true, after: preempting("p", 1), initial: true},
+		"one of the start that is being deleted":        {after: dying, initial: true, want: []string{"p"}},
+		"another spec":                                  {before: propagation("p"), after: edited(propagation("p")), want: []string{"p"}},
+		"not an annotation":                             {before: propagation("p"), after: noted},
+		"a lowered priority and those that overtake":    {before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p", "high", "mid"}},
+		"a lowered priority alone, without the feature": {without: true, before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p"}},
+		"a raised priority alone":                       {before: preempting("p", 2), after: edited(preempting("p", 10)), want: []string{"p"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.options.Preemption = !tc.without
+			for _, peer := range []policy.Object{preempting("mid", 5), preempting("high", 8), preempting("top", 10), propagation("meek")} {
+				h.policies.put(peer)
+			}
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer queue.ShutDown()
+			from := &policySource{detector: h.detector, scope: scopes[0]}
+			if tc.before == nil {
+				from.added(queue, tc.after, tc.initial)
+			} else {
+				from.changed(queue, tc.before, tc.after)
+			}
+			if h.policies.get("shop", "p") != tc.after {
+				t.Error("decisions do not know the policy before it is worked on")
+			}
+			var got []string
+			for queue.Len() > 0 {
+				one, _ := queue.Get()
+				queue.Done(one)
+				got = append(got, one.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheEndOfAPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
+	p := propagation("p")
+	h := newHouse(t, deployment(1), p)
+	h.pass(policy.TemplateChanged)
+	h.claims.observe(web, h.template())
+	(&policySource{detector: h.detector, scope: scopes[0]}).deleted(p)
+	if diff := cmp.Diff([]request{{web, policy.TemplateChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
+}
+
+func TestANewPolicyQueuesOnlyTheWaitingTemplatesItSelects(t *testing.T) {
+	h := newHouse(t)
+	for i := range 10_000 {
+		h.waiting.add(named(deployments, "shop", fmt.Sprintf("web-%d", i)), map[string]string{"app": fmt.Sprintf("web-%d", i)})
+	}
+	p := propagation("p")
+	p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{
+		APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web-77"}},
+	}}
+	if err := h.spread(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := []request{{named(deployments, "shop", "web-77"), policy.PolicyChanged}}
+	if diff := cmp.Diff(want, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 }

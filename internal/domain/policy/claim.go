@@ -82,9 +82,9 @@ func (c Claim) Apply(object metav1.Object) (changed bool) {
 	return store(object, labels, annotations)
 }
 
-// Remove takes the claim off an object and reports whether that changed it. An
-// object that does not carry this very id is left alone: another policy may have
-// taken it over since.
+// Remove takes the claim off an object, with what was recorded along with it, and
+// reports whether that changed the object. One that does not carry this very id
+// is left alone: another policy may have taken it over since.
 func (c Claim) Remove(object metav1.Object) (changed bool) {
 	if c.ID == "" || object.GetLabels()[c.label()] != c.ID {
 		return false
@@ -95,6 +95,7 @@ func (c Claim) Remove(object metav1.Object) (changed bool) {
 	for key := range c.annotations() {
 		delete(annotations, key)
 	}
+	delete(annotations, UserStateAnnotation)
 	return store(object, labels, annotations)
 }
 

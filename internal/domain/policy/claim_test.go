@@ -43,6 +43,7 @@ func TestClaimApplyAndRemove(t *testing.T) {
 		"a lost annotation is repaired":                 {before: marks{ppMarks.Labels, map[string]string{ppNS: "shop"}}, do: applyClaim, claim: pp, want: ppMarks, changed: true},
 		"a claim is removed":                            {before: ppMarks, do: removeClaim, claim: pp, want: free, changed: true},
 		"a cluster claim is removed":                    {before: cpMarks, do: removeClaim, claim: cp, want: free, changed: true},
+		"a recorded state goes with the claim":          {before: marks{ppMarks.Labels, map[string]string{ppNS: "shop", ppName: "web", UserStateAnnotation: "1"}}, do: removeClaim, claim: pp, want: free, changed: true},
 		"a claim with another id is left alone":         {before: ppMarks, do: removeClaim, claim: stale, want: ppMarks},
 		"the claim of the other kind is left alone":     {before: ppMarks, do: removeClaim, claim: cp, want: ppMarks},
 		"a claim without id removes nothing":            {before: free, do: removeClaim, claim: Claim{Name: "all"}, want: free},
