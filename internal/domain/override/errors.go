@@ -13,7 +13,8 @@ type RuleError struct {
 	Policy string
 	// Rule counts the policy's rules from 0.
 	Rule int
-	// Overrider names the kind of overrider, as in the policy: "plaintext".
+	// Overrider names the kind of overrider, as in the policy: "plaintext". It is
+	// empty when no single entry is to blame.
 	Overrider string
 	// Field is where the failing entry stands in the policy.
 	Field string
@@ -56,12 +57,21 @@ func mismatchf(path, remedy, format string, args ...any) error {
 }
 
 func (r rule) fail(overrider string, index int, err error) error {
-	failure := &RuleError{
+	return placed(&RuleError{
 		Policy: r.policy, Rule: r.index, Overrider: overrider,
 		Field: fmt.Sprintf("%s.%s[%d]", r.field, overrider, index), Err: err,
-	}
+	})
+}
+
+// spoiled says that every entry of the rule fits, but what they leave together is
+// no object.
+func (r rule) spoiled(err error) error {
+	return placed(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
+}
+
+func placed(failure *RuleError) error {
 	var place *mismatchError
-	if errors.As(err, &place) {
+	if errors.As(failure.Err, &place) {
 		failure.Path, failure.Remedy = place.path, place.remedy
 	}
 	return failure

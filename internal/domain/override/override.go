@@ -71,6 +71,7 @@ func Apply(
 // are selected by what the manifest is before the first of them.
 func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object) ([]appliedRule, error) {
 	var applied []appliedRule
+	wasSound := sound(manifest) == nil
 	for _, matching := range match(manifest, policies) {
 		for _, rule := range rulesOf(matching) {
 			if rule.empty() || !rule.covers(cluster) {
@@ -78,6 +79,9 @@ func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 			}
 			if err := rule.apply(manifest); err != nil {
 				return nil, err
+			}
+			if err := sound(manifest); err != nil && wasSound {
+				return nil, rule.spoiled(err)
 			}
 			applied = append(applied, appliedRule{PolicyName: matching.GetName(), Overriders: *rule.overriders})
 		}

@@ -1,0 +1,108 @@
+package override
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+func TestARuleMayNotLeaveAnObjectWithoutWhatEveryObjectNeeds(t *testing.T) {
+	tests := map[string]struct{ plaintext, path string }{
+		"no name":               {`{path: /metadata/name, operator: remove}`, "/metadata/name"},
+		"an empty name":         {`{path: /metadata/name, operator: replace, value: ""}`, "/metadata/name"},
+		"a number as its name":  {`{path: /metadata/name, operator: replace, value: 7}`, "/metadata/name"},
+		"no kind":               {`{path: /kind, operator: remove}`, "/kind"},
+		"no API version":        {`{path: /apiVersion, operator: remove}`, "/apiVersion"},
+		"no metadata":           {`{path: /metadata, operator: remove}`, "/metadata/name"},
+		"a text as metadata":    {`{path: /metadata, operator: replace, value: web}`, "/metadata/name"},
+		"a number as namespace": {`{path: /metadata/namespace, operator: replace, value: 7}`, "/metadata/namespace"},
+		"a number as a label":   {`{path: /metadata/labels/app, operator: replace, value: 7}`, "/metadata/labels"},
+		"a list of annotations": {`{path: /metadata/annotations, operator: add, value: [a]}`, "/metadata/annotations"},
+		"another object at all": {`{path: "", operator: replace, value: {a: b}}`, "/apiVersion"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := one(t, object(t, deployment), "plaintext: ["+tc.plaintext+"]")
+			var failure *RuleError
+			if !errors.As(err, &failure) {
+				t.Fatalf("got %v, want a RuleError", err)
+			}
+			if failure.Path != tc.path || failure.Remedy == "" || failure.Field != "spec.overrideRules[0].overriders" {
+				t.Errorf("got %+v", failure)
+			}
+			if !strings.HasPrefix(err.Error(), `applying ClusterOverridePolicy "one", spec.overrideRules[0].overriders at "`+tc.path) {
+				t.Errorf("it says %q", err)
+			}
+		})
+	}
+}
+
+func TestARuleMayRenameAnObjectAndMoveItsParts(t *testing.T) {
+	got, err := one(t, object(t, deployment), `plaintext: [
+  {path: /metadata/name, operator: remove}, {path: /metadata/name, operator: add, value: other},
+  {path: /metadata/labels, operator: remove}, {path: /metadata/namespace, operator: remove}]`)
+	if err != nil || got.GetName() != "other" || len(got.GetLabels()) != 0 || got.GetNamespace() != "" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// FuzzApply checks that no policy, whatever is in it, can panic, change what it is
+// given, give two results for one input, or leave something that is no object.
+func FuzzApply(f *testing.F) {
+	for _, seed := range []string{
+		`imageOverrider: [{component: Registry, operator: replace, value: r.x}, {predicate: {path: /spec/template/spec/containers/0/image}, component: Tag, operator: add, value: "-a"}]`,
+		`commandOverrider: [{containerName: web, operator: add, value: [x]}]
+argsOverrider: [{containerName: web, operator: remove, value: [-a]}]`,
+		`labelsOverrider: [{operator: add, value: {a: b}}, {operator: remove, value: {app: ""}}]
+annotationsOverrider: [{operator: replace, value: {a: b}}]`,
+		`fieldOverrider: [{fieldPath: /metadata/name, yaml: [{subPath: /a, operator: add, value: 1}]}]`,
+		`plaintext: [{path: /spec/template/spec/containers/-, operator: add, value: {name: c}}, {path: /metadata/labels, operator: replace, value: null}]`,
+		`plaintext: [{path: "", operator: replace, value: {kind: List, items: []}}]`,
+		`plaintext: [{path: /spec, operator: remove}]`,
+	} {
+		f.Add(deployment, seed)
+	}
+	f.Add(`{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [null, {name: 1, args: null}]}}`,
+		`argsOverrider: [{containerName: web, operator: add, value: [a]}]`)
+	f.Fuzz(func(t *testing.T, text, policy string) {
+		var overriders policyv1alpha1.Overriders
+		encoded, err := yaml.YAMLToJSON([]byte(text))
+		manifest := object(t, deployment)
+		if err != nil || manifest.UnmarshalJSON(encoded) != nil || yaml.Unmarshal([]byte(policy), &overriders) != nil {
+			return
+		}
+		source := &policyv1alpha1.ClusterOverridePolicy{}
+		source.Name = "one"
+		source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: overriders}}
+		before, beforeSource := manifest.DeepCopy(), source.DeepCopy()
+		got, applied, err := Apply(manifest, member("m1"), []Object{source}, nil)
+		again, appliedAgain, errAgain := Apply(manifest, member("m1"), []Object{source}, nil)
+		if diff := cmp.Diff(before, manifest) + cmp.Diff(beforeSource, source); diff != "" {
+			t.Fatalf("the input was changed: %s", diff)
+		}
+		if (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
+			t.Fatalf("once %v, then %v", err, errAgain)
+		}
+		if err != nil {
+			var failure *RuleError
+			if !errors.As(err, &failure) {
+				t.Fatalf("%v does not name the rule", err)
+			}
+			return
+		}
+		if diff := cmp.Diff(got, again) + cmp.Diff(applied, appliedAgain); diff != "" {
+			t.Fatalf("two results: %s", diff)
+		}
+		if sound(manifest) == nil && sound(got) != nil {
+			t.Errorf("left without what every object needs: %v", sound(got))
+		}
+		if _, err := got.MarshalJSON(); err != nil && sound(got) == nil {
+			t.Errorf("it cannot be stored: %v", err)
+		}
+	})
+}
