@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -205,6 +206,48 @@ func TestTheSameLoopServesClusterResourceBindings(t *testing.T) {
 	}
 	if left := w.clusters(); len(left) != 0 {
 		t.Errorf("Works are left in %v", left)
+	}
+}
+
+func TestTheWorkOfANamespaceThatGoesEverywhereIsGivenBackInsteadOfDeleted(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "mall", UID: "mall-1", Controller: new(true)}
+	alive := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall", UID: "mall-1"}}
+	recreated := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall", UID: "mall-2"}}
+	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "mall", UID: "mall-1", Finalizers: []string{"kubernetes"}, DeletionTimestamp: new(metav1.Now()),
+	}}
+	cases := map[string]struct {
+		namespace []client.Object
+		owners    []metav1.OwnerReference
+		kept      bool
+	}{
+		"a Namespace that goes on":              {[]client.Object{alive}, []metav1.OwnerReference{owner}, true},
+		"a Namespace in deletion":               {[]client.Object{ending}, []metav1.OwnerReference{owner}, false},
+		"a Namespace that is gone":              {nil, []metav1.OwnerReference{owner}, false},
+		"another Namespace of that name":        {[]client.Object{recreated}, []metav1.OwnerReference{owner}, false},
+		"a Namespace that goes by policy alone": {[]client.Object{alive}, nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(tc.namespace, cluster("m1"), deployment(), bindingTo("m1"))...)
+			w.pass()
+			w.own(tc.owners)
+			w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
+			w.pass()
+			left := w.works()
+			if !tc.kept {
+				if len(w.clusters()) != 0 {
+					t.Errorf("left are %v", left)
+				}
+				return
+			}
+			if len(left) != 1 || work.Bound(&left[0]) || left[0].DeletionTimestamp != nil {
+				t.Errorf("left are %v", left)
+			}
+			if _, requests := w.pass(); len(requests) != 0 {
+				t.Errorf("the next pass asked for %v", requests)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -15,6 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 // worksOf are the Works of a binding, those in deletion included: those with its id,
@@ -127,8 +129,7 @@ func lasting(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	return kept
 }
 
-// remove deletes Works, several at a time. The precondition keeps it from hitting
-// another Work that took the name meanwhile.
+// remove deletes Works, several at a time.
 func (r *reconciler) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 	works = lasting(works)
 	failed := make([]error, len(works))
@@ -136,16 +137,51 @@ func (r *reconciler) remove(ctx context.Context, works []*workv1alpha1.Work) err
 	removers.SetLimit(max(r.options.Writers, 1))
 	for i, each := range works {
 		removers.Go(func() error {
-			uid := each.UID
-			gone := &workv1alpha1.Work{}
-			gone.Namespace, gone.Name = each.Namespace, each.Name
-			err := r.karmada.Delete(ctx, gone, client.Preconditions{UID: &uid})
-			if err != nil && !apierrors.IsNotFound(err) {
-				failed[i] = fmt.Errorf("deleting Work %s: %w", client.ObjectKeyFromObject(each), err)
-			}
+			failed[i] = r.removeOne(ctx, each)
 			return nil
 		})
 	}
 	_ = removers.Wait()
 	return errors.Join(failed...)
+}
+
+// removeOne deletes a Work. That of a Namespace which goes to every cluster is
+// given back instead: with it the member would lose everything in that Namespace.
+//
+// The precondition keeps the request from hitting another Work that took the name
+// meanwhile.
+func (r *reconciler) removeOne(ctx context.Context, each *workv1alpha1.Work) error {
+	key := client.ObjectKeyFromObject(each)
+	wanted, err := r.wantedByNamespace(ctx, each)
+	if err != nil {
+		return err
+	}
+	if wanted {
+		_, err := patch.Object(ctx, r.karmada, each, work.Unbind(each))
+		return client.IgnoreNotFound(err)
+	}
+	gone := &workv1alpha1.Work{}
+	gone.Namespace, gone.Name = each.Namespace, each.Name
+	if err := r.karmada.Delete(ctx, gone, client.Preconditions{UID: &each.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Work %s: %w", key, err)
+	}
+	return nil
+}
+
+// wantedByNamespace tells whether a Namespace that exists, and is to go on, owns
+// the Work.
+func (r *reconciler) wantedByNamespace(ctx context.Context, each *workv1alpha1.Work) (bool, error) {
+	owner := work.NamespaceOwner(each)
+	if owner == nil {
+		return false, nil
+	}
+	namespace := empty(workv1alpha2.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind})
+	err := r.karmada.Get(ctx, types.NamespacedName{Name: owner.Name}, namespace, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading Namespace %s: %w", owner.Name, err)
+	}
+	return namespace.GetUID() == owner.UID && namespace.GetDeletionTimestamp() == nil, nil
 }

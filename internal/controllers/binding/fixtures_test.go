@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,7 +63,7 @@ func (i indexed) IndexField(_ context.Context, object client.Object, field strin
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, appsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -147,15 +148,32 @@ func (w *world) change(change func(*workv1alpha2.ResourceBinding)) {
 	}
 }
 
-// clusters are those that have a Work which is not in deletion.
-func (w *world) clusters() []string {
+// works are all Works, those in deletion included.
+func (w *world) works() []workv1alpha1.Work {
 	w.t.Helper()
 	list := &workv1alpha1.WorkList{}
 	if err := w.store.List(w.t.Context(), list); err != nil {
 		w.t.Fatal(err)
 	}
+	return list.Items
+}
+
+// own gives all Works their owners.
+func (w *world) own(owners []metav1.OwnerReference) {
+	w.t.Helper()
+	for _, each := range w.works() {
+		each.OwnerReferences = owners
+		if err := w.store.Update(w.t.Context(), &each); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// clusters are those that have a Work which is not in deletion.
+func (w *world) clusters() []string {
+	w.t.Helper()
 	var names []string
-	for _, each := range list.Items {
+	for _, each := range w.works() {
 		if name, ok := work.ClusterOf(each.Namespace); ok && each.DeletionTimestamp == nil {
 			names = append(names, name)
 		}
@@ -166,12 +184,8 @@ func (w *world) clusters() []string {
 // ids are the permanent ids of all Works, those in deletion included.
 func (w *world) ids() map[string]bool {
 	w.t.Helper()
-	list := &workv1alpha1.WorkList{}
-	if err := w.store.List(w.t.Context(), list); err != nil {
-		w.t.Fatal(err)
-	}
 	ids := map[string]bool{}
-	for _, each := range list.Items {
+	for _, each := range w.works() {
 		ids[each.Labels[workv1alpha1.WorkPermanentIDLabel]] = true
 	}
 	return ids

@@ -5,7 +5,8 @@
 // that takes no writes holds up nothing else. Works are never deleted here: their
 // owner is the Namespace, and they go with it. A Namespace that is excluded later
 // keeps the Works that it has, unchanged. Where a binding keeps the Work of a
-// Namespace, this controller stays out.
+// Namespace, this controller stays out, except that it says to be an owner too: when
+// the binding goes, the Work is left to it, and with it what is in the member.
 package namespace
 
 import (
@@ -134,8 +135,14 @@ func (r *reconciler) read(ctx context.Context, name string, into client.Object) 
 func (r *reconciler) ensure(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: workName(namespace.GetName())}
 	stored, err := r.stored(ctx, key)
-	if err != nil || stored != nil && !ours(stored, namespace.GetUID()) {
+	if err != nil {
 		return err
+	}
+	if stored != nil && work.Bound(stored) {
+		return r.own(ctx, namespace, stored)
+	}
+	if stored != nil && !ours(stored, namespace.GetUID()) {
+		return nil
 	}
 	desired, err := r.render(ctx, namespace, cluster, stored)
 	if err != nil {
@@ -162,6 +169,17 @@ func (r *reconciler) ensure(ctx context.Context, namespace *unstructured.Unstruc
 		return nil
 	}
 	_, err = patch.Object(ctx, r.karmada, stored, merged)
+	return err
+}
+
+// own makes the Namespace the owner of a Work that a binding keeps.
+func (r *reconciler) own(ctx context.Context, namespace *unstructured.Unstructured, stored *workv1alpha1.Work) error {
+	if stored.DeletionTimestamp != nil || metav1.GetControllerOf(stored) != nil {
+		return nil
+	}
+	owned := stored.DeepCopy()
+	owned.OwnerReferences = append(owned.OwnerReferences, *metav1.NewControllerRef(namespace, gvk))
+	_, err := patch.Object(ctx, r.karmada, stored, owned)
 	return err
 }
 

@@ -162,6 +162,49 @@ func TestWorksOfOthersAreLeft(t *testing.T) {
 	}
 }
 
+func TestAWorkThatABindingKeepsIsOwnedAndOtherwiseLeft(t *testing.T) {
+	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"))
+	bound := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-m1", Name: workName("shop"),
+		Labels: map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id"},
+	}}
+	bound.Spec.SuspendDispatching = new(true)
+	if err := w.karmada.Create(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	read := func() *workv1alpha1.Work {
+		t.Helper()
+		stored := &workv1alpha1.Work{}
+		if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(bound), stored); err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, w.pass()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	owned := read()
+	if owner := work.NamespaceOwner(owned); owner == nil || owner.UID != "shop-1" {
+		t.Errorf("owned by %v", owner)
+	}
+	if diff := cmp.Diff(bound.Spec, owned.Spec); diff != "" {
+		t.Errorf("the binding's spec was changed (-want +got):\n%s", diff)
+	}
+	if requests := w.pass(); len(requests) != 0 {
+		t.Errorf("asked for %v", requests)
+	}
+
+	if err := w.karmada.Update(t.Context(), work.Unbind(owned)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, w.pass()); diff != "" {
+		t.Errorf("when the binding is gone (-want +got):\n%s", diff)
+	}
+	if got := read(); len(got.Spec.Workload.Manifests) != 1 || got.Spec.SuspendDispatching != nil {
+		t.Errorf("the Work is not rendered anew: %v", got.Spec)
+	}
+}
+
 func TestAMistakeInAnOverridePolicyEndsThePass(t *testing.T) {
 	mistake := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "mistake"}}
 	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{

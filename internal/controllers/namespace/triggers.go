@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
@@ -146,15 +147,26 @@ func concerns(namespace *unstructured.Unstructured, policies ...client.Object) b
 	})
 }
 
-// onWork looks at a Namespace again when its Work is gone.
+// onWork looks at a Namespace again when its Work is gone, or no binding keeps it
+// any more.
 func (r *reconciler) onWork() handlers {
-	return handlers{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-		namespace, ok := namespaceOf(e.Object.GetName())
-		cluster, ok2 := work.ClusterOf(e.Object.GetNamespace())
+	look := func(object client.Object, q queue) {
+		namespace, ok := namespaceOf(object.GetName())
+		cluster, ok2 := work.ClusterOf(object.GetNamespace())
 		if ok && ok2 {
 			q.Add(request{namespace: namespace, cluster: cluster})
 		}
-	}}
+	}
+	return handlers{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			older, ok := e.ObjectOld.(*workv1alpha1.Work)
+			newer, ok2 := e.ObjectNew.(*workv1alpha1.Work)
+			if ok && ok2 && work.Bound(older) && !work.Bound(newer) {
+				look(newer, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, q) },
+	}
 }
 
 func everything(*unstructured.Unstructured) bool { return true }
