@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -73,15 +74,20 @@ type controller struct {
 	pools   *fanout.Pools
 	now     func() time.Time
 
-	mu     sync.Mutex
-	health map[string]domain.Observation
+	mu       sync.Mutex
+	health   map[string]domain.Observation
+	measured *measurements
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, o Options) error {
+	measured, err := newMeasurements(metrics.Registry)
+	if err != nil {
+		return err
+	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
-		health: map[string]domain.Observation{},
+		health: map[string]domain.Observation{}, measured: measured,
 	}
 	c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, BaseDelay: baseDelay, MaxDelay: o.Period}, c.reconcile)
 	return mgr.Add(c)
@@ -122,11 +128,14 @@ func (c *controller) queue(obj any) {
 	}
 }
 
+// forget drops all that is remembered of a cluster that is gone. Its worker ends
+// first, and remembers nothing from then on.
 func (c *controller) forget(name string) {
-	c.mu.Lock()
-	delete(c.health, name)
-	c.mu.Unlock()
 	c.pools.Drop(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.health, name)
+	c.measured.forget(name)
 }
 
 func (c *controller) reconcile(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
@@ -137,9 +146,15 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	if !c.ours(stored) {
 		return reconcile.Result{}, nil
 	}
+	started := c.now()
 	seen := c.look(ctx, stored)
 	reported := stored.DeepCopy()
+	if ctx.Err() != nil {
+		// It is gone; what a look found that was broken off says nothing.
+		return reconcile.Result{}, ctx.Err()
+	}
 	c.report(reported, seen)
+	c.measure(ctx, reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -156,6 +171,15 @@ func (c *controller) ours(cluster *clusterv1alpha1.Cluster) bool {
 		return false
 	}
 	return controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer)
+}
+
+// measure shows the cluster in the metrics, unless it is gone.
+func (c *controller) measure(ctx context.Context, cluster *clusterv1alpha1.Cluster, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() == nil {
+		c.measured.record(cluster, took)
+	}
 }
 
 // report brings the status in line with what was seen.
