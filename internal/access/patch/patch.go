@@ -4,11 +4,18 @@
 // A patch carries the resourceVersion it was computed from. Lists are replaced
 // whole by a merge patch, so a writer that saw an older list must fail (with a
 // conflict, which callers retry on a fresh read) and not undo another's entry.
+//
+// A merge patch cannot say that a field is null, only that it goes. So an object
+// that holds a null inside of a list, like a Work whose manifest does, is written
+// whole: otherwise the null would be lost, and missed again in every pass.
 package patch
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,10 +28,44 @@ func Object(ctx context.Context, karmada client.Writer, before, after client.Obj
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, nil
 	}
-	if err := karmada.Patch(ctx, after, from(before)); err != nil {
+	difference := from(before)
+	data, err := difference.Data(after)
+	if err != nil {
+		return false, fmt.Errorf("computing the patch of %s: %w", name(after), err)
+	}
+	if listedNull(data) {
+		if err := karmada.Update(ctx, after); err != nil {
+			return false, fmt.Errorf("updating %s: %w", name(after), err)
+		}
+		return true, nil
+	}
+	if err := karmada.Patch(ctx, after, client.RawPatch(difference.Type(), data)); err != nil {
 		return false, fmt.Errorf("patching %s: %w", name(after), err)
 	}
 	return true, nil
+}
+
+// listedNull tells whether a patch holds a field that is null inside of a list.
+func listedNull(patch []byte) bool {
+	if !bytes.Contains(patch, []byte("null")) {
+		return false
+	}
+	var content any
+	return json.Unmarshal(patch, &content) == nil && hasNull(content, false)
+}
+
+func hasNull(value any, listed bool) bool {
+	switch typed := value.(type) {
+	case map[string]any:
+		for _, field := range typed {
+			if field == nil && listed || hasNull(field, listed) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(typed, func(element any) bool { return hasNull(element, true) })
+	}
+	return false
 }
 
 // Status writes the status of after if it differs from that of before, and
