@@ -40,6 +40,11 @@ type Options struct {
 	Workers int
 	// BaseDelay and MaxDelay bound the exponential back-off of one object.
 	BaseDelay, MaxDelay time.Duration
+	// Serves tells whether a cluster is there and served by this process; nil means
+	// every one. It is asked before a pool is made, so that an event which comes
+	// after the end of its cluster makes none. It must be quick, and false before
+	// Drop is called.
+	Serves func(cluster string) bool
 }
 
 // Pools holds one queue and its workers for each cluster.
@@ -49,15 +54,14 @@ type Pools struct {
 
 	mu      sync.Mutex
 	pools   map[string]*pool
-	pending []queued
+	pending map[pendingKey]priorityqueue.AddOpts
 	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, under the context given to Start
 	wg      sync.WaitGroup
 }
 
-type queued struct {
+type pendingKey struct {
 	cluster string
 	key     types.NamespacedName
-	opts    priorityqueue.AddOpts
 }
 
 type pool struct {
@@ -71,7 +75,10 @@ type pool struct {
 
 // New makes pools that call reconcile.
 func New(options Options, reconcile Reconcile) *Pools {
-	return &Pools{options: options, reconcile: reconcile, pools: map[string]*pool{}}
+	return &Pools{
+		options: options, reconcile: reconcile,
+		pools: map[string]*pool{}, pending: map[pendingKey]priorityqueue.AddOpts{},
+	}
 }
 
 // Start runs the pools until ctx ends and waits for their workers.
@@ -81,8 +88,8 @@ func (p *Pools) Start(ctx context.Context) error {
 	pending := p.pending
 	p.pending = nil
 	p.mu.Unlock()
-	for _, item := range pending {
-		p.add(item)
+	for item, opts := range pending {
+		p.add(item, opts)
 	}
 	<-ctx.Done()
 	p.mu.Lock()
@@ -96,20 +103,24 @@ func (p *Pools) Start(ctx context.Context) error {
 
 // Add queues a key of a cluster with a priority, to be looked at after delay.
 func (p *Pools) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
-	p.add(queued{cluster: cluster, key: key, opts: priorityqueue.AddOpts{Priority: &priority, After: delay}})
+	p.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
 }
 
-func (p *Pools) add(item queued) {
+func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx == nil {
-		p.pending = append(p.pending, item)
+		if known, ok := p.pending[item]; !ok || *known.Priority < *opts.Priority {
+			p.pending[item] = opts
+		}
 		return
 	}
 	if p.ctx.Err() != nil {
 		return
 	}
-	p.poolFor(item.cluster).queue.AddWithOpts(item.opts, item.key)
+	if pool := p.poolFor(item.cluster); pool != nil {
+		pool.queue.AddWithOpts(opts, item.key)
+	}
 }
 
 // Wake tries everything of a cluster that waits in back-off at once, because
@@ -144,10 +155,14 @@ func (p *Pools) Drop(cluster string) {
 	}
 }
 
-// poolFor returns the pool of a cluster; p.mu is held.
+// poolFor returns the pool of a cluster, nil if the cluster is not served; p.mu is
+// held, so that a Drop which follows the end of the cluster sees the pool.
 func (p *Pools) poolFor(cluster string) *pool {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
+	}
+	if p.options.Serves != nil && !p.options.Serves(cluster) {
+		return nil
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	created := &pool{

@@ -141,3 +141,74 @@ func TestDropEndsTheWorkersOfOneCluster(t *testing.T) {
 	cancel()
 	wg.Wait()
 }
+
+func TestAnEventThatComesAfterTheEndOfItsClusterMakesNoPool(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	var gone sync.Map
+	handled := make(chan string, 2)
+	served := options
+	served.Serves = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
+	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		handled <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	defer func() { cancel(); wg.Wait() }()
+	pools.Add("member1", key("a"), Live, 0)
+	receive(t, handled)
+
+	gone.Store("member1", true)
+	pools.Drop("member1")
+	pools.Add("member1", key("late"), Live, 0)
+	pools.mu.Lock()
+	left := len(pools.pools)
+	pools.mu.Unlock()
+	if left != 0 {
+		t.Fatalf("%d pools are left of a cluster that is gone", left)
+	}
+
+	gone.Delete("member1")
+	pools.Add("member1", key("again"), Live, 0)
+	if got := receive(t, handled); got != "member1/again" {
+		t.Errorf("after the cluster came again: %s", got)
+	}
+}
+
+func TestKeysAddedBeforeTheStartAreKeptOnceWithTheHigherPriority(t *testing.T) {
+	pools := New(options, nil)
+	for range 3 {
+		pools.Add("member1", key("a"), Initial, 0)
+		pools.Add("member1", key("a"), Live, 0)
+	}
+	if len(pools.pending) != 1 {
+		t.Errorf("%d entries for one key", len(pools.pending))
+	}
+	for _, opts := range pools.pending {
+		if *opts.Priority != Live {
+			t.Errorf("it waits with priority %d", *opts.Priority)
+		}
+	}
+}
+
+func TestEverythingEndsWithTheContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	started := make(chan string, 3)
+	pools := New(options, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+		started <- cluster
+		if cluster == "frozen" {
+			<-ctx.Done()
+		}
+		return reconcile.Result{}, errors.New("again")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	for _, cluster := range []string{"frozen", "failing", "healthy"} {
+		pools.Add(cluster, key("a"), Live, 0)
+		receive(t, started)
+	}
+	cancel()
+	wg.Wait()
+}
