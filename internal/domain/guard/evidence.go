@@ -1,0 +1,48 @@
+package guard
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+// Asked tells whether users changed, from before to after, what decides in which
+// clusters a binding is.
+func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
+	return before.Replicas != after.Replicas ||
+		!equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
+		!equality.Semantic.DeepEqual(before.Components, after.Components) ||
+		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
+}
+
+// Excluded tells whether the cluster is out of question for a binding by what
+// users say: no affinity of the placement selects it, a taint drives work out of
+// it, or the binding is being evicted from it. A binding without a placement
+// follows others and excludes nothing.
+func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
+	if slices.ContainsFunc(cluster.Spec.Taints, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }) {
+		return true
+	}
+	if slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
+		return task.FromCluster == cluster.Name
+	}) {
+		return true
+	}
+	if spec.Placement == nil {
+		return false
+	}
+	if len(spec.Placement.ClusterAffinities) == 0 {
+		return !placement.Matches(cluster, spec.Placement.ClusterAffinity)
+	}
+	for i := range spec.Placement.ClusterAffinities {
+		if placement.Matches(cluster, &spec.Placement.ClusterAffinities[i].ClusterAffinity) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package guard
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+func named(clusters ...string) policyv1alpha1.ClusterAffinity {
+	return policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
+}
+
+func TestAsked(t *testing.T) {
+	affinity := named("m1", "m2")
+	original := &workv1alpha2.ResourceBindingSpec{
+		Replicas: 2, Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity},
+		Clusters: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}},
+	}
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBindingSpec)
+		want   bool
+	}{
+		"nothing":                       {func(*workv1alpha2.ResourceBindingSpec) {}, false},
+		"what a scheduler decides":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = nil }, false},
+		"another version of a template": {func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.ResourceVersion = "9" }, false},
+		"replicas":                      {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, true},
+		"a placement":                   {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
+		"the end of a placement":        {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
+		"the wish to schedule anew": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(1, 0)}
+		}, true},
+		"components": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Components = []workv1alpha2.Component{{Name: "jm", Replicas: 1}}
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			changed := original.DeepCopy()
+			test.change(changed)
+			if got := Asked(original, changed); got != test.want {
+				t.Errorf("Asked = %v", got)
+			}
+		})
+	}
+}
+
+func TestExcluded(t *testing.T) {
+	admits, refuses := named("m1"), named("m2")
+	placedBy := func(affinity policyv1alpha1.ClusterAffinity) workv1alpha2.ResourceBindingSpec {
+		return workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity}}
+	}
+	groups := func(affinities ...policyv1alpha1.ClusterAffinity) workv1alpha2.ResourceBindingSpec {
+		placement := &policyv1alpha1.Placement{}
+		for _, affinity := range affinities {
+			placement.ClusterAffinities = append(placement.ClusterAffinities, policyv1alpha1.ClusterAffinityTerm{ClusterAffinity: affinity})
+		}
+		return workv1alpha2.ResourceBindingSpec{Placement: placement}
+	}
+	taint := func(effect corev1.TaintEffect) []corev1.Taint { return []corev1.Taint{{Key: "k", Effect: effect}} }
+	tests := map[string]struct {
+		taints []corev1.Taint
+		spec   workv1alpha2.ResourceBindingSpec
+		want   bool
+	}{
+		"a placement that selects the cluster":      {nil, placedBy(admits), false},
+		"a placement that selects another":          {nil, placedBy(refuses), true},
+		"one group of several selects it":           {nil, groups(refuses, admits), false},
+		"no group selects it":                       {nil, groups(refuses, refuses), true},
+		"no placement":                              {nil, workv1alpha2.ResourceBindingSpec{}, false},
+		"a taint that keeps new work out":           {taint(corev1.TaintEffectNoSchedule), placedBy(admits), false},
+		"a taint that drives work out":              {taint(corev1.TaintEffectNoExecute), placedBy(admits), true},
+		"an eviction from the cluster":              {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}}, true},
+		"an eviction from another":                  {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m2"}}}, false},
+		"a placement that selects all the clusters": {nil, workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{Taints: test.taints}}
+			if got := Excluded(cluster, &test.spec); got != test.want {
+				t.Errorf("Excluded = %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestConfirmed(t *testing.T) {
+	began := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		text string
+		want bool
+	}{
+		"no word":                          {"", false},
+		"the very second":                  {"2030-05-01T10:00:00Z", true},
+		"later":                            {"2030-05-01T10:00:01Z", true},
+		"earlier, for another deletion":    {"2030-05-01T09:59:59Z", false},
+		"another zone":                     {"2030-05-01T12:00:00+02:00", true},
+		"another zone in which it is late": {"2030-05-01T10:30:00+02:00", false},
+		"a plain yes":                      {"yes", false},
+		"a date":                           {"2030-05-02", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Confirmed(test.text, began); got != test.want {
+				t.Errorf("Confirmed = %v", got)
+			}
+		})
+	}
+}
+
+func FuzzConfirmedNeverCoversTheFuture(f *testing.F) {
+	f.Add("2030-05-01T10:00:00Z", int64(0))
+	f.Add("yes", int64(1))
+	f.Fuzz(func(t *testing.T, text string, seconds int64) {
+		began := time.Unix(seconds%(1<<40), 0)
+		if Confirmed(text, began) && !Confirmed(text, began.Add(-time.Hour)) {
+			t.Error("an earlier deletion is not covered")
+		}
+	})
+}
+
+func TestTallyCountsWhatIsInTheWindow(t *testing.T) {
+	now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
+	var tally Tally
+	if got := tally.Count(now); got != 0 {
+		t.Errorf("an empty tally counts %d", got)
+	}
+	tally = tally.Add(2, now).Add(3, now.Add(2*time.Minute))
+	for name, test := range map[string]struct {
+		after time.Duration
+		want  int
+	}{
+		"at once":               {2 * time.Minute, 5},
+		"as the window ends":    {4*time.Minute + 59*time.Second, 5},
+		"when the first is old": {6 * time.Minute, 3},
+		"when both are old":     {8 * time.Minute, 0},
+		"after a long time":     {8000 * time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tally.Count(now.Add(test.after)); got != test.want {
+				t.Errorf("Count = %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTallyAgreesWithACountOfAllEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
+		var tally Tally
+		var events []time.Time
+		for range rapid.IntRange(0, 50).Draw(t, "events") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(t, "pause")))
+			tally = tally.Add(1, now)
+			events = append(events, now)
+		}
+		least, most := 0, 0
+		for _, event := range events {
+			if age := now.Sub(event); age <= Window-Window/slots {
+				least++
+			}
+			if age := now.Sub(event); age <= Window {
+				most++
+			}
+		}
+		if got := tally.Count(now); got < least || got > most {
+			t.Errorf("Count = %d, want %d to %d", got, least, most)
+		}
+	})
+}
