@@ -32,6 +32,15 @@ const (
 	// WorkDispatching says whether changes are delivered to the cluster.
 	WorkDispatching = "Dispatching"
 
+	// WorkDeletionHeld says that the Work is being deleted and its objects stay in
+	// the cluster until a user confirms: too much would go at once, for no reason
+	// that is known.
+	WorkDeletionHeld = "DeletionHeld"
+
+	// WorkDriftContested says whether somebody in the cluster changes the objects
+	// back each time they are repaired. Repairs are slower as long as it is True.
+	WorkDriftContested = "DriftContested"
+
 	// WorkProgressing, WorkAvailable and WorkDegraded are reserved names.
 	WorkProgressing = "Progressing"
 	WorkAvailable   = "Available"
@@ -48,7 +57,21 @@ const (
 
 	// WorkSuspendDispatchingReason: the delivery is suspended.
 	WorkSuspendDispatchingReason = "SuspendDispatching"
+
+	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion that
+	// nothing explains.
+	WorkMassDeletionStoppedReason = "MassDeletionStopped"
+
+	// WorkDriftContestedReason: repairs do not last.
+	WorkDriftContestedReason = "RepairsDoNotLast"
+
+	// WorkDriftSettledReason: the last repair has lasted.
+	WorkDriftSettledReason = "RepairsLast"
 )
+
+// ConfirmDeletionsAnnotation on a Cluster lets deletions go on that were stopped:
+// those that began by the time that it holds, in the form of RFC 3339.
+const ConfirmDeletionsAnnotation = "work.karmada.io/confirm-deletions"
 
 // Reasons of the events on Works. Those that end in Failed are of type Warning,
 // the others of type Normal.
@@ -60,4 +83,11 @@ const (
 	EventReasonReflectStatusFailed    = "ReflectStatusFailed"
 	EventReasonInterpretHealthSucceed = "InterpretHealthSucceed"
 	EventReasonInterpretHealthFailed  = "InterpretHealthFailed"
+)
+
+// Reasons of events about repairs and deletions, of type Warning: on the Work,
+// and on the Cluster.
+const (
+	EventReasonDriftContested      = "DriftContested"
+	EventReasonMassDeletionStopped = "MassDeletionStopped"
 )

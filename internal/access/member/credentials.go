@@ -48,7 +48,7 @@ func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle
 	shown.token.Store(&value)
 	shown.stale.Store(false)
 
-	config := &rest.Config{Host: cluster.Spec.APIEndpoint, QPS: throttle.QPS, Burst: throttle.Burst, UserAgent: "karmada"}
+	config := &rest.Config{Host: cluster.Spec.APIEndpoint, QPS: throttle.QPS, Burst: throttle.Burst, UserAgent: FieldManager}
 	if throttle.QPS == 0 {
 		config.QPS = -1
 	}

@@ -32,6 +32,9 @@ import (
 // exempt.
 const RequestTimeout = 32 * time.Second
 
+// FieldManager is the name under which members record what we write.
+const FieldManager = "karmada"
+
 // Event is a change of a managed object in a member. Old is nil for an object
 // that appeared, New for one that is gone.
 type Event struct {

@@ -24,77 +24,140 @@ const (
 	writeTries = 5
 )
 
+// delivery is one pass over the manifests of a Work.
+type delivery struct {
+	target *member.Member
+	of     *workv1alpha1.Work
+	// contests tell who undoes what is repaired.
+	contests []string
+	// again is when to look again though all is well; 0 means never.
+	again time.Duration
+}
+
 // apply makes the member's object what the manifest says, and does nothing if it
 // is that already.
-func (c *controller) apply(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
+func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	kind := manifest.GroupVersionKind()
-	if err := target.Watch(ctx, kind); err != nil {
-		return fmt.Errorf("cluster %s: %w", target.Name, err)
+	if err := d.target.Watch(ctx, kind); err != nil {
+		return fmt.Errorf("applying %s in cluster %s: %w", describe(manifest), d.target.Name, err)
 	}
-	target.AwaitSync(ctx, kind, syncPatience)
-	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
-	if apierrors.IsNotFound(err) {
-		return c.create(ctx, target, of, manifest)
+	d.target.AwaitSync(ctx, kind, syncPatience)
+	observed, _, err := d.target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.create(ctx, d, manifest)
+	case err != nil:
+		return unreadable(d, manifest, err)
+	default:
+		err = c.update(ctx, d, manifest, observed)
 	}
-	if err != nil {
-		return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
+	if told, again := c.applied.contested(keyOf(d.of, manifest), c.now()); again > 0 {
+		d.contests = append(d.contests, told)
+		d.again = sooner(d.again, again)
 	}
-	return c.update(ctx, target, of, manifest, observed)
+	return err
 }
 
 // create makes the object. One that is there already is either newer than our
 // view or not ours, and is looked at once more.
-func (c *controller) create(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
-	created := manifest.DeepCopy()
-	err := target.Client().Create(ctx, created)
-	if err == nil {
-		c.applied.remember(keyOf(of, manifest), manifest, created)
+func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
+	key := keyOf(d.of, manifest)
+	repair, wait := c.applied.repair(key, manifest, c.now())
+	if wait > 0 {
 		return nil
 	}
-	if !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), target.Name, err)
+	created := manifest.DeepCopy()
+	err := d.target.Client().Create(ctx, created)
+	if apierrors.IsAlreadyExists(err) {
+		observed, err := c.live(ctx, d, manifest)
+		if err != nil {
+			return err
+		}
+		return c.update(ctx, d, manifest, observed)
 	}
-	observed, err := target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+	c.counters.create(d.target.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
+		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, err)
 	}
-	return c.update(ctx, target, of, manifest, observed)
+	c.applied.remember(key, manifest, created)
+	if repair {
+		c.applied.repaired(key, c.now(), work.DescribeContest(d.target.Name, manifest, nil, member.FieldManager))
+	}
+	return nil
 }
 
-func (c *controller) update(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest, observed *unstructured.Unstructured) error {
+func (c *controller) update(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
 	for try := 1; ; try++ {
-		err := c.updateOnce(ctx, target, of, manifest, observed)
+		err := c.updateOnce(ctx, d, manifest, observed)
 		if !apierrors.IsConflict(err) || try == writeTries {
 			return err
 		}
-		observed, err = target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
-		if err != nil {
-			return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
+		if observed, err = c.live(ctx, d, manifest); err != nil {
+			return err
 		}
 	}
 }
 
-func (c *controller) updateOnce(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest, observed *unstructured.Unstructured) error {
+func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
 	if ok, owner := work.MayWrite(observed, manifest); !ok {
-		return work.NewConflict(target.Name, observed, owner)
+		return work.NewConflict(d.target.Name, observed, owner)
 	}
-	key := keyOf(of, manifest)
+	key := keyOf(d.of, manifest)
 	if c.applied.holds(key, manifest, observed) {
+		c.counters.update(d.target.Name, manifest, updateUnchanged, nil)
 		return nil
 	}
 	desired, err := work.Desired(manifest, observed, c.retain(ctx, manifest))
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", target.Name, err)
+		return fmt.Errorf("cluster %s: %w", d.target.Name, err)
 	}
 	if work.Same(desired, observed) {
+		c.counters.update(d.target.Name, manifest, updateUnchanged, nil)
 		c.applied.remember(key, manifest, observed)
 		return nil
 	}
-	if err := target.Client().Update(ctx, desired); err != nil {
-		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), target.Name, err)
+	repair, wait := c.applied.repair(key, manifest, c.now())
+	if wait > 0 {
+		return nil
 	}
+	told := ""
+	if repair && c.applied.tired(key) {
+		told = c.accuse(ctx, d, manifest)
+	}
+	if err := d.target.Client().Update(ctx, desired); err != nil {
+		c.counters.update(d.target.Name, manifest, updateFailed, err)
+		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, err)
+	}
+	c.counters.update(d.target.Name, manifest, updateDone, nil)
 	c.applied.remember(key, manifest, desired)
+	if repair {
+		c.applied.repaired(key, c.now(), told)
+	}
 	return nil
+}
+
+// accuse tells who undoes the repairs of an object. Caches do not keep the managed
+// fields, so the member is asked, which happens as rarely as such repairs.
+func (c *controller) accuse(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
+	observed, err := c.live(ctx, d, manifest)
+	if err != nil {
+		// Who it was may be told next time; that it is so must be told now.
+		observed = manifest
+	}
+	return work.DescribeContest(d.target.Name, manifest, observed, member.FieldManager)
+}
+
+// live asks the member for the object of a manifest.
+func (c *controller) live(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	observed, err := d.target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+	if err != nil {
+		return nil, unreadable(d, manifest, err)
+	}
+	return observed, nil
+}
+
+func unreadable(d *delivery, manifest *unstructured.Unstructured, err error) error {
+	return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), d.target.Name, err)
 }
 
 // retain is the kind's rule for what the member owns, nil when there is none.
@@ -106,6 +169,14 @@ func (c *controller) retain(ctx context.Context, manifest *unstructured.Unstruct
 	return func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return rule(ctx, desired, observed)
 	}
+}
+
+// sooner is the shorter of two times; 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func describe(object *unstructured.Unstructured) string {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -30,6 +31,7 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -45,46 +47,76 @@ type Options struct {
 	BaseDelay, MaxDelay time.Duration
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
+	// Deletions are the limits beyond which deletions that nothing explains wait
+	// for a confirmation. They hold in push mode; an agent cannot see why a Work is
+	// deleted.
+	Deletions guard.Limits
+	// DeletionsPerSecond and DeletionBurst bound how many objects are deleted in
+	// one member.
+	DeletionsPerSecond float64
+	DeletionBurst      int
 }
 
 // DefaultOptions serve the push mode clusters.
 func DefaultOptions() Options {
-	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push}
+	return Options{
+		Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push,
+		Deletions: guard.DefaultLimits(), DeletionsPerSecond: 100, DeletionBurst: 500,
+	}
 }
 
 // Members opens the way into member clusters.
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
+	Forget(name string)
 }
 
 type controller struct {
-	options Options
-	karmada client.Client
-	cache   cache.Cache
-	members Members
-	rules   interpreter.Source
-	events  *observe.Events
-	reports *report.Works
-	pools   *fanout.Pools
-	applied *ledger
+	options  Options
+	karmada  client.Client
+	cache    cache.Cache
+	members  Members
+	rules    interpreter.Source
+	events   *observe.Events
+	reports  *report.Works
+	pools    *fanout.Pools
+	applied  *ledger
+	bursts   *bursts
+	counters *counters
+	// explain is nil where nobody can tell why a Work is deleted.
+	explain *explainer
 	now     func() time.Time
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
-	c := &controller{
-		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-		applied: newLedger(), now: time.Now,
+	measured, err := newCounters(metrics.Registry)
+	if err != nil {
+		return err
 	}
-	c.pools = fanout.New(fanout.Options{Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay}, c.reconcile)
+	c := &controller{
+		options: o, counters: measured, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		applied: newLedger(), bursts: newBursts(o.DeletionsPerSecond, o.DeletionBurst), now: time.Now,
+	}
+	if o.Mode == clusterv1alpha1.Push {
+		c.explain = &explainer{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), wishes: newWishes(time.Now), proofs: newProofs()}
+	}
+	c.pools = fanout.New(fanout.Options{
+		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.serves,
+	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	return mgr.Add(c)
 }
 
 // Start implements manager.Runnable.
 func (c *controller) Start(ctx context.Context) error {
+	if c.explain != nil {
+		if err := c.explain.wishes.watch(ctx, c.cache); err != nil {
+			return err
+		}
+	}
 	if err := c.watch(ctx); err != nil {
 		return err
 	}
@@ -109,34 +141,37 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 		return reconcile.Result{}, nil
 	}
 	if stored.DeletionTimestamp != nil {
-		return reconcile.Result{}, c.withdraw(ctx, cluster, stored)
+		return c.withdraw(ctx, cluster, stored)
 	}
-	return reconcile.Result{}, c.deliver(ctx, cluster, stored)
+	return c.deliver(ctx, cluster, stored)
 }
 
 // deliver brings the member in line with the Work and reports in its conditions.
-func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+	c.tellDispatching(stored)
 	if work.Suspended(stored) {
 		c.report(stored, report.Now, work.Dispatching(stored))
-		return nil
+		return reconcile.Result{}, nil
 	}
 	if !ready(cluster) {
 		c.report(stored, report.Soon, work.Dispatching(stored))
-		return fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
+		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
 	}
 	target, err := c.members.For(ctx, cluster)
 	if err != nil {
 		c.report(stored, report.Soon, work.Dispatching(stored))
-		return err
+		return reconcile.Result{}, err
 	}
-	failures := c.applyAll(ctx, target, stored)
+	d := &delivery{target: target, of: stored}
+	failures := c.applyAll(ctx, d)
 	pace := report.Later // the status of what was applied is about to follow
 	if len(failures) > 0 {
 		pace = report.Now
 	}
 	c.report(stored, pace, work.Dispatching(stored), work.Applied(stored, failures))
 	c.tell(stored, failures)
-	return errors.Join(failures...)
+	c.tellContests(d)
+	return reconcile.Result{RequeueAfter: d.again}, errors.Join(failures...)
 }
 
 // report hands in the conditions, of which this controller is the only author.
@@ -151,36 +186,19 @@ func (c *controller) report(stored *workv1alpha1.Work, pace report.Pace, wanted 
 }
 
 // applyAll applies every manifest; the failure of one does not stop the others.
-func (c *controller) applyAll(ctx context.Context, target *member.Member, of *workv1alpha1.Work) []error {
-	var failures []error
-	for ordinal, raw := range of.Spec.Workload.Manifests {
+func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []error) {
+	defer func(start time.Time) { c.counters.sync(start, failures) }(time.Now())
+	for ordinal, raw := range d.of.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("reading manifest %d: %w", ordinal, err))
+			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.target.Name, ordinal, err))
 			continue
 		}
-		if err := c.apply(ctx, target, of, manifest); err != nil {
+		if err := c.apply(ctx, d, manifest); err != nil {
 			failures = append(failures, err)
 		}
 	}
 	return failures
-}
-
-func (c *controller) tell(of *workv1alpha1.Work, failures []error) {
-	if len(failures) == 0 {
-		c.events.Recovered(of, workv1alpha1.EventReasonSyncFailed)
-		return
-	}
-	err := errors.Join(failures...)
-	c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, err)
-	cluster, _ := work.ClusterOf(of.Namespace)
-	for _, raw := range of.Spec.Workload.Manifests {
-		if manifest, decodeErr := work.Decode(raw); decodeErr == nil {
-			if template := templateOf(manifest); template != nil {
-				c.events.Failed(template, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s: %w", cluster, err))
-			}
-		}
-	}
 }
 
 func ready(cluster *clusterv1alpha1.Cluster) bool {

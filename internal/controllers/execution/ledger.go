@@ -2,6 +2,7 @@ package execution
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,11 @@ func keyOf(of *workv1alpha1.Work, manifest *unstructured.Unstructured) objectKey
 // entry is what a member answered when a manifest was last applied.
 type entry struct {
 	manifest, observed uint64
+	// version is the resourceVersion of what was observed.
+	version string
+	contest work.Contest
+	// told is who contests it.
+	told string
 }
 
 // ledger remembers for every manifest what the member made of it. A member that
@@ -41,24 +47,84 @@ type ledger struct {
 	entries map[types.NamespacedName]map[objectKey]entry
 	// released are Works that were let go and that the cache may still show.
 	released map[types.NamespacedName]types.UID
+	// dispatching is what was told last about the dispatching of a Work.
+	dispatching map[types.NamespacedName]string
 }
 
 func newLedger() *ledger {
 	return &ledger{
 		entries:  map[types.NamespacedName]map[objectKey]entry{},
-		released: map[types.NamespacedName]types.UID{},
+		released: map[types.NamespacedName]types.UID{}, dispatching: map[types.NamespacedName]string{},
 	}
 }
 
 // remember notes that the manifest was applied and what the member holds now.
 func (l *ledger) remember(key objectKey, manifest, observed *unstructured.Unstructured) {
-	noted := entry{manifest: work.PrunedHash(manifest), observed: work.PrunedHash(observed)}
+	noted := entry{manifest: work.PrunedHash(manifest), observed: work.PrunedHash(observed), version: observed.GetResourceVersion()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.entries[key.work] == nil {
 		l.entries[key.work] = map[objectKey]entry{}
 	}
+	before := l.entries[key.work][key]
+	noted.contest, noted.told = before.contest, before.told
 	l.entries[key.work][key] = noted
+}
+
+// repair tells whether a write would repair an object: this very manifest was
+// applied before, and the member does not hold it any more. wait is how long the
+// repair has to wait because earlier ones did not last.
+func (l *ledger) repair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (repair bool, wait time.Duration) {
+	l.mu.Lock()
+	noted, ok := l.entries[key.work][key]
+	l.mu.Unlock()
+	if !ok || noted.manifest != work.PrunedHash(manifest) {
+		return false, 0
+	}
+	return true, noted.contest.Wait(now)
+}
+
+// tired tells whether the next repair of an object may be one too many.
+func (l *ledger) tired(key objectKey) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[key.work][key].contest.Repairs > 0
+}
+
+// repaired notes a repair, and who made it necessary.
+func (l *ledger) repaired(key objectKey, now time.Time, told string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	noted, ok := l.entries[key.work][key]
+	if !ok {
+		return
+	}
+	noted.contest = noted.contest.Repaired(now)
+	if told != "" {
+		noted.told = told
+	}
+	l.entries[key.work][key] = noted
+}
+
+// contested tells who undoes the repairs of an object, and when to look again; 0
+// means that nobody does.
+func (l *ledger) contested(key objectKey, now time.Time) (told string, again time.Duration) {
+	l.mu.Lock()
+	noted := l.entries[key.work][key]
+	l.mu.Unlock()
+	rages, left := noted.contest.Rages(now)
+	if !rages {
+		return "", 0
+	}
+	return noted.told, sooner(noted.contest.Wait(now), left)
+}
+
+// differs tells whether an object was applied and is there in another version.
+func (l *ledger) differs(key objectKey, version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	noted, ok := l.entries[key.work][key]
+	return ok && noted.version != version
 }
 
 // holds tells whether this very manifest was applied and the member still holds
@@ -95,4 +161,15 @@ func (l *ledger) forget(of types.NamespacedName) {
 	defer l.mu.Unlock()
 	delete(l.entries, of)
 	delete(l.released, of)
+	delete(l.dispatching, of)
+}
+
+// news tells whether the status of the dispatching of a Work was not told yet. The
+// condition that says so is written a moment later.
+func (l *ledger) news(of *workv1alpha1.Work, status string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := l.dispatching[nameOf(of)] == status
+	l.dispatching[nameOf(of)] = status
+	return !told
 }

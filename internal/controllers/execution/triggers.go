@@ -19,9 +19,16 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// watch queues Works that appear, change or go, and wakes those that wait for a
-// cluster when it becomes ready.
+// watch queues Works that appear, change or go, and follows the clusters. Clusters
+// come first, for a Work is queued only if its cluster is known.
 func (c *controller) watch(ctx context.Context) error {
+	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
+	if err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
+	if _, err := clusters.AddEventHandler(c.onCluster(ctx)); err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
 	works, err := c.cache.GetInformer(ctx, &workv1alpha1.Work{})
 	if err != nil {
 		return fmt.Errorf("watching Works: %w", err)
@@ -37,34 +44,77 @@ func (c *controller) watch(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
-	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
-	if err != nil {
-		return fmt.Errorf("watching Clusters: %w", err)
-	}
-	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	return nil
+}
+
+// onCluster takes up and lays down clusters, and wakes Works that wait for theirs.
+func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if joined, ok := obj.(*clusterv1alpha1.Cluster); ok && !initial {
+				c.takeUp(ctx, joined)
+			}
+		},
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*clusterv1alpha1.Cluster)
 			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && returned(older, newer) {
-				c.pools.Wake(newer.Name)
+			if ok && ok2 {
+				c.follow(ctx, older, newer)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if gone, ok := final(obj).(*clusterv1alpha1.Cluster); ok {
 				c.pools.Drop(gone.Name)
+				c.bursts.forget(gone.Name)
 			}
 		},
-	}); err != nil {
-		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	return nil
 }
 
-// returned tells that Works which could not be handled before can be now.
-func returned(before, after *clusterv1alpha1.Cluster) bool {
+func (c *controller) follow(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
+	switch {
+	case older.Spec.SyncMode == c.options.Mode && newer.Spec.SyncMode != c.options.Mode:
+		// Another process serves the cluster from now on. That we still watch it
+		// would cost it, and repair what is not ours to repair.
+		c.pools.Drop(newer.Name)
+		c.bursts.forget(newer.Name)
+		c.members.Forget(newer.Name)
+	case older.Spec.SyncMode != c.options.Mode && newer.Spec.SyncMode == c.options.Mode:
+		c.takeUp(ctx, newer)
+	case promising(older, newer):
+		c.bursts.untell(newer.Name)
+		c.pools.Wake(newer.Name)
+	}
+}
+
+// takeUp queues all Works of a cluster that is served from now on.
+func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
+	works := &workv1alpha1.WorkList{}
+	if err := c.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		// The cache ends, and with it this process.
+		return
+	}
+	for i := range works.Items {
+		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), fanout.Initial, 0)
+	}
+}
+
+// serves tells whether this process serves the cluster, by what the cache shows.
+func (c *controller) serves(name string) bool {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+	return err == nil && cluster.Spec.SyncMode == c.options.Mode
+}
+
+// promising tells that Works which could not be handled before may be now: the
+// cluster is back, leaves, serves other kinds, or a user has confirmed what was
+// held.
+func promising(before, after *clusterv1alpha1.Cluster) bool {
+	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
 	return !ready(before) && ready(after) ||
 		before.DeletionTimestamp == nil && after.DeletionTimestamp != nil ||
-		before.Spec.SyncMode != after.Spec.SyncMode
+		before.Annotations[confirmation] != after.Annotations[confirmation] ||
+		!reflect.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
 func priority(initial bool) int {
@@ -105,11 +155,20 @@ func changed(before, after any) bool {
 // by others.
 func (c *controller) onMemberEvent(event member.Event) {
 	// Initial: every Work is looked at after a start anyway.
-	if event.Initial || event.Old == nil || event.New != nil && !drifted(event.Old, event.New) {
+	if event.Initial || event.Old != nil && event.New != nil && !drifted(event.Old, event.New) {
 		return
 	}
-	annotations := event.Old.GetAnnotations()
+	known := event.Old
+	if known == nil {
+		known = event.New
+	}
+	annotations := known.GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
+	if event.Old == nil && !c.applied.differs(
+		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(known)}, known.GetResourceVersion()) {
+		// It appeared because we made it.
+		return
+	}
 	// A member says which Work an object is of, but only of its own.
 	if cluster, ok := work.ClusterOf(key.Namespace); ok && cluster == event.Member && key.Name != "" {
 		c.pools.Add(event.Member, key, fanout.Live, 0)
@@ -119,6 +178,10 @@ func (c *controller) onMemberEvent(event member.Event) {
 // drifted tells whether an update in the member may concern what the manifest
 // says. Members report every change of a status, so this must be cheap.
 func drifted(before, after *unstructured.Unstructured) bool {
+	if before.GetUID() != after.GetUID() {
+		// Deleted and made again while nobody watched.
+		return true
+	}
 	listed := before.GetAnnotations()
 	if !sameKeys(before.GetLabels(), after.GetLabels(), listed[workv1alpha2.ManagedLabels]) ||
 		!sameKeys(listed, after.GetAnnotations(), listed[workv1alpha2.ManagedAnnotations]) {

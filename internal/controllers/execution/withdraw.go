@@ -8,24 +8,90 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
 )
 
+// errHeld tells that a deletion waits for somebody to confirm it.
+var errHeld = errors.New("the deletion waits for a confirmation")
+
 // withdraw takes the objects of a Work that is being deleted out of the member,
-// or lets go of them, and then lets the Work go.
-func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+// or lets go of them, and then lets the Work go. What nothing explains may be
+// held, and what is still wanted stays where it is.
+func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) || c.applied.isReleased(stored) {
-		return nil
+		return reconcile.Result{}, nil
+	}
+	facts, verdict, err := c.judge(ctx, cluster, stored)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case verdict == guard.HandOver:
+		return reconcile.Result{}, c.letGo(ctx, stored)
+	case verdict == guard.Hold && !preserves(stored):
+		return reconcile.Result{}, c.hold(cluster, stored)
+	}
+	if wait := c.bursts.spend(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if err := c.withdrawAll(ctx, cluster, stored); err != nil {
 		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, err)
-		return err
+		return reconcile.Result{}, err
 	}
+	c.bursts.done(cluster.Name, facts, c.now())
+	return reconcile.Result{}, c.letGo(ctx, stored)
+}
+
+// judge decides about the deletion of a Work. As long as the cluster is out of
+// reach nothing can be deleted, and what was decided about the cluster is not
+// settled; only what is still wanted is known.
+func (c *controller) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (guard.Facts, guard.Verdict, error) {
+	if c.explain == nil {
+		return guard.Facts{}, guard.Delete, nil
+	}
+	facts, err := c.explain.facts(ctx, cluster, stored)
+	if err != nil {
+		return facts, guard.Hold, err
+	}
+	if facts.Owner == guard.Wants {
+		if facts, err = c.explain.confirm(ctx, cluster, stored, facts); err != nil {
+			return facts, guard.Hold, err
+		}
+	}
+	if !guard.Open(facts) || !ready(cluster) {
+		return facts, guard.Decide(facts, guard.Burst{}, c.options.Deletions), nil
+	}
+	burst, err := c.size(ctx, cluster, facts.Owner)
+	if err != nil {
+		return facts, guard.Hold, err
+	}
+	verdict := guard.Decide(facts, burst, c.options.Deletions)
+	if verdict == guard.Prove {
+		facts.Template = c.explain.prove(ctx, stored, c.now())
+		verdict = guard.Decide(facts, burst, c.options.Deletions)
+	}
+	return facts, verdict, nil
+}
+
+// hold keeps the objects of a Work in the member and tells how to go on.
+func (c *controller) hold(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+	c.report(stored, report.Soon, work.DeletionHeld(stored, cluster.Name))
+	if c.bursts.tell(cluster.Name) {
+		c.events.Failed(cluster, workv1alpha1.EventReasonMassDeletionStopped, errors.New(work.MassDeletionStopped(cluster.Name)))
+	}
+	return fmt.Errorf("cluster(%s): %w", cluster.Name, errHeld)
+}
+
+// letGo ends the Work.
+func (c *controller) letGo(ctx context.Context, stored *workv1alpha1.Work) error {
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
@@ -33,6 +99,10 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	}
 	c.applied.release(stored)
 	return nil
+}
+
+func preserves(of *workv1alpha1.Work) bool {
+	return of.Spec.PreserveResourcesOnDeletion != nil && *of.Spec.PreserveResourcesOnDeletion
 }
 
 func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
@@ -47,7 +117,6 @@ func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.C
 	if err != nil {
 		return err
 	}
-	preserve := stored.Spec.PreserveResourcesOnDeletion != nil && *stored.Spec.PreserveResourcesOnDeletion
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
@@ -55,18 +124,18 @@ func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.C
 			// What cannot be read was never created.
 			continue
 		}
-		if preserve {
+		if preserves(stored) {
 			failures = append(failures, release(ctx, target, manifest))
 			continue
 		}
-		failures = append(failures, remove(ctx, target, manifest))
+		failures = append(failures, c.remove(ctx, target, manifest))
 	}
 	return errors.Join(failures...)
 }
 
 // remove deletes the member's object if it is of this Work. The precondition
 // keeps it from hitting another object that took the name meanwhile.
-func remove(ctx context.Context, target *member.Member, manifest *unstructured.Unstructured) error {
+func (c *controller) remove(ctx context.Context, target *member.Member, manifest *unstructured.Unstructured) error {
 	observed, err := current(ctx, target, manifest)
 	if absent(err) {
 		return nil
@@ -80,7 +149,11 @@ func remove(ctx context.Context, target *member.Member, manifest *unstructured.U
 	uid := observed.GetUID()
 	err = target.Client().Delete(ctx, observed,
 		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid})
-	if err != nil && !absent(err) {
+	if absent(err) {
+		err = nil
+	}
+	c.counters.delete(target.Name, manifest, err)
+	if err != nil {
 		return fmt.Errorf("deleting %s in cluster %s: %w", describe(manifest), target.Name, err)
 	}
 	return nil

@@ -75,6 +75,9 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkAppliedFailedReason, "a manifest could not be applied"},
 		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes reach the member"},
 		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching holds changes back"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkMassDeletionStoppedReason, "the deletion is part of a mass deletion that nothing explains"},
+		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "somebody in the member undoes every repair"},
+		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "nobody undoes repairs any more"},
 	}
 }
 

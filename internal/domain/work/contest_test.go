@@ -1,0 +1,129 @@
+package work
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// repaired is a contest after n repairs without a pause.
+func repaired(n int) Contest {
+	var contest Contest
+	for range n {
+		contest = contest.Repaired(noon)
+	}
+	return contest
+}
+
+func TestRepairsBecomeSlowerWhenTheyDoNotLast(t *testing.T) {
+	tests := map[string]struct {
+		repairs int
+		after   time.Duration
+		wait    time.Duration
+		rages   bool
+	}{
+		"an object that was never repaired":        {0, 0, 0, false},
+		"a person who tries four times":            {4, 0, 0, false},
+		"the fifth repair in a row":                {5, 0, time.Second, true},
+		"the sixth":                                {6, 0, 2 * time.Second, true},
+		"a part of the time is over":               {6, 500 * time.Millisecond, 1500 * time.Millisecond, true},
+		"the time is over":                         {6, 2 * time.Second, 0, true},
+		"it never takes longer than a minute":      {500, 0, time.Minute, true},
+		"a repair that has lasted ends it":         {5, 13 * time.Second, 0, false},
+		"a slow one must last longer to end it":    {500, 100 * time.Second, 0, true},
+		"and ends it when it has lasted that long": {500, 131 * time.Second, 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := noon.Add(test.after)
+			contest := repaired(test.repairs)
+			if got := contest.Wait(now); got != test.wait {
+				t.Errorf("Wait = %v, want %v", got, test.wait)
+			}
+			if rages, left := contest.Rages(now); rages != test.rages || rages != (left > 0) {
+				t.Errorf("Rages = %v, %v, want %v", rages, left, test.rages)
+			}
+		})
+	}
+	if got := repaired(5).Repaired(noon.Add(time.Minute)); got.Repairs != 1 {
+		t.Errorf("after a calm time it goes on with repair %d", got.Repairs)
+	}
+}
+
+func TestAFightIsNeverAHotLoop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now, contest, made := noon, Contest{}, 0
+		for now.Before(noon.Add(time.Hour)) {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "reaction")))
+			now = now.Add(contest.Wait(now))
+			contest = contest.Repaired(now)
+			made++
+		}
+		// Doubling up to a minute takes about a dozen repairs.
+		if made > freeRepairs+7+60 {
+			t.Errorf("%d repairs within an hour", made)
+		}
+	})
+}
+
+func TestWhoContestsIsNamed(t *testing.T) {
+	at := func(second int) *metav1.Time {
+		return &metav1.Time{Time: noon.Add(time.Duration(second) * time.Second)}
+	}
+	writtenBy := func(entries ...metav1.ManagedFieldsEntry) *unstructured.Unstructured {
+		object := held("true", "id-1", "uid-1", "w-1", "")
+		object.SetManagedFields(entries)
+		return object
+	}
+	manifest := held("true", "id-1", "uid-1", "w-1", "")
+	tests := map[string]struct {
+		observed *unstructured.Unstructured
+		want     string
+	}{
+		"the last who wrote it": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "installer", Time: at(1)}, metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)},
+			metav1.ManagedFieldsEntry{Manager: "cleaner", Time: at(2)},
+		), `ConfigMap shop/c in cluster m1: field manager "tuner" changes it`},
+		"and not ourselves": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(4)},
+		), `field manager "tuner"`},
+		"nor one who writes the status": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)}, metav1.ManagedFieldsEntry{Manager: "kubelet", Subresource: "status", Time: at(4)},
+		), `field manager "tuner"`},
+		"but one who scales it": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale", Time: at(3)},
+		), `field manager "hpa"`},
+		"another Work":               {held("true", "id-2", "uid-2", "w-2", ""), "Work karmada-es-m1/w-2 (permanent id id-2) changes it"},
+		"nobody knows":               {writtenBy(), "somebody changes it"},
+		"somebody who deletes it":    {nil, "somebody deletes it"},
+		"and what to do is told too": {writtenBy(), "Retain"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := DescribeContest("m1", manifest, test.observed, "karmada"); !strings.Contains(got, test.want) {
+				t.Errorf("%q lacks %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestContested(t *testing.T) {
+	of := &workv1alpha1.Work{}
+	if got := Contested(of, nil); got.Status != metav1.ConditionFalse {
+		t.Errorf("without a contest: %+v", got)
+	}
+	if got := Contested(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
+		t.Errorf("with one: %+v", got)
+	}
+	if got := Contested(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
+		t.Errorf("with three: %+v", got)
+	}
+}
