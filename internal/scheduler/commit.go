@@ -65,6 +65,7 @@ func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) 
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
 		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
 		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+		Observer: s.measured.observer(s.now),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -26,6 +27,9 @@ type measurements struct {
 	attempts *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	incoming *prometheus.CounterVec
+	steps    *prometheus.HistogramVec
+	points   *prometheus.HistogramVec
+	plugins  *prometheus.HistogramVec
 }
 
 func newMeasurements(registry prometheus.Registerer) (measurements, error) {
@@ -45,25 +49,68 @@ func newMeasurements(registry prometheus.Registerer) (measurements, error) {
 			Help: "Bindings put into the queue, by what caused it.",
 		}, []string{"event"}),
 	}
-	err := errors.Join(register(registry, &m.attempts), register(registry, &m.duration), register(registry, &m.incoming))
+	m.observing()
+	err := m.register()
 	return m, err
 }
 
-// register makes use of a collector that another scheduler of this process has
+// observing makes the metrics of what happens inside of a scheduling.
+func (m *measurements) observing() {
+	m.steps = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "karmada_scheduler_scheduling_algorithm_duration_seconds",
+		Help:    "Time of one step of a scheduling.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
+	}, []string{"schedule_step"})
+	m.points = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "karmada_scheduler_framework_extension_point_duration_seconds",
+		Help:    "Time of all plugins of a point, for all clusters.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 2, 12),
+	}, []string{"extension_point", "result"})
+	m.plugins = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "karmada_scheduler_plugin_execution_duration_seconds",
+		Help:    "Time of one plugin, for all clusters.",
+		Buckets: prometheus.ExponentialBuckets(0.00001, 1.5, 20),
+	}, []string{"plugin", "extension_point", "result"})
+}
+
+// register makes use of metrics that another scheduler of this process has
 // registered.
-func register[C prometheus.Collector](registry prometheus.Registerer, collector *C) error {
-	err := registry.Register(*collector)
-	var known prometheus.AlreadyRegisteredError
-	if errors.As(err, &known) {
-		if existing, ok := known.ExistingCollector.(C); ok {
-			*collector = existing
-			return nil
+func (m *measurements) register() error {
+	for _, counter := range []**prometheus.CounterVec{&m.attempts, &m.incoming} {
+		registered, err := observe.Registered(m.registry, *counter)
+		if err != nil {
+			return fmt.Errorf("the scheduler: %w", err)
 		}
+		*counter = registered
 	}
-	if err != nil {
-		return fmt.Errorf("registering metrics of the scheduler: %w", err)
+	for _, histogram := range []**prometheus.HistogramVec{&m.duration, &m.steps, &m.points, &m.plugins} {
+		registered, err := observe.Registered(m.registry, *histogram)
+		if err != nil {
+			return fmt.Errorf("the scheduler: %w", err)
+		}
+		*histogram = registered
 	}
 	return nil
+}
+
+// resultSuccess is how plugins end: they look at what is in memory, and cannot fail.
+const resultSuccess = "success"
+
+// observer measures the inside of a scheduling by a clock.
+func (m measurements) observer(now func() time.Time) placement.Observer {
+	watch := func(observer prometheus.Observer) func() {
+		started := now()
+		return func() { observer.Observe(now().Sub(started).Seconds()) }
+	}
+	return placement.Observer{
+		Step: func(step placement.Step) func() { return watch(m.steps.WithLabelValues(string(step))) },
+		Point: func(point placement.Point) func() {
+			return watch(m.points.WithLabelValues(string(point), resultSuccess))
+		},
+		Plugin: func(point placement.Point, plugin string) func() {
+			return watch(m.plugins.WithLabelValues(plugin, string(point), resultSuccess))
+		},
+	}
 }
 
 // pending counts the waiting bindings whenever it is asked, so that counting costs

@@ -32,24 +32,41 @@ type candidate struct {
 	order int
 }
 
+// scores are those of the feasible clusters, in their order.
+func (t *task) scores(feasible []*clusterv1alpha1.Cluster) []int64 {
+	defer t.input.Observer.point(PointScore)()
+	scores := make([]int64, len(feasible))
+	if t.input.Plugins.Enabled(PluginClusterLocality) {
+		t.preferPresent(feasible, scores)
+	}
+	return scores
+}
+
+// preferPresent scores the clusters that have the template already.
+func (t *task) preferPresent(feasible []*clusterv1alpha1.Cluster, scores []int64) {
+	defer t.input.Observer.plugin(PointScore, PluginClusterLocality)()
+	for i, cluster := range feasible {
+		if t.targets(cluster.Name) {
+			scores[i] += localityScore
+		}
+	}
+}
+
 // candidates turns feasible clusters into candidates, most preferred first:
 // lowest tier, then highest score, most room, and name.
-func (t *task) candidates(feasible []*clusterv1alpha1.Cluster) []candidate {
+func (t *task) candidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
 	estimates := t.estimates(feasible)
-	locality := t.input.Plugins.Enabled(PluginClusterLocality)
 	candidates := make([]candidate, len(feasible))
 	for i, cluster := range feasible {
 		candidates[i] = candidate{
 			cluster:     cluster,
 			name:        cluster.Name,
 			region:      cluster.Spec.Region,
+			score:       scores[i],
 			allocatable: t.allocatable(estimates, cluster.Name),
 			tier:        t.tier(cluster),
 		}
 		candidates[i].available = candidates[i].allocatable + t.assigned[cluster.Name]
-		if locality && t.targets(cluster.Name) {
-			candidates[i].score = localityScore
-		}
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(

@@ -41,34 +41,38 @@ func (f filter) enabled(features Features, plugins Plugins) bool {
 }
 
 // feasible returns the clusters that pass, in their order, or a FitError if none
-// does.
+// does. Filter after filter looks at the clusters that are left, so that each
+// cluster is counted under the first reason for which it is rejected.
 func (t *task) feasible() ([]*clusterv1alpha1.Cluster, error) {
-	passed := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
-	reasons := map[string]int{}
+	defer t.input.Observer.point(PointFilter)()
+	left := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
 	for _, cluster := range t.input.Clusters {
-		if cluster.DeletionTimestamp != nil {
-			continue
+		if cluster.DeletionTimestamp == nil {
+			left = append(left, cluster)
 		}
-		if reason := t.reject(cluster); reason != "" {
-			reasons[reason]++
-			continue
-		}
-		passed = append(passed, cluster)
 	}
-	if len(passed) == 0 {
+	reasons := map[string]int{}
+	for i := range t.filters {
+		left = t.pass(&t.filters[i], left, reasons)
+	}
+	if len(left) == 0 {
 		return nil, &FitError{Total: len(t.input.Clusters), Reasons: reasons}
 	}
-	return passed, nil
+	return left, nil
 }
 
-// reject returns the reason of the first filter that rejects the cluster.
-func (t *task) reject(cluster *clusterv1alpha1.Cluster) string {
-	for _, filter := range t.filters {
-		if reason := filter.reject(t, cluster); reason != "" {
-			return reason
+// pass keeps the clusters that a filter lets pass, and counts why it rejects the
+// others.
+func (t *task) pass(by *filter, clusters []*clusterv1alpha1.Cluster, reasons map[string]int) []*clusterv1alpha1.Cluster {
+	defer t.input.Observer.plugin(PointFilter, by.name)()
+	return slices.DeleteFunc(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
+		reason := by.reject(t, cluster)
+		if reason == "" {
+			return false
 		}
-	}
-	return ""
+		reasons[reason]++
+		return true
+	})
 }
 
 // rejectMissingAPI wants the cluster to serve the kind of the template. An

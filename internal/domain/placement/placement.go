@@ -48,6 +48,8 @@ type Input struct {
 	Plugins  Plugins
 	// Peers matter with Features.WorkloadAffinity only.
 	Peers Peers
+	// Observer is told of the steps.
+	Observer Observer
 }
 
 // Result is what Schedule found.
@@ -224,17 +226,37 @@ func (t *task) enter(group *policyv1alpha1.ClusterAffinityTerm) {
 // place goes through all steps for one affinity group, nil for none.
 func (t *task) place(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
 	t.enter(group)
-	feasible, err := t.feasible()
+	feasible, err := t.filter()
 	if err != nil {
 		return nil, err
 	}
-	selected, err := t.selected(t.candidates(feasible))
+	selected, err := t.choose(feasible, t.score(feasible))
 	if err != nil {
 		return nil, stepError("failed to select clusters", err)
 	}
-	targets, err := t.assign(selected)
+	targets, err := t.divide(selected)
 	if err != nil {
 		return nil, stepError("failed to assign replicas", err)
 	}
 	return targets, nil
+}
+
+func (t *task) filter() ([]*clusterv1alpha1.Cluster, error) {
+	defer t.input.Observer.step(StepFilter)()
+	return t.feasible()
+}
+
+func (t *task) score(feasible []*clusterv1alpha1.Cluster) []int64 {
+	defer t.input.Observer.step(StepScore)()
+	return t.scores(feasible)
+}
+
+func (t *task) choose(feasible []*clusterv1alpha1.Cluster, scores []int64) ([]candidate, error) {
+	defer t.input.Observer.step(StepSelect)()
+	return t.selected(t.candidates(feasible, scores))
+}
+
+func (t *task) divide(selected []candidate) ([]workv1alpha2.TargetCluster, error) {
+	defer t.input.Observer.step(StepAssignReplicas)()
+	return t.assign(selected)
 }

@@ -300,7 +300,8 @@ func TestCandidateOrder(t *testing.T) {
 	}, target("d", 1))
 	task := newTask(input(spec, nil, map[string]int32{"a": 5, "b": 5, "c": 7, "d": 2, "unlimited": 2147483647, "silent": -1}))
 	task.enter(nil)
-	got := task.candidates(members("c", "b", "a", "d", "unlimited", "silent", "unknown"))
+	all := members("c", "b", "a", "d", "unlimited", "silent", "unknown")
+	got := task.candidates(all, task.scores(all))
 	// Present first, then room; whoever is unknown has room for all 9.
 	want := []string{"d", "silent", "unknown", "unlimited", "c", "a", "b"}
 	if diff := cmp.Diff(want, names(got)); diff != "" {

@@ -1,0 +1,52 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+func TestTheInsideOfASchedulingIsMeasured(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := newMeasurements(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noon.Time
+	observer := m.observer(func() time.Time { return now })
+	for _, begin := range []func() func(){
+		func() func() { return observer.Step(placement.StepAssignReplicas) },
+		func() func() { return observer.Point(placement.PointFilter) },
+		func() func() { return observer.Plugin(placement.PointScore, placement.PluginClusterLocality) },
+	} {
+		end := begin()
+		now = now.Add(250 * time.Millisecond)
+		end()
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetName() + "=" + label.GetValue()
+			}
+			got[name] = metric.GetHistogram().GetSampleSum()
+		}
+	}
+	want := map[string]float64{
+		"karmada_scheduler_scheduling_algorithm_duration_seconds schedule_step=AssignReplicas":                            0.25,
+		"karmada_scheduler_framework_extension_point_duration_seconds extension_point=Filter result=success":              0.25,
+		"karmada_scheduler_plugin_execution_duration_seconds extension_point=Score plugin=ClusterLocality result=success": 0.25,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("seconds (-want +got):\n%s", diff)
+	}
+}
