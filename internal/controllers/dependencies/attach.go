@@ -1,0 +1,125 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/dependency"
+)
+
+// attach lets one object follow a dependent and reports whether that took a
+// write.
+func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
+	stored := binding.New(object.GetNamespace() != "")
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: binding.Name(object.GetName(), object.GetKind())}
+	err = r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.create(ctx, dependent, object)
+	case err != nil:
+		return false, fmt.Errorf("reading binding %s: %w", key, err)
+	case object.GetDeletionTimestamp() != nil:
+		return false, nil // both go
+	case stored.GetDeletionTimestamp() != nil:
+		return false, fmt.Errorf("binding %s: %w", key, errEnding)
+	}
+	peers, err := r.peers(ctx, stored, client.ObjectKeyFromObject(dependent))
+	if err != nil {
+		return false, err
+	}
+	desired, err := copyOf(stored)
+	if err != nil {
+		return false, err
+	}
+	if err := dependency.Attach(desired, object, dependent, peers); err != nil {
+		return false, err
+	}
+	if written, err = patch.Object(ctx, r.karmada, stored, desired); err != nil {
+		return false, gone(err)
+	}
+	r.quarrel(desired, append(peers.Present, dependent), written)
+	return written, nil
+}
+
+// create makes the binding of an object that has none, whole and at once.
+func (r *reconciler) create(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
+	if object.GetDeletionTimestamp() != nil {
+		// Whoever deletes it in the foreground waits for its binding to go.
+		return false, nil
+	}
+	created := binding.New(object.GetNamespace() != "")
+	if err := dependency.Attach(created, object, dependent, dependency.Peers{}); err != nil {
+		return false, err
+	}
+	labels := maps.Clone(created.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
+	created.SetLabels(labels)
+	err = r.karmada.Create(ctx, created)
+	if ending(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, gone(fmt.Errorf("creating binding %s: %w", client.ObjectKeyFromObject(created), err))
+	}
+	return true, nil
+}
+
+// peers are the dependents that a binding lists apart from one. What the cache
+// does not have is asked for: only an answer proves that it is gone.
+func (r *reconciler) peers(ctx context.Context, attached binding.Object, apart types.NamespacedName) (dependency.Peers, error) {
+	peers := dependency.Peers{Gone: sets.New[types.NamespacedName]()}
+	for _, snapshot := range attached.BindingSpec().RequiredBy {
+		key := dependency.KeyOf(snapshot)
+		if key == apart {
+			continue
+		}
+		peer, err := r.peer(ctx, key)
+		if err != nil {
+			return dependency.Peers{}, err
+		}
+		if peer == nil {
+			peers.Gone.Insert(key)
+			continue
+		}
+		peers.Present = append(peers.Present, peer)
+	}
+	return peers, nil
+}
+
+// peer is a dependent, nil when there is none of the name.
+func (r *reconciler) peer(ctx context.Context, key types.NamespacedName) (*workv1alpha2.ResourceBinding, error) {
+	peer := &workv1alpha2.ResourceBinding{}
+	err := r.karmada.Get(ctx, key, peer, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		err = r.live.Get(ctx, key, peer)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading binding %s: %w", key, err)
+	}
+	return peer, nil
+}
+
+func copyOf(of binding.Object) (binding.Object, error) {
+	copied, ok := of.DeepCopyObject().(binding.Object)
+	if !ok {
+		return nil, fmt.Errorf("copy of binding %s is a %T", of.GetName(), of)
+	}
+	return copied, nil
+}

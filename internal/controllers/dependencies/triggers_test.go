@@ -1,0 +1,246 @@
+package dependencies
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+
+func selector(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+// required is a binding that lists the dependents of that name.
+func required(names ...string) *workv1alpha2.ResourceBinding {
+	made := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings-configmap", Labels: map[string]string{}}}
+	made.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings"}
+	for _, name := range names {
+		made.Spec.RequiredBy = append(made.Spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: "shop", Name: name})
+		made.Labels[workv1alpha2.DependedByLabelPrefix+name] = name
+	}
+	return made
+}
+
+func TestWhichBindingsAreLookedAtWhenTheyAppear(t *testing.T) {
+	with := func(change func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+		made := dependent("web")
+		change(made)
+		return made
+	}
+	tests := map[string]struct {
+		created client.Object
+		initial bool
+		want    []string
+	}{
+		"one that takes its dependencies along": {dependent("web"), false, []string{"web-deployment"}},
+		"not one that does not":                 {with(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }), false, nil},
+		"not one that is nowhere yet":           {with(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil }), false, nil},
+		"one that was worked on before": {with(func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.PropagateDeps, b.Finalizers = false, []string{workv1alpha2.BindingDependenciesDistributorFinalizer}
+		}), true, []string{"web-deployment"}},
+		"those that a binding lists, at the start":         {required("a", "b"), true, []string{"a", "b"}},
+		"not those of a binding that we have just created": {required("a", "b"), false, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.onBinding().Create(t.Context(), event.CreateEvent{Object: tc.created, IsInInitialList: tc.initial}, w.queue)
+			expect(t, "queued", w.queued(), tc.want...)
+		})
+	}
+}
+
+func TestWhichChangesOfBindingsMatter(t *testing.T) {
+	tests := map[string]struct {
+		before *workv1alpha2.ResourceBinding
+		change func(*workv1alpha2.ResourceBinding)
+		want   []string
+	}{
+		"another spec": {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, []string{"web-deployment"}},
+		"dependencies that stay at home from now on": {dependent("web"), func(b *workv1alpha2.ResourceBinding) {
+			b.Generation++
+			b.Spec.PropagateDeps = false
+		}, []string{"web-deployment"}},
+		"its deletion":                    {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"web-deployment"}},
+		"not its status":                  {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 4 }, nil},
+		"not labels of others":            {required("a"), func(b *workv1alpha2.ResourceBinding) { b.Labels["x"] = "y" }, nil},
+		"a dependent that is listed anew": {required("a"), func(b *workv1alpha2.ResourceBinding) { *b = *required("a", "b") }, nil},
+		"a dependent that is left out":    {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = b.Spec.RequiredBy[:1] }, []string{"b"}},
+		"other clusters of a dependent": {required("a", "b"), func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.RequiredBy[1].Clusters = []workv1alpha2.TargetCluster{{Name: "m"}}
+		}, []string{"b"}},
+		"a mark that is taken off":          {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }, []string{"a", "b"}},
+		"a policy that claims the object":   {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { policy.Claim{Name: "p", ID: "x"}.Apply(b) }, []string{"a"}},
+		"terms that somebody wrote":         {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, []string{"a"}},
+		"an owner that is taken off":        {withOwner(required("a", "b")), func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = nil }, []string{"a"}},
+		"not what nobody depends on at all": {required(), func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			after := tc.before.DeepCopy()
+			tc.change(after)
+			w.onBinding().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: after}, w.queue)
+			expect(t, "queued", w.queued(), tc.want...)
+		})
+	}
+}
+
+func withOwner(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	b.OwnerReferences = []metav1.OwnerReference{{Name: "settings", UID: "u", Controller: new(true)}}
+	return b
+}
+
+func TestABindingThatIsGoneWakesAllWhoNeedIt(t *testing.T) {
+	w := newWorld(t)
+	w.needs.put(named("waiting"), []dependency.Reference{refersTo("ConfigMap", "settings")})
+	w.onBinding().Delete(t.Context(), event.DeleteEvent{Object: required("a")}, w.queue)
+	expect(t, "queued", w.queued(), "a", "waiting", "settings-configmap")
+}
+
+func TestWhichChangesOfObjectsMatter(t *testing.T) {
+	object := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		made := blank(configMaps)
+		made.SetNamespace("shop")
+		made.SetName("settings")
+		if change != nil {
+			change(made)
+		}
+		return made
+	}
+	labelled := func(value string) *unstructured.Unstructured {
+		return object(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"app": value}) })
+	}
+	tests := map[string]struct {
+		before, after *unstructured.Unstructured
+		want          []string
+	}{
+		"one that appears":         {nil, object(nil), []string{"by-name"}},
+		"one that goes":            {object(nil), nil, []string{"by-name"}},
+		"one that changes":         {object(nil), object(func(o *unstructured.Unstructured) { o.Object["data"] = "x" }), []string{"by-name"}},
+		"not its status":           {object(nil), object(func(o *unstructured.Unstructured) { o.Object["status"] = "x" }), nil},
+		"labels that are selected": {object(nil), labelled("web"), []string{"by-label", "by-name"}},
+		"labels that were":         {labelled("web"), labelled("other"), []string{"by-label", "by-name"}},
+		"one in another namespace": {nil, object(func(o *unstructured.Unstructured) { o.SetNamespace("platform") }), []string{"from-afar"}},
+		"one that nobody needs":    {nil, object(func(o *unstructured.Unstructured) { o.SetName("other") }), nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			afar := refersTo("ConfigMap", "settings")
+			afar.Namespace = "platform"
+			w.needs.put(named("by-name"), []dependency.Reference{refersTo("ConfigMap", "settings")})
+			w.needs.put(named("by-label"), []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: selector("app", "web")}})
+			w.needs.put(named("from-afar"), []dependency.Reference{afar})
+			handle := w.watches.onObject(configMaps)
+			switch {
+			case tc.before == nil:
+				handle.OnAdd(tc.after, false)
+			case tc.after == nil:
+				handle.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: tc.before})
+			default:
+				handle.OnUpdate(tc.before, tc.after)
+			}
+			expect(t, "queued", w.queued(), tc.want...)
+		})
+	}
+}
+
+// shared are informers as a process shares them: others may end one.
+type shared struct {
+	source  *cachetesting.FakeControllerSource
+	current toolscache.SharedIndexInformer
+	end     context.CancelFunc
+}
+
+func (s *shared) GetInformer(ctx context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if s.current == nil {
+		life, end := context.WithCancel(context.WithoutCancel(ctx))
+		s.current, s.end = toolscache.NewSharedIndexInformer(s.source, of, 0, nil), end
+		go s.current.RunWithContext(life)
+	}
+	return s.current, nil
+}
+
+// remove ends the informer, as a controller does that thinks that the kind is
+// gone.
+func (s *shared) remove() { s.end(); s.current = nil }
+
+// server serves the kinds of v1 that it is told to, and nothing else.
+type server struct{ kinds []string }
+
+func (s *server) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	if version != "v1" {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
+	}
+	list := &metav1.APIResourceList{GroupVersion: version}
+	for _, kind := range s.kinds {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: kind, Verbs: metav1.Verbs{"list", "watch"}})
+	}
+	return list, nil
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if !toolscache.WaitForCacheSync(ctx.Done(), so) {
+		t.Fatalf("%s does not come", what)
+	}
+}
+
+func TestKindsAreWatchedWhileTheyAreNeeded(t *testing.T) {
+	informers := &shared{source: cachetesting.NewFakeControllerSource()}
+	serves := &server{}
+	w := newWorld(t)
+	w.watches = newWatches(informers, serves, w.needs, 0, logr.Discard())
+	w.watches.opened(w.queue)
+	object := blank(configMaps)
+	object.SetNamespace("shop")
+	object.SetName("settings")
+	informers.source.Add(object)
+	w.needs.put(named("web"), []dependency.Reference{refersTo("ConfigMap", "settings"), {APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}})
+
+	w.watches.look(t.Context())
+	if informers.current != nil || w.watches.complete(configMaps) {
+		t.Fatal("a kind that is not served is watched")
+	}
+	serves.kinds = []string{"ConfigMap"}
+	told := func(when string) {
+		t.Helper()
+		w.watches.look(t.Context())
+		await(t, "a complete watch "+when, func() bool { return w.watches.complete(configMaps) })
+		expect(t, "queued "+when, w.queued(), "web")
+	}
+	told("once it is served")
+	informers.remove()
+	await(t, "the end of the informer", func() bool { return !w.watches.complete(configMaps) })
+	told("after somebody else ended the informer")
+
+	inUse := informers.current
+	w.needs.put(named("web"), nil)
+	w.watches.look(t.Context())
+	if w.watches.complete(configMaps) || inUse.IsStopped() {
+		t.Errorf("watched without need: %v; the informer of others ended: %v", w.watches.complete(configMaps), inUse.IsStopped())
+	}
+	informers.end()
+}

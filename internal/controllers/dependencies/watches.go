@@ -1,0 +1,223 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// resolver tells which kinds a group version serves.
+type resolver interface {
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// watches keep the kinds watched that occur as dependencies. Informers are shared
+// with other controllers: we put handlers on them and take them off, but never
+// end one, and one that somebody else ended is asked for anew.
+type watches struct {
+	informers informers
+	resolver  resolver
+	needs     *needs
+	interval  time.Duration
+	log       logr.Logger
+
+	queue queue
+	ready chan struct{}
+	wake  chan struct{}
+
+	mu   sync.RWMutex
+	open map[schema.GroupVersionKind]watch
+}
+
+// watch is our handler on an informer.
+type watch struct {
+	informer     cache.Informer
+	registration toolscache.ResourceEventHandlerRegistration
+}
+
+func newWatches(informers informers, resolver resolver, needs *needs, interval time.Duration, log logr.Logger) *watches {
+	return &watches{
+		informers: informers, resolver: resolver, needs: needs, interval: interval, log: log,
+		ready: make(chan struct{}), wake: make(chan struct{}, 1), open: map[schema.GroupVersionKind]watch{},
+	}
+}
+
+// opened hands over the queue as soon as there is one.
+func (w *watches) opened(q queue) {
+	w.queue = q
+	close(w.ready)
+}
+
+// hurry asks for a look at the kinds right away.
+func (w *watches) hurry() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // asked already
+	}
+}
+
+// run keeps the watches in step with what is needed until ctx ends.
+func (w *watches) run(ctx context.Context) error {
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	ticker := time.NewTicker(w.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.wake:
+		case <-ticker.C:
+		}
+		w.look(ctx)
+	}
+}
+
+// complete reports whether a kind is watched and everything that there was has
+// been seen.
+func (w *watches) complete(kind schema.GroupVersionKind) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	open, ok := w.open[kind]
+	return ok && !open.informer.IsStopped() && open.registration.HasSynced()
+}
+
+// look opens watches that are missing and closes those without need.
+func (w *watches) look(ctx context.Context) {
+	wanted := sets.New(w.needs.kinds()...)
+	w.mu.RLock()
+	var unwanted, alive []schema.GroupVersionKind
+	for kind, open := range w.open {
+		switch {
+		case !wanted.Has(kind):
+			unwanted = append(unwanted, kind)
+		case !open.informer.IsStopped():
+			alive = append(alive, kind)
+		}
+	}
+	w.mu.RUnlock()
+	for _, kind := range unwanted {
+		w.close(kind)
+	}
+	for kind := range wanted.Delete(alive...) {
+		if err := w.watch(ctx, kind); err != nil {
+			w.log.Error(err, "Changes of dependencies are not seen yet", "kind", kind)
+		}
+	}
+}
+
+func (w *watches) close(kind schema.GroupVersionKind) {
+	w.mu.Lock()
+	open, ok := w.open[kind]
+	delete(w.open, kind)
+	w.mu.Unlock()
+	if !ok {
+		return
+	}
+	if err := open.informer.RemoveEventHandler(open.registration); err != nil {
+		w.log.Error(err, "Ending to follow dependencies", "kind", kind)
+	}
+}
+
+// watch puts a handler on the informer of a kind, if it is served: an informer of
+// a kind that is not would try for good.
+func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	served, err := w.served(kind)
+	if err != nil {
+		return err
+	}
+	if !served {
+		w.mu.Lock()
+		delete(w.open, kind)
+		w.mu.Unlock()
+		return nil
+	}
+	informer, err := w.informers.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", kind, err)
+	}
+	registration, err := informer.AddEventHandler(w.onObject(kind))
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", kind, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[kind] = watch{informer: informer, registration: registration}
+	return nil
+}
+
+func (w *watches) served(kind schema.GroupVersionKind) (bool, error) {
+	list, err := w.resolver.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing the kinds of %s: %w", kind.GroupVersion(), err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Kind == kind.Kind && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+	}), nil
+}
+
+// onObject looks at the dependents of an object that appears, changes or goes.
+func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if object, ok := obj.(*unstructured.Unstructured); ok {
+				w.push(initial, kind, object, object.GetLabels())
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			older, ok := before.(*unstructured.Unstructured)
+			newer, ok2 := after.(*unstructured.Unstructured)
+			if ok && ok2 && policy.RelevantChange(older, newer) {
+				w.push(false, kind, newer, older.GetLabels(), newer.GetLabels())
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if object, ok := obj.(*unstructured.Unstructured); ok {
+				w.push(false, kind, object, object.GetLabels())
+			}
+		},
+	}
+}
+
+// push queues the dependents of an object, those of the initial list behind what
+// users do meanwhile.
+func (w *watches) push(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, marks ...map[string]string) {
+	thing := dependency.Thing{
+		Kind: kind.GroupKind(), Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+	}
+	for _, dependent := range w.needs.dependents(thing, marks...) {
+		request := reconcile.Request{NamespacedName: dependent}
+		if ranked, ok := w.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok && initial {
+			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, request)
+			continue
+		}
+		w.queue.Add(request)
+	}
+}

@@ -1,0 +1,187 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/api"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// world is a reconciler over a store that notes what is written. Changes do not
+// come back by themselves, so that every pass is asked for.
+type world struct {
+	t *testing.T
+	*reconciler
+	store    client.Client
+	recorder *record.FakeRecorder
+	queue    queue
+	writes   []string
+	// needed are the references that the template is said to have.
+	needed []dependency.Reference
+}
+
+func (w *world) Rules(kind schema.GroupVersionKind) interpreter.Rules {
+	if kind.Kind != "Deployment" {
+		return interpreter.Rules{}
+	}
+	return interpreter.Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]dependency.Reference, error) {
+		return w.needed, nil
+	}}
+}
+
+// indexed builds a store with the indices of the controller.
+type indexed struct{ *fake.ClientBuilder }
+
+func (i indexed) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, clientgoscheme.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, recorder: record.NewFakeRecorder(100), needed: []dependency.Reference{refersTo("ConfigMap", "settings")}}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.noting())
+	if err := index(indexed{builder}); err != nil {
+		t.Fatal(err)
+	}
+	w.store = builder.Build()
+	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(w.queue.ShutDown)
+	shared := &informertest.FakeInformers{Scheme: scheme}
+	w.reconciler = &reconciler{
+		karmada: w.store, live: w.store, informers: shared, rules: w,
+		events: observe.NewEvents(w.recorder), needs: newNeeds(), quarrels: newQuarrels(),
+	}
+	w.watches = newWatches(shared, nil, w.needs, time.Second, logr.Discard())
+	w.watches.opened(w.queue)
+	return w
+}
+
+func (w *world) noting() interceptor.Funcs {
+	note := func(verb string, object client.Object) {
+		w.writes = append(w.writes, fmt.Sprintf("%s %s", verb, object.GetName()))
+	}
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, store client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			note("create", object)
+			return store.Create(ctx, object, o...)
+		},
+		Patch: func(ctx context.Context, store client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
+			note("patch", object)
+			return store.Patch(ctx, object, p, o...)
+		},
+		Delete: func(ctx context.Context, store client.WithWatch, object client.Object, o ...client.DeleteOption) error {
+			note("delete", object)
+			return store.Delete(ctx, object, o...)
+		},
+	}
+}
+
+// pass runs a pass over a dependent and returns what it wrote and told.
+func (w *world) pass(name string) (result reconcile.Result, writes, events []string) {
+	w.t.Helper()
+	w.writes = nil
+	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: named(name)})
+	if err != nil {
+		w.t.Fatalf("a pass over %s ended with: %v", name, err)
+	}
+	for len(w.recorder.Events) > 0 {
+		events = append(events, <-w.recorder.Events)
+	}
+	return result, w.writes, events
+}
+
+// queued takes the names of what is queued.
+func (w *world) queued() (names []string) {
+	for w.queue.Len() > 0 {
+		one, _ := w.queue.Get()
+		w.queue.Done(one)
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+func (w *world) binding(name string) *workv1alpha2.ResourceBinding {
+	w.t.Helper()
+	found := &workv1alpha2.ResourceBinding{}
+	if err := w.store.Get(w.t.Context(), named(name), found); err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// edit changes a stored binding, as somebody else does.
+func (w *world) edit(name string, change func(*workv1alpha2.ResourceBinding)) {
+	w.t.Helper()
+	found := w.binding(name)
+	change(found)
+	if err := w.store.Update(w.t.Context(), found); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func refersTo(kind, name string) dependency.Reference {
+	return dependency.Reference{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name}
+}
+
+func deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}}
+}
+
+func settings() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings", UID: "uid-settings"}}
+}
+
+func clusterRole(name string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+}
+
+// dependent is the binding of a Deployment that runs in m1.
+func dependent(name string) *workv1alpha2.ResourceBinding {
+	return &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name + "-deployment", UID: types.UID("uid-binding-" + name),
+			Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-" + name},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:      workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+			PropagateDeps: true, Clusters: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}},
+			ConflictResolution: policyv1alpha1.ConflictAbort, Placement: &policyv1alpha1.Placement{},
+		},
+	}
+}
