@@ -1,15 +1,23 @@
 package programs
 
 import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/bindingstatus"
 	"karmada.io/karmada/internal/controllers/cluster"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/dependencies"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/namespace"
 	"karmada.io/karmada/internal/controllers/unifiedauth"
 	"karmada.io/karmada/internal/controllers/workstatus"
+	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
 )
 
@@ -22,20 +30,19 @@ const (
 // Components is the table of components.
 func Components() []Component {
 	return []Component{
-		{Name: ControllerManager, Help: "turns templates into objects of member clusters and their status back", Add: addControllers},
-		{Name: Scheduler, Help: "decides which clusters, and how many replicas in each", Add: addScheduler},
+		{
+			Name: ControllerManager, Help: "turns templates into objects of member clusters and their status back", Add: addControllers,
+			Needs: []client.Object{
+				&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
+				&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
+				&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
+			},
+		},
+		{
+			Name: Scheduler, Help: "decides which clusters, and how many replicas in each", Add: addScheduler,
+			Needs: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}},
+		},
 	}
-}
-
-// Controller is one control loop of the controller manager.
-type Controller struct {
-	// Name is its name in the flag --controllers; empty for one that cannot be
-	// switched off.
-	Name string
-	// Help says what it does, in one line.
-	Help string
-	// Add registers it with a host.
-	Add func(*Host) error
 }
 
 // Controllers is the table of control loops of the controller manager, in the
@@ -44,49 +51,97 @@ func Controllers() []Controller {
 	return []Controller{
 		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
 			o := cluster.DefaultOptions()
-			o.Forget = h.Members.Forget
+			o.Workers, o.Forget = h.Settings.Controllers.Workers.Clusters, h.Members.Forget
 			return cluster.Add(h.Manager, o)
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
-			return clusterstatus.Add(h.Manager, h.Members, clusterstatus.DefaultOptions())
+			of, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
+			o.Period, o.Thresholds, o.Inventory, o.Mode = of.StatusPeriod, of.Thresholds, of.Inventory, h.Settings.Mode
+			o.Models = h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
+			return clusterstatus.Add(h.Manager, h.Members, o)
 		}},
 		{Name: "unifiedAuth", Help: "lets users of the control plane go through it to member clusters", Add: func(h *Host) error {
-			return unifiedauth.Add(h.Manager, unifiedauth.DefaultOptions())
+			of, o := h.Settings.Controllers, unifiedauth.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, of.BaseDelay, of.MaxDelay
+			return unifiedauth.Add(h.Manager, o)
 		}},
 		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
-			o := detector.DefaultOptions()
-			o.SkippedNamespaces = h.SkippedNamespaces
-			return detector.Add(h.Manager, h.Rules, o)
+			return detector.Add(h.Manager, h.Rules, detectorOptions(h))
+		}},
+		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
+			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Dependents, of.BaseDelay, of.MaxDelay
+			return dependencies.Add(h.Manager, h.Rules, o)
 		}},
 		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
-			o := namespace.DefaultOptions()
+			of, o := h.Settings.Controllers, namespace.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Pairs, of.BaseDelay, of.MaxDelay
 			o.SkippedNamespaces = h.SkippedNamespaces
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
-			return binding.Add(h.Manager, h.Rules, h.Renderings, binding.DefaultOptions())
+			of, o := h.Settings.Controllers, binding.DefaultOptions()
+			o.Workers, o.ClusterWorkers, o.BaseDelay, o.MaxDelay = of.Workers.Bindings, of.Workers.ClusterBindings, of.BaseDelay, of.MaxDelay
+			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
+			return binding.Add(h.Manager, h.Rules, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: func(h *Host) error {
-			return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, execution.DefaultOptions())
+			of, o := h.Settings.Controllers, execution.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+			return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 		}},
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: func(h *Host) error {
-			return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, workstatus.DefaultOptions())
+			of, o := h.Settings.Controllers, workstatus.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+			return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 		}},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
-			return bindingstatus.Add(h.Manager, h.Rules, h.Renderings, bindingstatus.DefaultOptions())
+			o := bindingstatus.DefaultOptions()
+			o.Workers = max(h.Settings.Controllers.Workers.Bindings, h.Settings.Controllers.Workers.ClusterBindings)
+			return bindingstatus.Add(h.Manager, h.Rules, h.Renderings, o)
 		}},
+
+		{Name: "agentcsrapproving", Help: "approves certificates of agents"},
+		{Name: "applicationFailover", Help: "evicts workloads that are not healthy"},
+		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover},
+		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},
+		{Name: "deploymentReplicasSyncer", Help: "takes replicas over from member clusters", Off: true},
+		{Name: "endpointSlice", Help: "imports endpoints of exported services"},
+		{Name: "endpointsliceCollect", Help: "collects endpoints for MultiClusterServices", Gate: gates.MultiClusterService},
+		{Name: "endpointsliceDispatch", Help: "sends endpoints of MultiClusterServices", Gate: gates.MultiClusterService},
+		{Name: "federatedHorizontalPodAutoscaler", Help: "scales by metrics of all member clusters"},
+		{Name: "federatedResourceQuotaEnforcement", Help: "sums up what quotas are used for", Gate: gates.FederatedQuotaEnforcement},
+		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters"},
+		{Name: "federatedResourceQuotaSync", Help: "sends quotas to member clusters"},
+		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready"},
+		{Name: "hpaScaleTargetMarker", Help: "marks what an autoscaler scales in member clusters", Off: true},
+		{Name: "multiclusterservice", Help: "offers services over several clusters", Gate: gates.MultiClusterService},
+		{Name: "remedy", Help: "acts on conditions of clusters"},
+		{Name: "serviceExport", Help: "collects endpoints of exported services"},
+		{Name: "serviceImport", Help: "makes services of imports"},
+		{Name: "workloadRebalancer", Help: "has workloads scheduled anew"},
 	}
 }
 
-func addControllers(h *Host) error {
-	for _, controller := range Controllers() {
-		if err := controller.Add(h); err != nil {
-			return err
-		}
-	}
-	return nil
+func detectorOptions(h *Host) detector.Options {
+	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
+	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
+	o.BaseDelay, o.MaxDelay, o.RetryRate, o.RetryBurst = of.BaseDelay, of.MaxDelay, of.RetryRate, of.RetryBurst
+	o.SkippedAPIs, o.SkippedNamespaces = of.SkippedAPIs, h.SkippedNamespaces
+	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
+	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)
+	o.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+	o.WorkloadAffinity = set.Enabled(gates.WorkloadAffinity)
+	o.PriorityScheduling = set.Enabled(gates.PriorityBasedScheduling)
+	o.ResourceQuotaEstimate = set.Enabled(gates.ResourceQuotaEstimate)
+	return o
 }
 
 func addScheduler(h *Host) error {
-	return scheduler.Add(h.Manager, []scheduler.Estimator{scheduler.General{Models: true}}, scheduler.DefaultOptions())
+	set, o := h.Settings.Gates, h.Settings.Scheduler
+	o.Features.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+	o.Features.WorkloadAffinity = set.Enabled(gates.WorkloadAffinity)
+	o.PriorityScheduling = set.Enabled(gates.PriorityBasedScheduling)
+	general := scheduler.General{Models: set.Enabled(gates.CustomizedClusterResourceModeling)}
+	return scheduler.Add(h.Manager, []scheduler.Estimator{general}, o)
 }

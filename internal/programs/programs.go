@@ -13,40 +13,37 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"karmada.io/karmada/api"
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
 )
 
 // HostOptions are what a process decides for all its components.
 type HostOptions struct {
-	// LeaderElection is the name of the Lease that replicas compete for; empty
-	// runs without.
-	LeaderElection string
-	// MetricsAddress is where metrics are served; "0" or empty serves none.
-	MetricsAddress string
-	// HealthAddress is where /healthz is served; "0" or empty serves none.
-	HealthAddress string
+	// Election is how replicas agree on the one that works; the zero value runs
+	// without.
+	Election flags.Election
+	// Serving is where health and metrics are served; the zero value serves none.
+	Serving flags.Serving
+	// Resync is how often everything that is stored is looked at again; 0 is never.
+	Resync time.Duration
 	// Members limits the requests to each member; the zero value does not.
 	Members member.Throttle
 	// SkippedNamespaces are regular expressions of namespaces that are never
 	// propagated, besides those of Karmada itself; nil means kube-.*.
 	SkippedNamespaces []string
+	// Settings are for the components; nil means the defaults.
+	Settings *Settings
 }
 
 // Host is what the components of one process share.
@@ -60,25 +57,25 @@ type Host struct {
 	Renderings *report.Renderings
 	// SkippedNamespaces are never propagated.
 	SkippedNamespaces policy.SkippedNamespaces
-}
+	// Settings are for single components.
+	Settings Settings
 
-// shutdownLimit is how long the components of a process may take to end.
-const shutdownLimit = 5 * time.Second
+	// standsBy says that others may lead, so that what is needed is watched before
+	// this process does.
+	standsBy bool
+}
 
 // NewHost makes a host that talks to the control plane by a configuration. ctx
 // bounds the life of what it opens.
 func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, error) {
 	ctrllog.SetLogger(klog.Background())
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
+	if o.Settings == nil {
+		settings := DefaultSettings(gates.New())
+		o.Settings = &settings
 	}
-	if err := api.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering Karmada types: %w", err)
-	}
-	mgr, err := manager.New(karmada, managerOptions(scheme, o))
+	mgr, err := newManager(karmada, o)
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
@@ -95,34 +92,8 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	return &Host{
 		Manager: mgr, Members: members, Rules: rules, Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
+		Settings: *o.Settings, standsBy: o.Election.Enabled,
 	}, nil
-}
-
-func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
-	never, limit, yes := time.Duration(0), shutdownLimit, true
-	return manager.Options{
-		Scheme: scheme,
-		Cache:  cache.Options{SyncPeriod: &never, DefaultTransform: cache.TransformStripManagedFields()},
-		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Controller: config.Controller{
-			RecoverPanic: &yes, UsePriorityQueue: &yes,
-			// One process may host a component more than once, one after the other.
-			SkipNameValidation: &yes,
-		},
-		Metrics:                 metricsserver.Options{BindAddress: orOff(o.MetricsAddress)},
-		HealthProbeBindAddress:  orOff(o.HealthAddress),
-		LeaderElection:          o.LeaderElection != "",
-		LeaderElectionID:        o.LeaderElection,
-		LeaderElectionNamespace: clusterv1alpha1.NamespaceKarmadaSystem,
-		GracefulShutdownTimeout: &limit,
-	}
-}
-
-func orOff(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }
 
 // Component is one program of Karmada.
@@ -131,23 +102,77 @@ type Component struct {
 	Name string
 	// Help says what it does, in one line.
 	Help string
+	// Needs are the kinds of Karmada without which it cannot start.
+	Needs []client.Object
 	// Add registers it with a host.
 	Add func(*Host) error
 }
 
+// named returns the rows of the components of those names.
+func named(names []string) ([]Component, error) {
+	var chosen []Component
+	table := Components()
+	for _, name := range names {
+		i := slices.IndexFunc(table, func(c Component) bool { return c.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no component %q", name)
+		}
+		chosen = append(chosen, table[i])
+	}
+	return chosen, nil
+}
+
+// Names are the names of all components.
+func Names() []string {
+	var names []string
+	for _, component := range Components() {
+		names = append(names, component.Name)
+	}
+	return names
+}
+
 // Add registers the named components with the host; an unknown name is an error.
 func (h *Host) Add(names ...string) error {
-	components := Components()
-	for _, name := range names {
-		i := slices.IndexFunc(components, func(c Component) bool { return c.Name == name })
-		if i < 0 {
-			return fmt.Errorf("there is no component %q", name)
+	components, err := named(names)
+	if err != nil {
+		return err
+	}
+	for _, component := range components {
+		if err := component.Add(h); err != nil {
+			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
-		if err := components[i].Add(h); err != nil {
-			return fmt.Errorf("adding %s: %w", name, err)
+		if !h.standsBy {
+			continue
+		}
+		if err := h.Manager.Add(standby{h.Manager.GetCache(), component.Needs}); err != nil {
+			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
 	}
 	return nil
+}
+
+// Run is what a production program does: it waits for the control plane, a minute
+// at most, and runs the named components until ctx ends. A process that loses its
+// Lease ends with an error.
+func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...string) error {
+	components, err := named(names)
+	if err != nil {
+		return err
+	}
+	if err := await(ctx, karmada, o.Election, components); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	host, err := NewHost(ctx, karmada, o)
+	if err != nil {
+		return err
+	}
+	if err := host.Add(names...); err != nil {
+		return err
+	}
+	return host.Run(ctx)
 }
 
 // Run runs everything added until ctx ends.

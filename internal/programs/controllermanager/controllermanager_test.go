@@ -1,0 +1,170 @@
+package controllermanager
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+func parsed(t *testing.T, args ...string) *Options {
+	t.Helper()
+	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	o := Default(set)
+	o.AddFlags(flags)
+	set.AddFlag(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		told string
+	}{
+		"the defaults are right":                     {},
+		"an unknown controller is told":              {[]string{"--controllers=*,bindings"}, `--controllers: there is no controller "bindings"; known are`},
+		"controllers to come are known":              {[]string{"--controllers=*,-remedy,hpaScaleTargetMarker"}, ""},
+		"skipped APIs must be written right":         {[]string{"--skipped-propagating-apis=a/b/c/d"}, "--skipped-propagating-apis: "},
+		"namespace expressions must compile":         {[]string{"--skipped-propagating-namespaces=("}, "--skipped-propagating-namespaces: "},
+		"the status must be looked at":               {[]string{"--cluster-status-update-frequency=0s"}, "--cluster-status-update-frequency 0s: must be positive"},
+		"monitoring takes time":                      {[]string{"--cluster-monitor-period=0s"}, "--cluster-monitor-period 0s: must be positive"},
+		"clusters may be silent for a while":         {[]string{"--cluster-monitor-grace-period=-1s"}, "--cluster-monitor-grace-period -1s: must be positive"},
+		"and for a while at their start":             {[]string{"--cluster-startup-grace-period=0s"}, "--cluster-startup-grace-period 0s: must be positive"},
+		"somebody must do the work":                  {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
+		"there are two ways to leave":                {[]string{"--no-execute-taint-eviction-purge-mode=Never"}, "must be Directly or Gracefully"},
+		"evictions per second cannot be negative":    {[]string{"--resource-eviction-rate=-1"}, "--resource-eviction-rate -1"},
+		"a tolerance cannot be negative":             {[]string{"--horizontal-pod-autoscaler-tolerance=-0.1"}, "--horizontal-pod-autoscaler-tolerance -0.1"},
+		"mistakes in groups of flags are found, too": {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parsed(t, test.args...).Validate()
+			if (err != nil) != (test.told != "") || err != nil && !strings.Contains(err.Error(), test.told) {
+				t.Errorf("error %v, want one that tells %q", err, test.told)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	err := parsed(t, "--controllers=x", "--concurrent-work-syncs=0", "--metrics-bind-address=x").Validate()
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("want three mistakes, one in a line: %v", err)
+	}
+}
+
+// TestFlagsReachTheControllers changes every flag that has an effect and looks
+// what becomes of it.
+func TestFlagsReachTheControllers(t *testing.T) {
+	host, err := parsed(t,
+		"--concurrent-cluster-syncs=11", "--concurrent-resource-template-syncs=12", "--concurrent-dependent-resource-syncs=13",
+		"--concurrent-propagation-policy-syncs=14", "--concurrent-cluster-propagation-policy-syncs=15",
+		"--concurrent-resourcebinding-syncs=16", "--concurrent-clusterresourcebinding-syncs=17", "--concurrent-work-syncs=18",
+		"--concurrent-namespace-syncs=2", "--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1h", "--rate-limiter-qps=3", "--rate-limiter-bucket-size=4",
+		"--cluster-status-update-frequency=5s", "--cluster-failure-threshold=6s", "--cluster-success-threshold=7s",
+		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
+		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
+		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
+	).host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := host.Settings.Controllers
+	want := programs.Workers{
+		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, Pairs: 10,
+	}
+	if diff := cmp.Diff(want, of.Workers); diff != "" {
+		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+	delays := []time.Duration{of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync}
+	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second}
+	if diff := cmp.Diff(wantDelays, delays); diff != "" {
+		t.Errorf("delays (-want +got):\n%s", diff)
+	}
+	if of.RetryRate != 3 || of.RetryBurst != 4 || of.Inventory {
+		t.Errorf("retries %d and %d, inventory %t; want 3, 4, false", of.RetryRate, of.RetryBurst, of.Inventory)
+	}
+	if diff := cmp.Diff([]string{"*", "-binding"}, of.Selected); diff != "" {
+		t.Errorf("controllers (-want +got):\n%s", diff)
+	}
+	if !of.SkippedAPIs.Skips(schema.GroupVersionKind{Group: "a.example.io", Version: "v1", Kind: "A"}) {
+		t.Error("a skipped API is not skipped")
+	}
+	if diff := cmp.Diff([]string{"dev-.*"}, host.SkippedNamespaces); diff != "" {
+		t.Errorf("skipped namespaces (-want +got):\n%s", diff)
+	}
+	if host.Members != (member.Throttle{QPS: 9, Burst: 60}) || host.Election.Enabled || host.Serving.Metrics != ":1" || host.Serving.Health != ":2" {
+		t.Errorf("members %+v, election %+v, serving %+v", host.Members, host.Election, host.Serving)
+	}
+}
+
+func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
+	o := parsed(t)
+	host, err := o.host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := programs.DefaultSettings(o.Settings.Gates).Controllers
+	got := host.Settings.Controllers
+	if diff := cmp.Diff(want.Workers, got.Workers); diff != "" {
+		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+	if want.BaseDelay != got.BaseDelay || want.MaxDelay != got.MaxDelay || want.MemberMaxDelay != got.MemberMaxDelay ||
+		want.StatusPeriod != got.StatusPeriod || want.Thresholds != got.Thresholds || want.Inventory != got.Inventory {
+		t.Errorf("without flags %+v, want %+v", got, want)
+	}
+	if host.Members != (member.Throttle{}) {
+		t.Errorf("members are throttled: %+v", host.Members)
+	}
+}
+
+func TestAShorterBackoffHoldsForMembersToo(t *testing.T) {
+	host, err := parsed(t, "--rate-limiter-max-delay=10s").host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := host.Settings.Controllers.MemberMaxDelay; got != 10*time.Second {
+		t.Errorf("Works wait up to %s for their cluster", got)
+	}
+}
+
+func TestFlagsWithoutEffectAreTold(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"nothing was given": {},
+		"defaults that are given count": {
+			args: []string{"--enable-taint-manager=true", "--graceful-eviction-timeout=5m"},
+			want: []string{"--graceful-eviction-timeout", "--enable-taint-manager"},
+		},
+		"controllers that are not there count if they are named": {
+			args: []string{"--controllers=*,-binding,remedy,hpaScaleTargetMarker"},
+			want: []string{"--controllers=hpaScaleTargetMarker", "--controllers=remedy"},
+		},
+		"a limit for all retries counts with the priority queue": {
+			args: []string{"--rate-limiter-qps=10"}, want: []string{"--rate-limiter-qps"},
+		},
+		"but not without": {args: []string{"--rate-limiter-qps=10", "--feature-gates=ControllerPriorityQueue=false"}},
+		"gates that nothing reads count": {
+			args: []string{"--feature-gates=Failover=true,WorkloadAffinity=true"}, want: []string{"--feature-gates=Failover=true"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, parsed(t, test.args...).ineffective()); diff != "" {
+				t.Errorf("flags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

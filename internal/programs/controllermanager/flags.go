@@ -1,0 +1,117 @@
+package controllermanager
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/programs"
+)
+
+// AddFlags implements command.Options.
+func (o *Options) AddFlags(set *pflag.FlagSet) {
+	o.flags = set
+	o.Connection.AddFlags(set)
+	o.Election.AddFlags(set)
+	o.Serving.AddFlags(set)
+	o.Backoff.AddFlags(set,
+		"Works wait 30s at most for their cluster, unless --rate-limiter-max-delay is given.",
+		"For templates and policies, and without the feature gate ControllerPriorityQueue only: with it, changes need no room left for them.")
+	o.Members.AddFlags(set, "cluster-api", "the API server of each member cluster")
+	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is stored is looked at again. 0 is never: every change is told.")
+	o.addControllers(set)
+	o.addWorkers(set)
+	o.addClusters(set)
+	set.StringVar(&o.SkippedAPIs, "skipped-propagating-apis", o.SkippedAPIs,
+		"APIs whose objects are never propagated, besides Karmada's own: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
+	set.StringSliceVar(&o.SkippedNamespaces, "skipped-propagating-namespaces", o.SkippedNamespaces,
+		"Regular expressions; a namespace that one matches as a whole is never propagated, and nothing in it is.")
+	o.later.addFlags(set)
+}
+
+func (o *Options) addControllers(set *pflag.FlagSet) {
+	known, off := programs.ControllerNames()
+	set.StringSliceVar(&o.Controllers, "controllers", o.Controllers, fmt.Sprintf(
+		"Controllers to run: * is all that are on by default, x is the controller x, -x is all but x.\nAll controllers: %s.\nOff by default: %s.",
+		strings.Join(known, ", "), strings.Join(off, ", ")))
+}
+
+// workers is a flag that says how many objects of a kind are worked on at once.
+type workers struct {
+	flag, what string
+	count      *int
+}
+
+func (o *Options) workers() []workers {
+	of := &o.Settings.Controllers.Workers
+	return []workers{
+		{"concurrent-cluster-propagation-policy-syncs", "ClusterPropagationPolicies", &of.ClusterPolicies},
+		{"concurrent-cluster-syncs", "Clusters", &of.Clusters},
+		{"concurrent-clusterresourcebinding-syncs", "ClusterResourceBindings", &of.ClusterBindings},
+		{"concurrent-dependent-resource-syncs", "resources that others depend on", &of.Dependents},
+		{"concurrent-namespace-syncs", "Namespaces, each for five clusters,", &o.Namespaces},
+		{"concurrent-propagation-policy-syncs", "PropagationPolicies", &of.Policies},
+		{"concurrent-resource-template-syncs", "resource templates", &of.Templates},
+		{"concurrent-resourcebinding-syncs", "ResourceBindings", &of.Bindings},
+		{"concurrent-work-syncs", "Works of each cluster", &of.Works},
+	}
+}
+
+func (o *Options) addWorkers(set *pflag.FlagSet) {
+	for _, w := range o.workers() {
+		set.IntVar(w.count, w.flag, *w.count, w.what+" that are worked on at once.")
+	}
+}
+
+func (o *Options) addClusters(set *pflag.FlagSet) {
+	of := &o.Settings.Controllers
+	set.DurationVar(&of.StatusPeriod, "cluster-status-update-frequency", of.StatusPeriod, "How often the status of each cluster is looked at.")
+	set.DurationVar(&of.Thresholds.Failure, "cluster-failure-threshold", of.Thresholds.Failure, "How long a cluster must be failing before it counts as not ready.")
+	set.DurationVar(&of.Thresholds.Success, "cluster-success-threshold", of.Thresholds.Success, "How long a cluster must be healthy again before it counts as ready.")
+	set.BoolVar(&of.Inventory, "enable-cluster-resource-modeling", of.Inventory,
+		"Watch the nodes and Pods of clusters to sum up their resources and to grade their nodes.")
+}
+
+// Validate implements command.Options.
+func (o *Options) Validate() error {
+	known, _ := programs.ControllerNames()
+	errs := []error{
+		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(), o.Members.Validate(),
+		programs.CheckSelection("controllers", "controller", o.Controllers, known),
+		positive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
+		notNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
+		notNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
+		notNegative("resync-period", o.Resync),
+		o.later.validate(),
+	}
+	for _, w := range o.workers() {
+		if *w.count < 1 {
+			errs = append(errs, fmt.Errorf("--%s %d: must be at least 1", w.flag, *w.count))
+		}
+	}
+	if _, err := policy.ParseSkippedAPIs(o.SkippedAPIs); err != nil {
+		errs = append(errs, fmt.Errorf("--skipped-propagating-apis: %w", err))
+	}
+	if _, err := policy.ParseSkippedNamespaces(o.SkippedNamespaces); err != nil {
+		errs = append(errs, fmt.Errorf("--skipped-propagating-namespaces: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func positive(flag string, value time.Duration) error {
+	if value <= 0 {
+		return fmt.Errorf("--%s %s: must be positive", flag, value)
+	}
+	return nil
+}
+
+func notNegative(flag string, value time.Duration) error {
+	if value < 0 {
+		return fmt.Errorf("--%s %s: must not be negative", flag, value)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package controllermanager
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// later are the flags of controllers that this version does not have. A controller
+// that comes takes its own from here.
+type later struct {
+	clusterAPIKubeconfig, clusterAPIContext string
+	memberCacheSync                         time.Duration
+	monitorPeriod, monitorGrace, startGrace time.Duration
+	quotaSync, gracefulEviction             time.Duration
+	taintManager, noExecute                 bool
+	purgeMode                               string
+	evictionRate                            float32
+	autoscaler                              autoscaler
+
+	added []string
+}
+
+type autoscaler struct {
+	cpuInitialization, downscaleDelay, downscaleStabilization time.Duration
+	initialReadiness, syncPeriod, upscaleDelay                time.Duration
+	tolerance                                                 float64
+}
+
+func defaultLater() later {
+	return later{
+		memberCacheSync: 2 * time.Minute, monitorPeriod: 5 * time.Second, monitorGrace: 40 * time.Second, startGrace: time.Minute,
+		quotaSync: 5 * time.Minute, gracefulEviction: 10 * time.Minute,
+		taintManager: true, purgeMode: string(policyv1alpha1.PurgeModeGracefully), evictionRate: 0.5,
+		autoscaler: autoscaler{
+			cpuInitialization: 5 * time.Minute, downscaleDelay: 5 * time.Minute, downscaleStabilization: 5 * time.Minute,
+			initialReadiness: 30 * time.Second, syncPeriod: 15 * time.Second, upscaleDelay: 3 * time.Minute, tolerance: 0.1,
+		},
+	}
+}
+
+// names are the flags, for those who tell that they have no effect.
+func (l *later) names() []string {
+	return append([]string{"concurrent-dependent-resource-syncs"}, l.added...)
+}
+
+func (l *later) addFlags(set *pflag.FlagSet) {
+	for _, f := range l.durations() {
+		set.DurationVar(f.value, f.name, *f.value, f.help+withoutEffect)
+		l.added = append(l.added, f.name)
+	}
+	set.StringVar(&l.clusterAPIKubeconfig, "cluster-api-kubeconfig", l.clusterAPIKubeconfig,
+		"Kubeconfig file of the management cluster whose Cluster API clusters are joined."+withoutEffect)
+	set.StringVar(&l.clusterAPIContext, "cluster-api-context", l.clusterAPIContext, "Context in that kubeconfig."+withoutEffect)
+	set.BoolVar(&l.taintManager, "enable-taint-manager", l.taintManager, "Evict workloads by taints of clusters; needs the feature gate Failover."+withoutEffect)
+	set.BoolVar(&l.noExecute, "enable-no-execute-taint-eviction", l.noExecute, "Let taints of effect NoExecute evict workloads."+withoutEffect)
+	set.StringVar(&l.purgeMode, "no-execute-taint-eviction-purge-mode", l.purgeMode,
+		"How workloads leave a cluster that is tainted NoExecute: Directly, or Gracefully when their replacement is ready."+withoutEffect)
+	set.Float32Var(&l.evictionRate, "resource-eviction-rate", l.evictionRate, "Evictions per second."+withoutEffect)
+	set.Float64Var(&l.autoscaler.tolerance, "horizontal-pod-autoscaler-tolerance", l.autoscaler.tolerance,
+		"Deviation of a metric from its target, as a ratio, that scales nothing."+withoutEffect)
+	l.added = append(l.added, "cluster-api-kubeconfig", "cluster-api-context", "enable-taint-manager", "enable-no-execute-taint-eviction",
+		"no-execute-taint-eviction-purge-mode", "resource-eviction-rate", "horizontal-pod-autoscaler-tolerance")
+}
+
+const withoutEffect = " Without effect in this version."
+
+type duration struct {
+	name  string
+	value *time.Duration
+	help  string
+	// zero says that 0 is a value as well.
+	zero bool
+}
+
+func (l *later) durations() []duration {
+	return []duration{
+		{"cluster-cache-sync-timeout", &l.memberCacheSync, "How long the first lists of a cluster may take.", true},
+		{"cluster-monitor-period", &l.monitorPeriod, "How often it is checked which clusters are silent.", false},
+		{"cluster-monitor-grace-period", &l.monitorGrace, "How long a cluster may be silent before its condition Ready is Unknown.", false},
+		{"cluster-startup-grace-period", &l.startGrace, "How long a cluster may be silent at its start.", false},
+		{"federated-resource-quota-sync-period", &l.quotaSync, "How often quotas are summed up anew.", true},
+		{"graceful-eviction-timeout", &l.gracefulEviction, "How long an evicted workload waits for its replacement at most.", true},
+		{"horizontal-pod-autoscaler-cpu-initialization-period", &l.autoscaler.cpuInitialization, "How long the CPU of a Pod is not measured after its start.", true},
+		{"horizontal-pod-autoscaler-downscale-delay", &l.autoscaler.downscaleDelay, "Pause after scaling down.", true},
+		{"horizontal-pod-autoscaler-downscale-stabilization", &l.autoscaler.downscaleStabilization, "How far to look back before scaling down.", true},
+		{"horizontal-pod-autoscaler-initial-readiness-delay", &l.autoscaler.initialReadiness, "How long after its start a Pod may become unready and ready again.", true},
+		{"horizontal-pod-autoscaler-sync-period", &l.autoscaler.syncPeriod, "How often replicas are computed.", true},
+		{"horizontal-pod-autoscaler-upscale-delay", &l.autoscaler.upscaleDelay, "Pause after scaling up.", true},
+	}
+}
+
+func (l *later) validate() error {
+	var errs []error
+	for _, f := range l.durations() {
+		if f.zero {
+			errs = append(errs, notNegative(f.name, *f.value))
+			continue
+		}
+		errs = append(errs, positive(f.name, *f.value))
+	}
+	switch policyv1alpha1.PurgeMode(l.purgeMode) {
+	case policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully:
+	default:
+		errs = append(errs, fmt.Errorf("--no-execute-taint-eviction-purge-mode %q: must be Directly or Gracefully", l.purgeMode))
+	}
+	if l.evictionRate < 0 {
+		errs = append(errs, fmt.Errorf("--resource-eviction-rate %v: must not be negative", l.evictionRate))
+	}
+	if l.autoscaler.tolerance < 0 {
+		errs = append(errs, fmt.Errorf("--horizontal-pod-autoscaler-tolerance %v: must not be negative", l.autoscaler.tolerance))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,98 @@
+// Package flags answers "what can be told to several programs in the same way?":
+// how to reach the control plane, how replicas elect a leader, where health and
+// metrics are served, how failures are retried. Each group of flags is a struct
+// with its defaults, its flags, and the mistakes that can be made with it.
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Connection is how a program reaches the API server of the control plane.
+type Connection struct {
+	// Kubeconfig is a file; empty means $KUBECONFIG, else the service account of
+	// the Pod.
+	Kubeconfig string
+	// Master replaces the address in the kubeconfig.
+	Master string
+	// Rate limits the requests.
+	Rate Rate
+}
+
+// DefaultConnection has no kubeconfig.
+func DefaultConnection() Connection { return Connection{Rate: DefaultRate()} }
+
+// AddFlags adds the flags that all components have.
+func (c *Connection) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig,
+		"Kubeconfig file of the control plane. If empty, $KUBECONFIG, else the service account of the Pod that the program runs in.")
+	c.Rate.AddFlags(flags, "kube-api", "the API server of the control plane")
+}
+
+// AddMasterFlag adds --master, which some components have.
+func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of the control plane, instead of the one in the kubeconfig.")
+}
+
+// Validate returns the mistakes.
+func (c *Connection) Validate() error { return c.Rate.Validate() }
+
+// errNoKubeconfig tells that nothing says where the control plane is.
+var errNoKubeconfig = errors.New("nothing says where the control plane is: give its kubeconfig by --kubeconfig or $KUBECONFIG")
+
+// Config is the client configuration of the program of that name.
+func (c *Connection) Config(program string) (*rest.Config, error) {
+	config, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = c.Rate.Limit()
+	return rest.AddUserAgent(config, program), nil
+}
+
+func (c *Connection) load() (*rest.Config, error) {
+	from, path := "--kubeconfig", c.Kubeconfig
+	if path == "" {
+		from, path = "$KUBECONFIG", os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{}
+	switch {
+	case c.Kubeconfig != "":
+		rules.ExplicitPath = path
+	case path != "":
+		rules.Precedence = filepath.SplitList(path)
+	default:
+		return c.inCluster()
+	}
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = c.Master
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig that %s names: %w", from, err)
+	}
+	return config, nil
+}
+
+func (c *Connection) inCluster() (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	switch {
+	case err == nil && c.Master != "":
+		config.Host = c.Master
+		return config, nil
+	case err == nil:
+		return config, nil
+	case errors.Is(err, rest.ErrNotInCluster) && c.Master != "":
+		return &rest.Config{Host: c.Master}, nil
+	case errors.Is(err, rest.ErrNotInCluster):
+		return nil, errNoKubeconfig
+	default:
+		return nil, fmt.Errorf("reading the service account of this Pod: %w", err)
+	}
+}

@@ -1,0 +1,128 @@
+package programs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"karmada.io/karmada/api"
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+// shutdownLimit is how long the components of a process may take to end. With the
+// time that a leader tries to renew its Lease it is no longer than others wait for
+// a silent leader.
+const shutdownLimit = 5 * time.Second
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
+	}
+	if err := api.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering Karmada types: %w", err)
+	}
+	return scheme, nil
+}
+
+func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.RegisterBuildInfo(metrics.Registry); err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(karmada, managerOptions(scheme, o))
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck(pingCheck, healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	return mgr, nil
+}
+
+func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
+	limit, yes, ranked := shutdownLimit, true, o.Settings.Gates.Enabled(gates.ControllerPriorityQueue)
+	options := manager.Options{
+		Scheme: scheme,
+		Cache:  cache.Options{SyncPeriod: &o.Resync, DefaultTransform: cache.TransformStripManagedFields()},
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Controller: config.Controller{
+			RecoverPanic: &yes, UsePriorityQueue: &ranked,
+			// One process may host a component more than once, one after the other.
+			SkipNameValidation: &yes,
+		},
+		LeaderElection:          o.Election.Enabled,
+		LeaderElectionID:        o.Election.Name,
+		LeaderElectionNamespace: o.Election.Namespace,
+		// Everything that writes has ended by then, and the others need not wait.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &limit,
+	}
+	if o.Election.Enabled {
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.Election.LeaseDuration, &o.Election.RenewDeadline, &o.Election.RetryPeriod
+	}
+	options.HealthProbeBindAddress, options.Metrics = serve(o.Serving)
+	return options
+}
+
+// pingCheck is the name of the health check: the process answers.
+const pingCheck = "ping"
+
+// serve says where health and metrics are served: by one server if they have the
+// same address.
+func serve(s flags.Serving) (health string, metrics metricsserver.Options) {
+	health, metrics = orOff(s.Health), metricsserver.Options{BindAddress: orOff(s.Metrics)}
+	if health == off || health != metrics.BindAddress {
+		return health, metrics
+	}
+	answer := http.StripPrefix("/healthz", &healthz.Handler{Checks: map[string]healthz.Checker{pingCheck: healthz.Ping}})
+	metrics.ExtraHandlers = map[string]http.Handler{"/healthz": answer, "/healthz/": answer}
+	return off, metrics
+}
+
+// off is the address of a server that is not there.
+const off = "0"
+
+func orOff(address string) string {
+	if address == "" {
+		return off
+	}
+	return address
+}
+
+// standby watches what a component needs before its process leads, so that it
+// takes over with full caches.
+type standby struct {
+	cache cache.Cache
+	kinds []client.Object
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (standby) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s standby) Start(ctx context.Context) error {
+	for _, kind := range s.kinds {
+		if _, err := s.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watching %T: %w", kind, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package programs
+
+import (
+	"time"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/controllers/binding"
+	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/detector"
+	"karmada.io/karmada/internal/controllers/execution"
+	"karmada.io/karmada/internal/controllers/namespace"
+	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/scheduler"
+)
+
+// Settings are what can be decided for the components of a process. A row of the
+// tables of components and controllers takes from them the few values it needs.
+type Settings struct {
+	// Gates are the feature gates of the process.
+	Gates *gates.Set
+	// Mode is the sync mode whose clusters execution, workStatus and clusterStatus
+	// serve.
+	Mode clusterv1alpha1.ClusterSyncMode
+	// Controllers are for the controller manager.
+	Controllers ControllerSettings
+	// Scheduler is for the scheduler. What depends on gates is taken from Gates.
+	Scheduler scheduler.Options
+}
+
+// ControllerSettings are what can be decided for controllers.
+type ControllerSettings struct {
+	// Selected are the controllers to run, as the flag --controllers lists them; see
+	// Selects.
+	Selected []string
+	// Workers are how many objects are worked on at once.
+	Workers Workers
+	// BaseDelay and MaxDelay bound the back-off of an object that failed,
+	// MemberMaxDelay that of a Work whose member cluster did not take it.
+	BaseDelay, MaxDelay, MemberMaxDelay time.Duration
+	// RetryRate is how many failed objects of a queue are tried again in a second,
+	// after RetryBurst that come at once. They count without the gate
+	// ControllerPriorityQueue only.
+	RetryRate, RetryBurst int
+	// StatusPeriod is how often each member is looked at.
+	StatusPeriod time.Duration
+	// Thresholds are how long a change of a member's health must last.
+	Thresholds cluster.Thresholds
+	// Inventory watches nodes and Pods of members to sum up their resources.
+	Inventory bool
+	// SkippedAPIs are the kinds whose objects are never propagated.
+	SkippedAPIs policy.SkippedAPIs
+}
+
+// Workers are how many objects of each kind are worked on at once.
+type Workers struct {
+	Clusters, Templates, Dependents         int
+	Policies, ClusterPolicies               int
+	Bindings, ClusterBindings, Works, Pairs int
+}
+
+// DefaultSettings are those of a production control plane. The gates may still be
+// set afterwards.
+func DefaultSettings(set *gates.Set) Settings {
+	templates, bindings, works := detector.DefaultOptions(), binding.DefaultOptions(), execution.DefaultOptions()
+	status := clusterstatus.DefaultOptions()
+	return Settings{
+		Gates: set,
+		Mode:  clusterv1alpha1.Push,
+		Controllers: ControllerSettings{
+			Selected: []string{"*"},
+			Workers: Workers{
+				Clusters: 5, Templates: templates.Workers, Dependents: 2,
+				Policies: templates.PolicyWorkers, ClusterPolicies: templates.ClusterPolicyWorkers,
+				Bindings: bindings.Workers, ClusterBindings: bindings.Workers, Works: works.Workers,
+				Pairs: namespace.DefaultOptions().Workers,
+			},
+			BaseDelay: bindings.BaseDelay, MaxDelay: bindings.MaxDelay, MemberMaxDelay: works.MaxDelay,
+			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
+			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
+			SkippedAPIs: policy.DefaultSkippedAPIs(),
+		},
+		Scheduler: scheduler.DefaultOptions(),
+	}
+}

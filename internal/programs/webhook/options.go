@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+const maxPort = 65535
+
+// Options are what karmada-webhook is told by flags.
+type Options struct {
+	// BindAddress is the IP address, and SecurePort the port, where questions are
+	// answered. Port 0 takes a free one.
+	BindAddress string
+	SecurePort  int
+	// CertDir holds the serving certificate and its key, under these names.
+	CertDir, CertName, KeyName string
+	// MinTLSVersion is the least version that is spoken: 1.0, 1.1, 1.2 or 1.3.
+	MinTLSVersion string
+	// AllowNoExecuteTaints lets ClusterTaintPolicies evict workloads.
+	AllowNoExecuteTaints bool
+	// Connection leads to the control plane, Serving tells of the program itself.
+	Connection flags.Connection
+	Serving    flags.Serving
+
+	gates *gates.Set
+}
+
+// NewOptions returns the options of a program without flags. The gates say which
+// rules hold, and of which fields users are told that they have no effect.
+func NewOptions(set *gates.Set) *Options {
+	return &Options{
+		BindAddress:   "0.0.0.0",
+		SecurePort:    8443,
+		CertDir:       "/tmp/k8s-webhook-server/serving-certs",
+		CertName:      "tls.crt",
+		KeyName:       "tls.key",
+		MinTLSVersion: "1.3",
+		Connection:    flags.DefaultConnection(),
+		Serving:       flags.DefaultServing(":8000"),
+		gates:         set,
+	}
+}
+
+// AddFlags adds the flags of the program.
+func (o *Options) AddFlags(set *pflag.FlagSet) {
+	set.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address on which questions are answered.")
+	set.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "HTTPS port on which questions are answered. 0 takes a free one.")
+	set.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the serving certificate and its key. A change of the files is noticed.")
+	set.StringVar(&o.CertName, "tls-cert-file-name", o.CertName, "Name of the file of the serving certificate in --cert-dir.")
+	set.StringVar(&o.KeyName, "tls-private-key-file-name", o.KeyName, "Name of the file of the private key in --cert-dir.")
+	set.StringVar(&o.MinTLSVersion, "tls-min-version", o.MinTLSVersion, "Least version of TLS: 1.0, 1.1, 1.2 or 1.3.")
+	set.BoolVar(&o.AllowNoExecuteTaints, "allow-no-execute-taint-policy", o.AllowNoExecuteTaints,
+		"Let ClusterTaintPolicies have NoExecute taints, which move every workload of a cluster that does not tolerate them.")
+	o.Connection.AddFlags(set)
+	o.Serving.AddFlags(set)
+}
+
+// Validate returns every mistake.
+func (o *Options) Validate() error {
+	errs := []error{o.Connection.Validate(), o.Serving.Validate()}
+	if net.ParseIP(o.BindAddress) == nil {
+		errs = append(errs, fmt.Errorf("--bind-address %q: must be an IP address, such as 0.0.0.0 for all", o.BindAddress))
+	}
+	if o.SecurePort < 0 || o.SecurePort > maxPort {
+		errs = append(errs, fmt.Errorf("--secure-port %d: must be between 0 and %d", o.SecurePort, maxPort))
+	}
+	if _, known := tlsVersions()[o.MinTLSVersion]; !known {
+		errs = append(errs, fmt.Errorf("--tls-min-version %q: must be one of %s", o.MinTLSVersion,
+			strings.Join(slices.Sorted(maps.Keys(tlsVersions())), ", ")))
+	}
+	for _, file := range []struct{ flag, name string }{{"tls-cert-file-name", o.CertName}, {"tls-private-key-file-name", o.KeyName}} {
+		if file.name == "" || file.name != filepath.Base(file.name) {
+			errs = append(errs, fmt.Errorf("--%s %q: must be the name of a file in --cert-dir", file.flag, file.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func tlsVersions() map[string]uint16 {
+	return map[string]uint16{"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
+}
+
+func (o *Options) certFile() string { return filepath.Join(o.CertDir, o.CertName) }
+func (o *Options) keyFile() string  { return filepath.Join(o.CertDir, o.KeyName) }

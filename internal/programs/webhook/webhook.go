@@ -1,0 +1,61 @@
+// Package webhook answers "how does admission run outside an API server?": the
+// program karmada-webhook, which answers over HTTPS what an API server asks about
+// objects of Karmada, and converts them between versions.
+//
+// Replicas need no election: they keep nothing, and all give the same answers. A
+// new serving certificate is taken without a pause.
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/component-base/featuregate"
+
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/servers/admission"
+)
+
+// Name of the program.
+const Name = "karmada-webhook"
+
+// Program is karmada-webhook.
+func Program() command.Program {
+	return command.Program{
+		Name: Name,
+		Help: "judges, completes and converts the objects of Karmada for its API server",
+		New:  func(set *gates.Set) command.Options { return NewOptions(set) },
+	}
+}
+
+// Run serves until ctx ends.
+func (o *Options) Run(ctx context.Context) error {
+	reviewer, err := o.reviewer()
+	if err != nil {
+		return err
+	}
+	server, err := New(ctx, o, reviewer)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}
+
+// reviewer judges by the flags and by what the control plane holds.
+func (o *Options) reviewer() (admission.Reviewer, error) {
+	config, err := o.Connection.Config(Name)
+	if err != nil {
+		return admission.Reviewer{}, err
+	}
+	karmada, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada)}
+	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
+	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
+	reviewer.Rules.Disabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
+	return reviewer, nil
+}
