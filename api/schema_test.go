@@ -61,14 +61,16 @@ type node struct {
 	Properties           map[string]*node
 	Items                *node
 	AdditionalProperties *node
-	ListType             string                  `json:"x-kubernetes-list-type"`
-	ListMapKeys          []string                `json:"x-kubernetes-list-map-keys"`
-	MapType              string                  `json:"x-kubernetes-map-type"`
-	Preserve             bool                    `json:"x-kubernetes-preserve-unknown-fields"`
-	IntOrString          bool                    `json:"x-kubernetes-int-or-string"`
-	Embedded             bool                    `json:"x-kubernetes-embedded-resource"`
-	Validations          []struct{ Rule string } `json:"x-kubernetes-validations"`
+	ListType             string       `json:"x-kubernetes-list-type"`
+	ListMapKeys          []string     `json:"x-kubernetes-list-map-keys"`
+	MapType              string       `json:"x-kubernetes-map-type"`
+	Preserve             bool         `json:"x-kubernetes-preserve-unknown-fields"`
+	IntOrString          bool         `json:"x-kubernetes-int-or-string"`
+	Embedded             bool         `json:"x-kubernetes-embedded-resource"`
+	Validations          []validation `json:"x-kubernetes-validations"`
 }
+
+type validation struct{ Rule string }
 
 // lines writes a definition. kubernetes names the Kubernetes types by
 // "<version><path>"; where the schema does not look like the type, the subtree
@@ -202,9 +204,29 @@ func (n *node) marks() []string {
 	add(n.IntOrString, "int-or-string")
 	add(n.Embedded, "embedded-resource")
 	for _, v := range n.Validations {
-		add(true, "rule="+compact(v.Rule))
+		add(true, ruleMark(v.Rule))
 	}
 	return words
+}
+
+// ruleMark is how a rule of validation is written.
+func ruleMark(rule string) string { return "rule=" + compact(rule) }
+
+// dropRulesBeyond drops the rules that the contract does not have. They refuse
+// early what admission refuses anyway, and so change nothing that clients see;
+// that they refuse nothing else is tested where admission is.
+func (n *node) dropRulesBeyond(contract string) {
+	if n == nil {
+		return
+	}
+	n.Validations = slices.DeleteFunc(n.Validations, func(v validation) bool {
+		return !strings.Contains(contract, ruleMark(v.Rule))
+	})
+	for _, property := range n.Properties {
+		property.dropRulesBeyond(contract)
+	}
+	n.Items.dropRulesBeyond(contract)
+	n.AdditionalProperties.dropRulesBeyond(contract)
 }
 
 // looksLike says whether a node has the fields of the Kubernetes type.

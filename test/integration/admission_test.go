@@ -51,25 +51,34 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 		code   int32
 		says   []string
 	}{
-		"spread constraints without one by cluster": {
+		"spread constraints without one by cluster, by the schema": {
 			policyWith(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{
 					{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 3, MaxGroups: 2},
 					{SpreadByField: policyv1alpha1.SpreadByFieldZone, SpreadByLabel: "zone"},
 				}
-			}), 403, []string{
+			}), 422, []string{
 				"spec.placement.spreadConstraints: Invalid value",
-				"spec.placement.spreadConstraints[0].maxGroups: Invalid value: 2: must not be less than minGroups",
-				"spec.placement.spreadConstraints[1].spreadByLabel: Invalid value",
+				"maxGroups must not be less than minGroups",
+				"spreadByField and spreadByLabel exclude each other",
+				"spreading by a field needs a constraint with spreadByField cluster as well",
 			},
 		},
-		"one affinity and several": {
+		"one affinity and several, by the schema": {
 			policyWith(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{}
 				s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "one"}, {AffinityName: "one"}}
-			}), 403, []string{
+			}), 422, []string{
 				"spec.placement.clusterAffinities: Invalid value",
-				"spec.placement.clusterAffinities[1].affinityName: Duplicate value",
+				"spec.placement.clusterAffinities: Duplicate value",
+			},
+		},
+		"affinities that are not named like labels": {
+			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+				s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "a b"}, {AffinityName: "c d"}}
+			}), 403, []string{
+				"spec.placement.clusterAffinities[0].affinityName: Invalid value",
+				"spec.placement.clusterAffinities[1].affinityName: Invalid value",
 			},
 		},
 		"a selector into another namespace": {
@@ -194,28 +203,30 @@ func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
 	env.Create(t, policy)
 	for name, c := range map[string]struct {
 		change func(*policyv1alpha1.PropagationPolicy)
+		code   int32
 		says   string
 	}{
 		"another id": {
 			func(p *policyv1alpha1.PropagationPolicy) {
 				p.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] = "other"
-			}, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Invalid value",
+			}, 403, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Invalid value",
 		},
 		"no id": {
 			func(p *policyv1alpha1.PropagationPolicy) { p.Labels = nil },
-			"metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Required value",
+			403, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Required value",
 		},
-		"another scheduler": {
+		"another scheduler, by the schema": {
 			func(p *policyv1alpha1.PropagationPolicy) { p.Spec.SchedulerName = "other" },
-			"spec.schedulerName: Invalid value",
+			422, "spec.schedulerName: Invalid value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := policy.DeepCopy()
 			c.change(changed)
 			err := env.Karmada.Update(t.Context(), changed)
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the answer is %v, want %q", err, c.says)
+			var status apierrors.APIStatus
+			if !errors.As(err, &status) || status.Status().Code != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the answer is %v, want %d %q", err, c.code, c.says)
 			}
 		})
 	}

@@ -29,16 +29,24 @@ type CronFederatedHPA struct {
 }
 
 // CronFederatedHPASpec says what to scale and when.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion == 'autoscaling.karmada.io/v1alpha1') || self.scaleTargetRef.kind == 'FederatedHPA'",message="of this group only FederatedHPA can be scaled",fieldPath=".scaleTargetRef.kind"
+// +kubebuilder:validation:XValidation:rule="!(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion == 'autoscaling.karmada.io/v1alpha1') || self.rules.all(r, has(r.targetMinReplicas) || has(r.targetMaxReplicas))",message="a FederatedHPA needs targetMinReplicas, targetMaxReplicas, or both",reason=FieldValueRequired,fieldPath=".rules"
+// +kubebuilder:validation:XValidation:rule="!(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion == 'autoscaling.karmada.io/v1alpha1') || self.rules.all(r, (!has(r.targetMinReplicas) || r.targetMinReplicas > 0) && (!has(r.targetMaxReplicas) || r.targetMaxReplicas > 0))",message="targetMinReplicas and targetMaxReplicas must be greater than 0",fieldPath=".rules"
+// +kubebuilder:validation:XValidation:rule="!(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion == 'autoscaling.karmada.io/v1alpha1') || self.rules.all(r, !has(r.targetMinReplicas) || !has(r.targetMaxReplicas) || r.targetMinReplicas <= r.targetMaxReplicas)",message="targetMinReplicas must not be greater than targetMaxReplicas",fieldPath=".rules"
+// +kubebuilder:validation:XValidation:rule="(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion == 'autoscaling.karmada.io/v1alpha1') || self.rules.all(r, has(r.targetReplicas) && r.targetReplicas >= 0)",message="a workload is scaled to a number of replicas: give targetReplicas, 0 or more",reason=FieldValueRequired,fieldPath=".rules"
 type CronFederatedHPASpec struct {
 	// ScaleTargetRef names what to scale in the namespace of this object: a
 	// workload with a scale subresource, or a FederatedHPA of
 	// autoscaling.karmada.io/v1alpha1, whose bounds are then changed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="size(self.kind) > 0 && size(self.name) > 0",message="the target is found by kind and name"
 	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
 
 	// Rules are the times and the sizes to set then. Each rule runs on its own;
 	// the order of rules that fire at the same moment is not defined.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="[0,1,2,3,4,5,6,7].all(i, i >= size(self) || ![0,1,2,3,4,5,6,7].exists(j, j > i && j < size(self) && self[j].name == self[i].name))",message="every name of a rule is there once",reason=FieldValueDuplicate
 	Rules []CronFederatedHPARule `json:"rules"`
 }
 

@@ -33,20 +33,25 @@ type FederatedHPA struct {
 }
 
 // FederatedHPASpec says what to scale, by which metrics and within which bounds.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.maxReplicas >= self.minReplicas",message="must not be less than minReplicas",fieldPath=".maxReplicas"
 type FederatedHPASpec struct {
 	// ScaleTargetRef names the workload in the namespace of this object. The
 	// workload needs a scale subresource and must be propagated by a policy.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="size(self.kind) > 0 && size(self.name) > 0",message="the target is found by kind and name"
 	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
 
 	// MinReplicas is the smallest number of replicas over all clusters to scale
 	// down to. At least 1. Defaults to 1.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be at least 1"
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
 	// MaxReplicas is the largest number of replicas over all clusters to scale
 	// up to. At least 1 and not below minReplicas.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be at least 1"
 	MaxReplicas int32 `json:"maxReplicas"`
 
 	// Metrics are what to measure and the values to keep. Each proposes a number
@@ -54,6 +59,9 @@ type FederatedHPASpec struct {
 	// ContainerResource, Pods and Object are supported. Defaults to an average
 	// CPU utilization of 80 percent of the requests.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(m, m.type in ['Object','Pods','Resource','ContainerResource'])",message="the types of metrics are Object, Pods, Resource and ContainerResource"
+	// +kubebuilder:validation:XValidation:rule="self.all(m, !has(m.external) && has(m.object) == (m.type == 'Object') && has(m.pods) == (m.type == 'Pods'))",message="a metric has the source that its type names, and no other"
+	// +kubebuilder:validation:XValidation:rule="self.all(m, has(m.resource) == (m.type == 'Resource') && has(m.containerResource) == (m.type == 'ContainerResource'))",message="a metric has the source that its type names, and no other"
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 
 	// Behavior limits how fast the workload grows and shrinks. Unset means that
@@ -63,6 +71,12 @@ type FederatedHPASpec struct {
 	// growing by the larger of 4 pods and 100 percent each 15 seconds without a
 	// window, shrinking by up to 100 percent each 15 seconds.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleUp) || !has(self.scaleUp.stabilizationWindowSeconds) || (self.scaleUp.stabilizationWindowSeconds >= 0 && self.scaleUp.stabilizationWindowSeconds <= 3600)",message="must be between 0 and 3600",fieldPath=".scaleUp.stabilizationWindowSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleUp) || !has(self.scaleUp.selectPolicy) || self.scaleUp.selectPolicy in ['Max','Min','Disabled']",message="must be Max, Min or Disabled",fieldPath=".scaleUp.selectPolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleUp) || (has(self.scaleUp.policies) && size(self.scaleUp.policies) > 0 && self.scaleUp.policies.all(p, p.type in ['Pods','Percent'] && p.value > 0 && p.periodSeconds >= 1 && p.periodSeconds <= 1800))",message="at least one policy is needed, each of type Pods or Percent, with a value above 0 and periodSeconds between 1 and 1800",fieldPath=".scaleUp"
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleDown) || !has(self.scaleDown.stabilizationWindowSeconds) || (self.scaleDown.stabilizationWindowSeconds >= 0 && self.scaleDown.stabilizationWindowSeconds <= 3600)",message="must be between 0 and 3600",fieldPath=".scaleDown.stabilizationWindowSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleDown) || !has(self.scaleDown.selectPolicy) || self.scaleDown.selectPolicy in ['Max','Min','Disabled']",message="must be Max, Min or Disabled",fieldPath=".scaleDown.selectPolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.scaleDown) || (has(self.scaleDown.policies) && size(self.scaleDown.policies) > 0 && self.scaleDown.policies.all(p, p.type in ['Pods','Percent'] && p.value > 0 && p.periodSeconds >= 1 && p.periodSeconds <= 1800))",message="at least one policy is needed, each of type Pods or Percent, with a value above 0 and periodSeconds between 1 and 1800",fieldPath=".scaleDown"
 	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
 }
 

@@ -20,10 +20,15 @@ type ResourceInterpreterWebhookConfiguration struct {
 	// counted over all configurations, the one whose
 	// "<configuration name>/<webhook name>" sorts first is called, and no other.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="[0,1,2,3].all(i, i >= size(self) || ![0,1,2,3].exists(j, j > i && j < size(self) && self[j].name == self[i].name))",message="every name of a webhook is there once",reason=FieldValueDuplicate
 	Webhooks []ResourceInterpreterWebhook `json:"webhooks"`
 }
 
 // ResourceInterpreterWebhook is one endpoint and what it is asked.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.clientConfig.url) != has(self.clientConfig.service)",message="exactly one of url and service is needed",reason=FieldValueRequired,fieldPath=".clientConfig"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeoutSeconds) || (self.timeoutSeconds >= 1 && self.timeoutSeconds <= 30)",message="must be between 1 and 30",fieldPath=".timeoutSeconds"
+// +kubebuilder:validation:XValidation:rule="size(self.interpreterContextVersions) > 8 || [0,1,2,3,4,5,6,7].exists(i, i < size(self.interpreterContextVersions) && self.interpreterContextVersions[i] == 'v1alpha1')",message="must contain v1alpha1",reason=FieldValueRequired,fieldPath=".interpreterContextVersions"
 type ResourceInterpreterWebhook struct {
 	// Name identifies the webhook. It must be a fully qualified domain name,
 	// such as "workloads.example.com", and unique within the configuration.

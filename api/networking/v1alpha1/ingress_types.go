@@ -18,6 +18,8 @@ type MultiClusterIngress struct {
 
 	// Spec holds the rules, as in an Ingress.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.defaultBackend) || (has(self.rules) && size(self.rules) > 0)",message="defaultBackend or rules are needed"
+	// +kubebuilder:validation:XValidation:rule="!has(self.defaultBackend) || has(self.defaultBackend.service) != has(self.defaultBackend.resource)",message="a backend is either a service or a resource",fieldPath=".defaultBackend"
 	Spec networkingv1.IngressSpec `json:"spec,omitempty"`
 
 	// Status tells where the ingress is served.

@@ -34,10 +34,14 @@ type MultiClusterServiceSpec struct {
 	// clusters, LoadBalancer to the outside by an external provider. Only one
 	// type can be given, and it cannot be changed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the types are immutable; delete the object and create it anew"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t == 'CrossCluster' || t == 'LoadBalancer')",message="a service is exposed as CrossCluster or LoadBalancer"
+	// +kubebuilder:validation:XValidation:rule="!('CrossCluster' in self && 'LoadBalancer' in self)",message="a service is exposed in one way; name one type"
 	Types []ExposureType `json:"types"`
 
 	// Ports are the ports of the Service to expose. Empty means all of them.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(p, p.port >= 1 && p.port <= 65535)",message="the number of a port is between 1 and 65535"
 	Ports []ExposurePort `json:"ports,omitempty"`
 
 	// Range is deprecated and has no effect: use providerClusters and
@@ -58,11 +62,13 @@ type MultiClusterServiceSpec struct {
 	// ProviderClusters are the clusters whose pods serve. Empty means every
 	// cluster, those that join later included.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.name) >= 1 && size(c.name) <= 48)",message="the name of a cluster has 1 to 48 characters"
 	ProviderClusters []ClusterSelector `json:"providerClusters,omitempty"`
 
 	// ConsumerClusters are the clusters whose pods can use the Service. Empty
 	// means every cluster, those that join later included.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.name) >= 1 && size(c.name) <= 48)",message="the name of a cluster has 1 to 48 characters"
 	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
 }
 

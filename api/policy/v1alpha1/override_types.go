@@ -70,6 +70,10 @@ type ClusterOverridePolicyList struct {
 }
 
 // OverrideSpec says which objects are changed, for which clusters, and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.targetCluster) || !has(self.overrideRules) || size(self.overrideRules) == 0",message="targetCluster excludes overrideRules; move it there",reason=FieldValueForbidden,fieldPath=".targetCluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.overriders) || !has(self.overrideRules) || size(self.overrideRules) == 0 || ((!has(self.overriders.plaintext) || size(self.overriders.plaintext) == 0) && (!has(self.overriders.imageOverrider) || size(self.overriders.imageOverrider) == 0) && (!has(self.overriders.commandOverrider) || size(self.overriders.commandOverrider) == 0) && (!has(self.overriders.argsOverrider) || size(self.overriders.argsOverrider) == 0) && (!has(self.overriders.labelsOverrider) || size(self.overriders.labelsOverrider) == 0) && (!has(self.overriders.annotationsOverrider) || size(self.overriders.annotationsOverrider) == 0))",message="overriders excludes overrideRules; move it there",reason=FieldValueForbidden,fieldPath=".overriders"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetCluster) || !has(self.targetCluster.fieldSelector) || !has(self.targetCluster.fieldSelector.matchExpressions) || self.targetCluster.fieldSelector.matchExpressions.all(e, e.key in ['provider','region','zone'] && e.operator in ['In','NotIn'])",message="clusters are selected by the fields provider, region and zone, with the operators In and NotIn",fieldPath=".targetCluster"
 type OverrideSpec struct {
 	// ResourceSelectors name the objects to change; an object is selected when
 	// any of them matches. Unset means all objects that the scope of the policy

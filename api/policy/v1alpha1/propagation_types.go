@@ -76,6 +76,9 @@ type ClusterPropagationPolicyList struct {
 }
 
 // PropagationSpec is the desired propagation of the selected objects.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && size(s.name) > 0)",message="a policy with preemption Always has to name what it takes; give a name, or use preemption Never",reason=FieldValueRequired,fieldPath=".resourceSelectors"
+// +kubebuilder:validation:XValidation:rule="!has(self.failover) || !has(self.failover.application) || (has(self.propagateDeps) && self.propagateDeps)",message="application failover needs the dependencies to move along; set propagateDeps to true",fieldPath=".propagateDeps"
 type PropagationSpec struct {
 	// ResourceSelectors name the objects that the policy is for; an object is
 	// selected when any of them matches.
@@ -96,6 +99,21 @@ type PropagationSpec struct {
 	// Placement says which clusters get the objects and how replicas are spread
 	// over them. Empty means every cluster, each with all replicas.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinities) || size(self.clusterAffinities) == 0",message="clusterAffinity and clusterAffinities exclude each other; make the first one an entry of the second",fieldPath=".clusterAffinities"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinity.fieldSelector) || !has(self.clusterAffinity.fieldSelector.matchExpressions) || self.clusterAffinity.fieldSelector.matchExpressions.all(e, e.key in ['provider','region','zone'] && e.operator in ['In','NotIn'])",message="clusters are selected by the fields provider, region and zone, with the operators In and NotIn",fieldPath=".clusterAffinity"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinities) || [0,1,2,3,4,5,6,7].all(i, i >= size(self.clusterAffinities) || (![0,1,2,3,4,5,6,7].exists(j, j > i && j < size(self.clusterAffinities) && self.clusterAffinities[j].affinityName == self.clusterAffinities[i].affinityName)))",message="every affinityName is there once",reason=FieldValueDuplicate,fieldPath=".clusterAffinities"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinities) || [0,1,2,3,4,5,6,7].all(i, i >= size(self.clusterAffinities) || (!has(self.clusterAffinities[i].fieldSelector) || !has(self.clusterAffinities[i].fieldSelector.matchExpressions) || [0,1,2,3,4,5,6,7].all(j, j >= size(self.clusterAffinities[i].fieldSelector.matchExpressions) || (self.clusterAffinities[i].fieldSelector.matchExpressions[j].key in ['provider','region','zone'] && self.clusterAffinities[i].fieldSelector.matchExpressions[j].operator in ['In','NotIn']))))",message="clusters are selected by the fields provider, region and zone, with the operators In and NotIn",fieldPath=".clusterAffinities"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinities) || self.clusterAffinities.all(a, !has(a.overflowAffinities) || size(a.overflowAffinities) == 0) || (has(self.replicaScheduling) && self.replicaScheduling.replicaSchedulingType == 'Divided' && has(self.replicaScheduling.replicaDivisionPreference) && (self.replicaScheduling.replicaDivisionPreference == 'Aggregated' || has(self.replicaScheduling.weightPreference) && has(self.replicaScheduling.weightPreference.dynamicWeight)))",message="overflowAffinities only with Divided replicas that are Aggregated, or Weighted with a dynamicWeight",reason=FieldValueForbidden,fieldPath=".clusterAffinities"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinities) || self.clusterAffinities.all(a, !has(a.overflowAffinities) || size(a.overflowAffinities) == 0 || has(a.labelSelector) || has(a.fieldSelector) || (has(a.clusterNames) && size(a.clusterNames) > 0) || (has(a.exclude) && size(a.exclude) > 0))",message="overflowAffinities need an affinity that does not select all clusters, so that something can overflow",reason=FieldValueForbidden,fieldPath=".clusterAffinities"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterTolerations) || !self.clusterTolerations.exists(c, has(c.operator) && c.operator == 'Lt')",message="taints of clusters are tolerated with the operators Exists and Equal",fieldPath=".clusterTolerations"
+	// +kubebuilder:validation:XValidation:rule="!has(self.clusterTolerations) || !self.clusterTolerations.exists(c, has(c.operator) && c.operator == 'Gt')",message="taints of clusters are tolerated with the operators Exists and Equal",fieldPath=".clusterTolerations"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.spreadByField) && has(c.spreadByLabel) && c.spreadByLabel != '')",message="spreadByField and spreadByLabel exclude each other; leave out spreadByLabel",fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.minGroups) && c.minGroups < 0)",message="minGroups must not be negative",fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.maxGroups) && c.maxGroups < 0)",message="maxGroups must not be negative",fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || [0,1,2,3,4,5,6,7].all(i, i >= size(self.spreadConstraints) || (!has(self.spreadConstraints[i].maxGroups) || self.spreadConstraints[i].maxGroups <= 0 || !has(self.spreadConstraints[i].minGroups) || self.spreadConstraints[i].maxGroups >= self.spreadConstraints[i].minGroups))",message="maxGroups must not be less than minGroups",fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || [0,1,2,3,4,5,6,7].all(i, i >= size(self.spreadConstraints) || (!has(self.spreadConstraints[i].spreadByField) || ![0,1,2,3,4,5,6,7].exists(j, j > i && j < size(self.spreadConstraints) && has(self.spreadConstraints[j].spreadByField) && self.spreadConstraints[j].spreadByField == self.spreadConstraints[i].spreadByField)))",message="a field is spread by once; make one constraint of the two",reason=FieldValueDuplicate,fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || size(self.spreadConstraints) > 8 || ![0,1,2,3,4,5,6,7].exists(i, i < size(self.spreadConstraints) && has(self.spreadConstraints[i].spreadByField)) || [0,1,2,3,4,5,6,7].exists(i, i < size(self.spreadConstraints) && has(self.spreadConstraints[i].spreadByField) && self.spreadConstraints[i].spreadByField == 'cluster')",message="spreading by a field needs a constraint with spreadByField cluster as well",fieldPath=".spreadConstraints"
+	// +kubebuilder:validation:XValidation:rule="!has(self.workloadAffinity) || !has(self.workloadAffinity.affinity) || !has(self.workloadAffinity.antiAffinity) || self.workloadAffinity.affinity.groupByLabelKey != self.workloadAffinity.antiAffinity.groupByLabelKey",message="affinity and antiAffinity must group by different labels",fieldPath=".workloadAffinity"
 	Placement Placement `json:"placement,omitempty"`
 
 	// Priority ranks the policies of one kind that select the same object: the
@@ -124,11 +142,16 @@ type PropagationSpec struct {
 	// changed later. Default default-scheduler.
 	// +optional
 	// +kubebuilder:default="default-scheduler"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the scheduler name is immutable; delete the policy and create it anew"
 	SchedulerName string `json:"schedulerName,omitempty"`
 
 	// Failover says what happens when a cluster or the application in it fails.
 	// Unset means that application failures move nothing.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.decisionConditions.tolerationSeconds) || self.application.decisionConditions.tolerationSeconds >= 0",message="must not be negative",fieldPath=".application.decisionConditions.tolerationSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.purgeMode) || self.application.purgeMode != 'Gracefully' || has(self.application.gracePeriodSeconds)",message="purgeMode Gracefully needs a grace period",reason=FieldValueRequired,fieldPath=".application.gracePeriodSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.gracePeriodSeconds) || (has(self.application.purgeMode) && self.application.purgeMode == 'Gracefully')",message="only purgeMode Gracefully has a grace period; leave it out",fieldPath=".application.gracePeriodSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.gracePeriodSeconds) || self.application.gracePeriodSeconds > 0",message="must be greater than 0",fieldPath=".application.gracePeriodSeconds"
 	Failover *FailoverBehavior `json:"failover,omitempty"`
 
 	// ConflictResolution says what happens when a cluster has an object of the
@@ -149,6 +172,7 @@ type PropagationSpec struct {
 	// Suspension stops the delivery of changes to clusters. Unset means not
 	// suspended.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.dispatching) || !self.dispatching || !has(self.dispatchingOnClusters) || !has(self.dispatchingOnClusters.clusterNames) || size(self.dispatchingOnClusters.clusterNames) == 0",message="dispatching is suspended for all clusters already; leave out one of the two",fieldPath=".dispatchingOnClusters.clusterNames"
 	Suspension *Suspension `json:"suspension,omitempty"`
 
 	// PreserveResourcesOnDeletion keeps the objects in the clusters when the

@@ -54,6 +54,7 @@ type FederatedResourceQuotaSpec struct {
 	// ResourceQuota with the name and namespace of this object. Their sum must
 	// not exceed overall.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(a, size(a.clusterName) >= 1 && size(a.clusterName) <= 48)",message="the name of a cluster has 1 to 48 characters"
 	StaticAssignments []StaticClusterAssignment `json:"staticAssignments,omitempty"`
 }
 

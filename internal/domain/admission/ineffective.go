@@ -28,7 +28,7 @@ const (
 // needsGate warns about a given field of a feature that is switched off.
 func (r *report) needsGate(path *field.Path, gate string, given bool) {
 	if given && r.disabled != nil && r.disabled(gate) {
-		r.warn(path, "has no effect while the feature gate %s is off", gate)
+		r.warn(path, "has no effect unless Karmada runs with the feature gate %s", gate)
 	}
 }
 
