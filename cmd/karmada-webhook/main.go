@@ -1,0 +1,12 @@
+// Command karmada-webhook judges, completes and converts the objects of Karmada
+// for its API server.
+package main
+
+import (
+	"os"
+
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/webhook"
+)
+
+func main() { os.Exit(command.Main(webhook.Program())) }
