@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -37,7 +39,7 @@ func signalled(parent context.Context) (context.Context, context.CancelFunc) {
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true}
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}}
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -68,6 +70,8 @@ func upCommand() *cobra.Command {
 	flags.IntVar(&o.Members, "members", o.Members, "Simulated member clusters, member1 to memberN; by default as many as last time")
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, "Simulated nodes of each member cluster")
 	flags.BoolVar(&o.Join, "join", o.Join, "Register the member clusters; false leaves that to karmadactl join")
+	flags.StringSliceVar(&o.Components, "components", o.Components,
+		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
 	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
 	return cmd
@@ -81,6 +85,9 @@ func (o Options) validate(membersGiven bool) error {
 	}
 	if o.NodesPerMember < 1 {
 		return Wrong(fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember))
+	}
+	if err := programs.CheckSelection("components", "component", o.Components, programs.Names()); err != nil {
+		return Wrong(err)
 	}
 	return nil
 }

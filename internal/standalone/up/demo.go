@@ -46,7 +46,7 @@ type demo struct {
 
 func demoCommand() *cobra.Command {
 	d := &demo{options: Options{
-		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, NodesPerMember: 3, Join: true,
+		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, NodesPerMember: 3, Join: true, Components: []string{"*"},
 	}}
 	cmd := &cobra.Command{
 		Use:   "demo",

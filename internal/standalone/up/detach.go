@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -53,6 +54,7 @@ func (o Options) arguments() []string {
 	args := []string{
 		"up", "--data-dir", o.DataDir, "--bind-address", o.BindAddress,
 		"--nodes-per-member", strconv.Itoa(o.NodesPerMember), "--join=" + strconv.FormatBool(o.Join),
+		"--components=" + strings.Join(o.Components, ","),
 	}
 	if o.Members >= 0 {
 		args = append(args, "--members", strconv.Itoa(o.Members))

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,22 @@ type Options struct {
 	NodesPerMember int
 	// Join registers the members; else that is left to the user.
 	Join bool
+	// Components are those of Karmada to run in this process, as programs.Selects
+	// reads a list.
+	Components []string
+}
+
+// components are the names of the components to run, and of those that are left
+// to the user.
+func (o Options) components() (run, left []string) {
+	for _, name := range programs.Names() {
+		if programs.Selects(o.Components, name, true) {
+			run = append(run, name)
+			continue
+		}
+		left = append(left, name)
+	}
+	return run, left
 }
 
 // readyTimeout is how long members may take to become Ready.
@@ -72,9 +89,10 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	defer cancel()
 
 	ready := i.startMembers(ctx)
+	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: []string{programs.ControllerManager, programs.Scheduler},
+		Components: components,
 	})
 	if err != nil {
 		return err
@@ -180,6 +198,9 @@ func (i *installation) bringMembers(ctx context.Context, karmada *rest.Config, r
 	if !i.options.Join {
 		return nil
 	}
+	if !i.watchesMembers() {
+		return i.tell.step("members joined", func() error { return i.join(ctx, karmada) })
+	}
 	return i.tell.step("members joined and Ready", func() error { return i.join(ctx, karmada) })
 }
 
@@ -216,7 +237,16 @@ func (i *installation) join(ctx context.Context, karmada *rest.Config) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	if !i.watchesMembers() {
+		return nil
+	}
 	return awaitClustersReady(ctx, karmada, i.state.Members)
+}
+
+// watchesMembers reports whether this process finds out how the members are.
+func (i *installation) watchesMembers() bool {
+	components, _ := i.options.components()
+	return slices.Contains(components, programs.ControllerManager)
 }
 
 func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name string, where topology) error {
@@ -260,6 +290,9 @@ Try:
 `, i.dir.karmadaConfig())
 	if len(i.state.Members) > 0 {
 		text += fmt.Sprintf("The members are the contexts of\n  %s\n", i.dir.membersConfig())
+	}
+	if _, left := i.options.components(); len(left) > 0 {
+		text += fmt.Sprintf("Left out, for you to run with --kubeconfig %s:\n  %s\n", i.dir.karmadaConfig(), strings.Join(left, " "))
 	}
 	return text + fmt.Sprintf("Logs are in %s. Stop with\n  karmada down --data-dir %s", i.dir.logFile("")[:len(i.dir.logFile(""))-len("/.log")], i.dir.path)
 }
