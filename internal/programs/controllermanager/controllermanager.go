@@ -108,7 +108,7 @@ func (o *Options) given(flag string) bool { return o.flags != nil && o.flags.Cha
 
 // ineffective are the flags that were given for nothing.
 func (o *Options) ineffective() []string {
-	given := flags.Given(o.flags, o.later.names()...)
+	given := flags.Given(o.flags, o.later.added...)
 	for _, controller := range programs.AbsentControllers(o.Controllers) {
 		given = append(given, "--controllers="+controller)
 	}
@@ -121,5 +121,5 @@ func (o *Options) ineffective() []string {
 // gatesOfLater are gates of the controller manager whose controllers this version
 // does not have.
 var gatesOfLater = []featuregate.Feature{
-	gates.Failover, gates.GracefulEviction, gates.PropagateDeps, gates.MultiClusterService, gates.FederatedQuotaEnforcement,
+	gates.Failover, gates.GracefulEviction, gates.MultiClusterService, gates.FederatedQuotaEnforcement,
 }

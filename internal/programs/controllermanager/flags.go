@@ -22,7 +22,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 		"Works wait 30s at most for their cluster, unless --rate-limiter-max-delay is given.",
 		"For templates and policies, and without the feature gate ControllerPriorityQueue only: with it, changes need no room left for them.")
 	o.Members.AddFlags(set, "cluster-api", "the API server of each member cluster")
-	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is stored is looked at again. 0 is never: every change is told.")
+	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is watched is handed out again. 0 is never: every change is told anyway.")
 	o.addControllers(set)
 	o.addWorkers(set)
 	o.addClusters(set)

@@ -22,6 +22,7 @@ type later struct {
 	evictionRate                            float32
 	autoscaler                              autoscaler
 
+	// added are the flags, for those who tell that they have no effect.
 	added []string
 }
 
@@ -41,11 +42,6 @@ func defaultLater() later {
 			initialReadiness: 30 * time.Second, syncPeriod: 15 * time.Second, upscaleDelay: 3 * time.Minute, tolerance: 0.1,
 		},
 	}
-}
-
-// names are the flags, for those who tell that they have no effect.
-func (l *later) names() []string {
-	return append([]string{"concurrent-dependent-resource-syncs"}, l.added...)
 }
 
 func (l *later) addFlags(set *pflag.FlagSet) {

@@ -9,11 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/component-base/featuregate"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/placement"
@@ -64,6 +64,9 @@ var plugins = []string{
 	placement.PluginClusterLocality, placement.PluginSpreadConstraint, placement.PluginTaintToleration,
 	placement.PluginWorkloadAffinity, placement.PluginWorkloadAntiAffinity,
 }
+
+// withoutGate is how many of the plugins need no feature gate.
+const withoutGate = 6
 
 // AddFlags implements command.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
@@ -124,7 +127,14 @@ func (o *Options) ineffective() []string {
 	if o.Settings.Gates.Enabled(gates.PriorityBasedScheduling) {
 		given = append(given, flags.Given(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)
 	}
-	return append(given, flags.GivenGates(o.Settings.Gates, []featuregate.Feature{gates.SchedulingOvercommitProtection}...)...)
+	if !o.Settings.Gates.Enabled(gates.WorkloadAffinity) {
+		for _, plugin := range plugins[withoutGate:] {
+			if slices.Contains(o.Plugins, plugin) {
+				given = append(given, "--plugins="+plugin)
+			}
+		}
+	}
+	return append(given, flags.GivenGates(o.Settings.Gates, gates.SchedulingOvercommitProtection)...)
 }
 
 // estimators are the flags about asking estimators.

@@ -81,6 +81,8 @@ func TestFlagsWithoutEffectAreTold(t *testing.T) {
 	}{
 		"nothing was given":                       {},
 		"estimators are not asked":                {[]string{"--enable-scheduler-estimator"}, []string{"--enable-scheduler-estimator"}},
+		"plugins need their gate":                 {[]string{"--plugins=*,WorkloadAntiAffinity"}, []string{"--plugins=WorkloadAntiAffinity"}},
+		"and have it":                             {[]string{"--plugins=*,WorkloadAntiAffinity", "--feature-gates=WorkloadAffinity=true"}, nil},
 		"each binding waits for itself":           {[]string{"--rate-limiter-qps=5"}, []string{"--rate-limiter-qps"}},
 		"priorities have a back-off of their own": {[]string{"--rate-limiter-max-delay=5s"}, []string{"--rate-limiter-max-delay"}},
 		"without priorities the flag has effect":  {[]string{"--rate-limiter-max-delay=5s", "--feature-gates=PriorityBasedScheduling=false"}, nil},
