@@ -129,8 +129,9 @@ var errNotReady = errors.New("not ready")
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
 	if err := c.karmada.Get(ctx, key, stored); err != nil {
-		c.applied.forget(key)
-		c.reports.Forget(key)
+		if apierrors.IsNotFound(err) {
+			c.forget(key)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -40,7 +41,11 @@ func (c *controller) watch(ctx context.Context) error {
 				c.queue(after, fanout.Live)
 			}
 		},
-		DeleteFunc: func(obj any) { c.queue(obj, fanout.Live) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := final(obj).(*workv1alpha1.Work); ok {
+				c.leave(client.ObjectKeyFromObject(gone))
+			}
+		},
 	}); err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
@@ -99,6 +104,26 @@ func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 }
 
+// leave drops what is remembered of a Work that is gone: in its turn, for it may be
+// worked on right now, or at once when nobody will.
+func (c *controller) leave(key types.NamespacedName) {
+	if name, ok := work.ClusterOf(key.Namespace); ok && c.serves(name) {
+		c.pools.Add(name, key, fanout.Live, 0)
+		return
+	}
+	c.forget(key)
+}
+
+func (c *controller) forget(key types.NamespacedName) {
+	c.applied.forget(key)
+	c.reports.Forget(key)
+}
+
+func (c *controller) exists(name string) bool {
+	cluster := &clusterv1alpha1.Cluster{}
+	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
+}
+
 // serves tells whether this process serves the cluster, by what the cache shows.
 func (c *controller) serves(name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
@@ -136,10 +161,21 @@ func (c *controller) queue(obj any, priority int) {
 	if !ok {
 		return
 	}
-	if cluster, ok := work.ClusterOf(of.Namespace); ok {
-		c.pools.Add(cluster, client.ObjectKeyFromObject(of), priority, 0)
+	name, ok := work.ClusterOf(of.Namespace)
+	if !ok {
+		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, errNoExecutionSpace)
+		return
 	}
+	if !c.exists(name) {
+		// Its coming leads back here.
+		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("there is no cluster %q", name))
+		return
+	}
+	c.pools.Add(name, client.ObjectKeyFromObject(of), priority, 0)
 }
+
+var errNoExecutionSpace = errors.New("no cluster gets it: a Work belongs into the execution namespace of a cluster, " +
+	clusterv1alpha1.ExecutionSpacePrefix + "<cluster>")
 
 // changed tells that an update concerns the member: another spec, or the end.
 func changed(before, after any) bool {

@@ -3,7 +3,10 @@ package execution
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 func object(change func(map[string]any)) *unstructured.Unstructured {
@@ -56,6 +59,8 @@ func TestDriftedTellsChangesByOthersFromTheMembersOwnBusiness(t *testing.T) {
 			object(none), object(func(c map[string]any) { metadata(c)["annotations"].(map[string]any)["owner"] = "team-b" }), true},
 		"content of a kind without generations that changed is drift": {
 			withoutGeneration(none), withoutGeneration(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} }), true},
+		"another object of the same name and generation is drift": {
+			object(none), object(func(c map[string]any) { metadata(c)["uid"] = "another" }), true},
 		"content of a kind without generations that stays is none": {
 			withoutGeneration(none), withoutGeneration(func(c map[string]any) { metadata(c)["resourceVersion"] = "7" }), false},
 	}
@@ -94,5 +99,37 @@ func TestLedgerHoldsOnlyWhatWasAppliedAndIsStillThere(t *testing.T) {
 	l.forget(key.work)
 	if l.holds(key, manifest, observed) {
 		t.Error("what was forgotten is held")
+	}
+}
+
+func TestPromisingTellsWhenWaitingWorksAreWorthATry(t *testing.T) {
+	ready := func(status metav1.ConditionStatus) func(*clusterv1alpha1.Cluster) {
+		return func(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = status }
+	}
+	none := func(*clusterv1alpha1.Cluster) {}
+	for name, test := range map[string]struct {
+		before, after func(*clusterv1alpha1.Cluster)
+		want          bool
+	}{
+		"a heartbeat":            {none, func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1.36.3" }, false},
+		"a cluster that is lost": {none, ready(metav1.ConditionUnknown), false},
+		"a cluster that is back": {ready(metav1.ConditionFalse), none, true},
+		"a cluster that leaves":  {none, func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		"a confirmation": {none, func(c *clusterv1alpha1.Cluster) {
+			c.Annotations = map[string]string{"work.karmada.io/confirm-deletions": "2030-05-01T12:00:00Z"}
+		}, true},
+		"another note on it": {none, func(c *clusterv1alpha1.Cluster) { c.Annotations = map[string]string{"note": "x"} }, false},
+		"a kind that it serves lately": {none, func(c *clusterv1alpha1.Cluster) {
+			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "a/v1"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := readyCluster(), readyCluster()
+			test.before(before)
+			test.after(after)
+			if got := promising(before, after); got != test.want {
+				t.Errorf("promising = %v", got)
+			}
+		})
 	}
 }

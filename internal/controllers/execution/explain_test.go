@@ -1,0 +1,352 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a controller over a store, for what it reads there only.
+type world struct {
+	*controller
+	store client.WithWatch
+	// broken makes reads of that type fail.
+	broken string
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+			if fmt.Sprintf("%T", object) == w.broken {
+				return errors.New("no answer")
+			}
+			return c.Get(ctx, key, object, o...)
+		},
+	}).Build()
+	now := func() time.Time { return noon }
+	w.controller = &controller{
+		options: DefaultOptions(), karmada: w.store, applied: newLedger(), bursts: newBursts(100, 500), now: now,
+		explain: &explainer{karmada: w.store, live: w.store, wishes: newWishes(now), proofs: newProofs()},
+	}
+	return w
+}
+
+func readyCluster() *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
+		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{
+			Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+		}}},
+	}
+}
+
+// templateObject is a claimed ConfigMap.
+func templateObject(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
+			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "policy"},
+		},
+	}
+}
+
+func boundTo(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-configmap"}}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}
+	bound.Spec.Placement = &policyv1alpha1.Placement{}
+	for _, cluster := range clusters {
+		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
+	}
+	return bound
+}
+
+// leaving is the Work of a template, in deletion.
+func leaving(name string) *workv1alpha1.Work {
+	deleted := metav1.NewTime(noon)
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-m1", Name: name, UID: types.UID("work-" + name), DeletionTimestamp: &deleted,
+		Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+		Labels:     map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding-" + name},
+		Annotations: map[string]string{
+			workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: name + "-configmap",
+		},
+	}}
+	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q,"annotations":{"resourcetemplate.karmada.io/uid":"uid-%s"}}}`, name, name))}}}
+	return of
+}
+
+// carrying is the Work of a Namespace, in deletion.
+func carrying(owner types.UID) *workv1alpha1.Work {
+	of := leaving("shop")
+	of.Labels, of.Annotations, of.Spec.Workload.Manifests = nil, nil, nil
+	of.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: owner, Controller: new(true)}}
+	return of
+}
+
+func namespaceObject(change func(*corev1.Namespace)) *corev1.Namespace {
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "ns"}}
+	change(namespace)
+	return namespace
+}
+
+func TestWhatExplainsADeletion(t *testing.T) {
+	asIs := func(*corev1.Namespace) {}
+	tests := map[string]struct {
+		of      *workv1alpha1.Work
+		stored  []client.Object
+		cluster func(*clusterv1alpha1.Cluster)
+		want    guard.Verdict
+	}{
+		"a Work that a user made": {of: carrying("other"), want: guard.Delete},
+		"a Work whose binding still wants it": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")}, want: guard.HandOver},
+		"a cluster that leaves takes that with it": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, want: guard.Delete},
+		"a binding that wants it where nobody answers": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }, want: guard.HandOver},
+		"a Work that another one took the place of": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1"), func() client.Object {
+				renamed := leaving("a")
+				renamed.Name, renamed.UID, renamed.DeletionTimestamp = "b", "work-b", nil
+				return renamed
+			}()}, want: guard.Delete},
+		"a binding that wants another template of the name": {
+			of: leaving("a"), stored: []client.Object{func() client.Object {
+				bound := boundTo("a", "m1")
+				bound.Spec.Resource.UID = "uid-next"
+				return bound
+			}()}, want: guard.Delete},
+		"a Work that a scheduler moved": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m2")}, want: guard.Delete},
+		"a Work without its binding": {of: leaving("a"), want: guard.Delete},
+		"a Namespace that is still there": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(asIs)}, want: guard.HandOver},
+		"a Namespace that was made again": {
+			of: carrying("old"), stored: []client.Object{namespaceObject(asIs)}, want: guard.Delete},
+		"a Namespace that goes": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
+				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: noon}, []string{"kubernetes"}
+			})}, want: guard.Delete},
+		"a Namespace that is not to be propagated": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
+				n.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"}
+			})}, want: guard.Delete},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, cluster := newWorld(t, test.stored...), readyCluster()
+			if test.cluster != nil {
+				test.cluster(cluster)
+			}
+			_, got, err := w.judge(t.Context(), cluster, test.of)
+			if err != nil || got != test.want {
+				t.Errorf("verdict %d, want %d, error %v", got, test.want, err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeReadIsNeverAReasonToDelete(t *testing.T) {
+	for name, test := range map[string]struct {
+		of     *workv1alpha1.Work
+		broken string
+	}{
+		"the binding":   {leaving("a"), "*v1alpha2.ResourceBinding"},
+		"the Namespace": {carrying("ns"), "*unstructured.Unstructured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.broken = test.broken
+			if _, verdict, err := w.judge(t.Context(), readyCluster(), test.of); err == nil || verdict == guard.Delete {
+				t.Errorf("verdict %d, error %v", verdict, err)
+			}
+		})
+	}
+}
+
+// herd is a number of Works in deletion and what the control plane holds for each.
+func herd(number int, hold func(name string) []client.Object) (works []*workv1alpha1.Work, stored []client.Object) {
+	for i := range number {
+		name := fmt.Sprintf("c%02d", i)
+		works = append(works, leaving(name))
+		stored = append(append(stored, leaving(name)), hold(name)...)
+	}
+	return works, stored
+}
+
+func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
+	const number = 30
+	dropped := func(change func(*workv1alpha2.ResourceBinding)) func(string) []client.Object {
+		return func(name string) []client.Object {
+			bound := boundTo(name)
+			change(bound)
+			return []client.Object{bound, templateObject(name)}
+		}
+	}
+	asIs := func(*workv1alpha2.ResourceBinding) {}
+	tests := map[string]struct {
+		hold   func(name string) []client.Object
+		before func(*world, *clusterv1alpha1.Cluster)
+		broken string
+		want   guard.Verdict
+	}{
+		"the placement is as it was": {hold: dropped(asIs), want: guard.Hold},
+		"a placement excludes it now": {hold: dropped(func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+		}), want: guard.Delete},
+		"users changed the placements a while ago": {
+			hold: dropped(asIs), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				for i := range number {
+					w.explain.wishes.note(boundTo(fmt.Sprintf("c%02d", i)))
+				}
+			}},
+		"it follows others of whom that is so": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				w.explain.wishes.note(boundTo("principal"))
+			}},
+		"it is elsewhere since the cluster was lost": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }), want: guard.Delete,
+			before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
+			}},
+		"it is nowhere since the cluster was lost": {
+			hold: dropped(asIs), want: guard.Hold, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
+			}},
+		"a user has confirmed it": {
+			hold: dropped(asIs), want: guard.Delete, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Format(time.RFC3339)}
+			}},
+		"a user confirmed what was before": {
+			hold: dropped(asIs), want: guard.Hold, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Add(-time.Minute).Format(time.RFC3339)}
+			}},
+		"the templates are gone": {hold: func(string) []client.Object { return nil }, want: guard.Delete},
+		"the templates are there without their bindings": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold},
+		"the templates are there and nobody claims them": {
+			hold: func(name string) []client.Object {
+				template := templateObject(name)
+				template.Labels = nil
+				return []client.Object{template}
+			}, want: guard.Delete},
+		"others took the names of the templates": {
+			hold: func(name string) []client.Object {
+				template := templateObject(name)
+				template.UID = "next"
+				return []client.Object{template}
+			}, want: guard.Delete},
+		"the templates cannot be read": {
+			hold: func(string) []client.Object { return nil }, broken: "*v1.PartialObjectMetadata", want: guard.Hold},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			works, stored := herd(number, test.hold)
+			w, cluster := newWorld(t, stored...), readyCluster()
+			w.broken = test.broken
+			if test.before != nil {
+				test.before(w, cluster)
+			}
+			for _, of := range works {
+				_, got, err := w.judge(t.Context(), cluster, of)
+				if err != nil || got != test.want {
+					t.Fatalf("%s: verdict %d, want %d, error %v", of.Name, got, test.want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestDeletionsThatWereDoneAreAPartOfTheBurst(t *testing.T) {
+	works, stored := herd(2, func(name string) []client.Object { return []client.Object{boundTo(name), templateObject(name)} })
+	w, cluster := newWorld(t, stored...), readyCluster()
+	for range DefaultOptions().Deletions.Least {
+		w.bursts.done(cluster.Name, guard.Facts{Owner: guard.Drops}, noon)
+	}
+	if _, got, err := w.judge(t.Context(), cluster, works[0]); err != nil || got != guard.Hold {
+		t.Errorf("verdict %d, error %v", got, err)
+	}
+	w.bursts.forget(cluster.Name)
+	if _, got, err := w.judge(t.Context(), cluster, works[0]); err != nil || got != guard.Delete {
+		t.Errorf("in a cluster that joined anew: verdict %d, error %v", got, err)
+	}
+}
+
+func TestTheBudgetOfDeletionsBoundsEachClusterByItself(t *testing.T) {
+	b := newBursts(10, 5)
+	for i := range 5 {
+		if wait := b.spend("m1", 1, noon); wait != 0 {
+			t.Fatalf("deletion %d waits for %v", i, wait)
+		}
+	}
+	if wait := b.spend("m1", 1, noon); wait != 100*time.Millisecond {
+		t.Errorf("beyond the budget it waits for %v", wait)
+	}
+	if wait := b.spend("m2", 1, noon); wait != 0 {
+		t.Errorf("another cluster waits for %v", wait)
+	}
+	if wait := b.spend("m3", 50, noon); wait != 0 {
+		t.Errorf("a Work of many manifests never gets its turn: %v", wait)
+	}
+	if wait := b.spend("m1", 1, noon.Add(100*time.Millisecond)); wait != 0 {
+		t.Errorf("after its time it waits for %v", wait)
+	}
+}
+
+func TestAHoldIsNewsOnce(t *testing.T) {
+	b := newBursts(1, 1)
+	if !b.tell("m1") || b.tell("m1") || !b.tell("m2") {
+		t.Error("it is told twice, or not at all")
+	}
+	b.untell("m1")
+	if !b.tell("m1") {
+		t.Error("a later one is not told")
+	}
+}
+
+func TestWishesAreRememberedForAWhile(t *testing.T) {
+	now := noon
+	w := newWishes(func() time.Time { return now })
+	w.note(boundTo("a"))
+	now = now.Add(wishMemory)
+	if !w.lately(boundTo("a")) || w.lately(boundTo("b")) {
+		t.Error("the wish for one binding is forgotten, or counts for another")
+	}
+	now = now.Add(time.Second)
+	if w.lately(boundTo("a")) {
+		t.Error("an old wish still counts")
+	}
+	w.note(boundTo("c"))
+	if len(w.at) != 2 {
+		t.Errorf("%d entries are kept", len(w.at))
+	}
+}
