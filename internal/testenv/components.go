@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/gates"
 )
 
 // stopLimit is how long the components may take to end.
@@ -18,11 +19,16 @@ type components struct {
 	done chan error
 }
 
-// StartComponents runs the components that StopComponents stopped. They know
-// nothing but what is stored. It returns as soon as their caches are filled.
+// StartComponents runs the components that StopComponents stopped, with FeatureGates.
+// They know nothing but what is stored. It returns as soon as their caches are
+// filled.
 func (e *Env) StartComponents(ctx context.Context) error {
+	settings := programs.DefaultSettings(gates.New())
+	if err := settings.Gates.Set(e.FeatureGates); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	host, err := programs.NewHost(life, e.Config, programs.HostOptions{})
+	host, err := programs.NewHost(life, e.Config, programs.HostOptions{Settings: &settings})
 	if err != nil {
 		stop()
 		return err

@@ -38,6 +38,9 @@ type Env struct {
 	Config *rest.Config
 	// Members are the member clusters by name.
 	Members map[string]*Member
+	// FeatureGates are those of the components from their next start, as in the flag
+	// --feature-gates; empty means the defaults.
+	FeatureGates string
 
 	control    *controlplane.ControlPlane
 	components *components

@@ -35,7 +35,9 @@ func (d *detector) unwatch(ctx context.Context, kind schema.GroupVersionKind) {
 	d.claims.dropKind(kind)
 	if err := d.cache.RemoveInformer(ctx, blank(kind)); err != nil {
 		d.log.Error(err, "Ending the watch of templates", "kind", kind)
+		return
 	}
+	d.log.Info("Watches no templates of the kind any more", "kind", kind)
 }
 
 // kindSource is the source of one kind, which can be stopped. The library's own
