@@ -20,11 +20,20 @@ type Renderings struct {
 	// failures are by binding and cluster. The inner maps are never changed.
 	failures    map[types.UID]map[string]string
 	subscribers []func(binding types.UID)
+	// concluded are the newest states of bindings that were dealt with, by name.
+	concluded map[types.NamespacedName]conclusion
+}
+
+// conclusion is a state of a binding of which every cluster has its Work, or a
+// failure.
+type conclusion struct {
+	uid        types.UID
+	generation int64
 }
 
 // NewRenderings knows of no failure.
 func NewRenderings() *Renderings {
-	return &Renderings{failures: map[types.UID]map[string]string{}}
+	return &Renderings{failures: map[types.UID]map[string]string{}, concluded: map[types.NamespacedName]conclusion{}}
 }
 
 // Set replaces the failures of a binding: for each cluster the object, what went
@@ -63,6 +72,33 @@ func (r *Renderings) Of(binding types.UID) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failures[binding]
+}
+
+// Conclude notes that in this generation of a binding every cluster has its Work,
+// or a failure that was set before.
+func (r *Renderings) Conclude(of types.NamespacedName, uid types.UID, generation int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.concluded[of] = conclusion{uid: uid, generation: generation}
+}
+
+// Concluded is the newest generation of a binding that was noted, 0 for none: then
+// its Works, and the failures, are those of an earlier one, or nobody has looked
+// since the process started.
+func (r *Renderings) Concluded(of types.NamespacedName, uid types.UID) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if noted := r.concluded[of]; noted.uid == uid {
+		return noted.generation
+	}
+	return 0
+}
+
+// Forget drops what was noted of a binding that is gone.
+func (r *Renderings) Forget(of types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.concluded, of)
 }
 
 // Subscribe calls a function with each binding whose failures change from now on.

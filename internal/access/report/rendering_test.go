@@ -110,3 +110,21 @@ func TestRenderingsAreSetAndReadAtOnce(t *testing.T) {
 		t.Errorf("%d bindings are left", len(r.failures))
 	}
 }
+
+func TestABindingIsConcludedInItsOwnGenerationOnly(t *testing.T) {
+	r, web := NewRenderings(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
+	want := func(uid types.UID, generation int64) {
+		t.Helper()
+		if got := r.Concluded(web, uid); got != generation {
+			t.Errorf("%s is concluded in generation %d, want %d", uid, got, generation)
+		}
+	}
+	want("a", 0)
+	r.Conclude(web, "a", 2)
+	want("a", 2)
+	r.Conclude(web, "a", 3)
+	want("a", 3)
+	want("b", 0) // it took the name, and nobody has looked at it
+	r.Forget(web)
+	want("a", 0)
+}

@@ -149,6 +149,7 @@ func lagging(err error) bool {
 func (r *reconciler) conclude(done *pass) (reconcile.Result, error) {
 	v := judge(done.failures)
 	r.failing.set(done.bound, v.byCluster(reference(done.bound.BindingSpec().Resource)))
+	r.failing.conclude(done.bound, done.failures)
 	r.tell(done.bound, workv1alpha2.EventReasonSyncWorkFailed, v.told)
 	if done.template != nil {
 		// Who wrote the override finds the mistake under its own reason, and only there.

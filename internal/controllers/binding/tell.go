@@ -19,6 +19,10 @@ import (
 // tell it.
 type Failures interface {
 	Set(binding types.UID, failures map[string]string) (changed bool)
+	// Conclude tells that all Works of a generation are made, or have failed.
+	Conclude(of types.NamespacedName, uid types.UID, generation int64)
+	// Forget takes that back: the binding is gone.
+	Forget(of types.NamespacedName)
 }
 
 // failing hands failures on and takes them back when their binding is gone, of
@@ -49,6 +53,18 @@ func (f *failing) set(bound binding.Object, failures map[string]string) {
 	f.failures.Set(bound.GetUID(), failures)
 }
 
+// conclude tells that the generation that was looked at is dealt with, unless
+// something stood in the way of which no cluster was told.
+func (f *failing) conclude(bound binding.Object, failures []error) {
+	for _, err := range failures {
+		var of *clusterError
+		if lagging(err) || !errors.As(err, &of) {
+			return
+		}
+	}
+	f.failures.Conclude(client.ObjectKeyFromObject(bound), bound.GetUID(), bound.GetGeneration())
+}
+
 func (f *failing) uid(key types.NamespacedName) types.UID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,6 +73,7 @@ func (f *failing) uid(key types.NamespacedName) types.UID {
 
 // forget takes back what was said of a binding that is gone.
 func (f *failing) forget(key types.NamespacedName) {
+	f.failures.Forget(key)
 	uid := f.uid(key)
 	if uid == "" {
 		return

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -108,6 +109,28 @@ func TestAFailureOfABindingThatIsReplacedIsNotThatOfItsSuccessor(t *testing.T) {
 	f.forget(types.NamespacedName{Namespace: "shop", Name: "web-deployment"})
 	if left := failures.Of("binding-2"); len(left) != 0 {
 		t.Errorf("still told: %v", left)
+	}
+}
+
+func TestAGenerationIsConcludedWhenEveryClusterHasItsWorkOrAFailure(t *testing.T) {
+	failed := &clusterError{"m1", errors.New("refused")}
+	for name, tc := range map[string]struct {
+		failures []error
+		want     int64
+	}{
+		"all have their Works":              {nil, 7},
+		"those that do not are told why":    {[]error{failed}, 7},
+		"one is decided upon an old view":   {[]error{failed, &clusterError{"m2", errLag}}, 0},
+		"nothing could be decided upon yet": {[]error{errors.New("the template cannot be read")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failures, bound := report.NewRenderings(), bindingTo("m1")
+			bound.Generation = 7
+			newFailing(failures).conclude(bound, tc.failures)
+			if got := failures.Concluded(client.ObjectKeyFromObject(bound), bound.UID); got != tc.want {
+				t.Errorf("concluded in generation %d, want %d", got, tc.want)
+			}
+		})
 	}
 }
 

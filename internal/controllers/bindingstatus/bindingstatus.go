@@ -15,6 +15,7 @@
 package bindingstatus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -129,7 +129,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	account := work.Gather(works, stored.BindingSpec().Resource, r.circumstances(ctx, stored.GetUID()))
-	if wait := r.wait(request, binding.Expected(stored.BindingSpec()), account); wait > 0 {
+	if wait := r.wait(request, stored, account); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if err := r.report(ctx, request, stored, account); err != nil {
@@ -140,12 +140,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // wait is how much longer what a binding has to tell should wait for what its
 // clusters are about to say.
-func (r *reconciler) wait(request reconcile.Request, expected sets.Set[string], account work.Account) time.Duration {
-	if underWay(expected, account.Items) {
+func (r *reconciler) wait(request reconcile.Request, stored binding.Object, account work.Account) time.Duration {
+	expected, made := binding.Expected(stored.BindingSpec()), r.made(stored)
+	if made && underWay(expected, account.Items) {
 		return r.patience.wait(request, r.now())
 	}
 	r.patience.over(request)
-	if account.Behind(expected) {
+	if !made || account.Behind(expected) {
 		return r.lag.wait(request, r.now())
 	}
 	r.lag.over(request)
@@ -179,6 +180,10 @@ func (r *reconciler) read(ctx context.Context, request reconcile.Request) (bindi
 func (r *reconciler) report(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Account) error {
 	condition := account.FullyApplied(binding.Expected(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
+	if condition.Status == metav1.ConditionTrue && !r.made(stored) {
+		// It is true of an earlier generation, as the stored condition says.
+		condition = *cmp.Or(conditions.Get(stored.BindingStatus().Conditions, condition.Type), &condition)
+	}
 	reported, ok := stored.DeepCopyObject().(binding.Object)
 	if !ok || !merge(reported.BindingStatus(), account.Items, condition) {
 		return nil

@@ -67,6 +67,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.store = built.Build()
+	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	w.reconciler = &reconciler{
 		karmada: w.store, live: w.store, renderings: w.failures,
 		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
@@ -283,30 +284,76 @@ func TestAWorkThatCannotBeMadeIsToldOf(t *testing.T) {
 	}
 }
 
+// later passes the time that members get for the newest state of their Works.
+func (w *world) later() {
+	now := w.now().Add(lagCalm)
+	w.now = func() time.Time { return now }
+}
+
+// judged checks of which generation the condition is, and what it says.
+func (w *world) judged(generation int64, status metav1.ConditionStatus) {
+	w.t.Helper()
+	if condition := w.fullyApplied(); condition.ObservedGeneration != generation || condition.Status != status {
+		w.t.Errorf("condition = %+v, want %s of generation %d", condition, status, generation)
+	}
+}
+
+// patient checks that a pass writes nothing yet.
+func (w *world) patient() {
+	w.t.Helper()
+	if result, writes := w.pass(); len(writes) > 0 || result.RequeueAfter != lagCalm {
+		w.t.Errorf("writes %q, again after %s; want none, after %s", writes, result.RequeueAfter, lagCalm)
+	}
+}
+
 func TestTheConditionIsNotTrueOfAGenerationThatMembersDoNotHave(t *testing.T) {
 	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"))
 	w.wrote("status of web-deployment", "status of web")
 	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
 	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
-
-	result, writes := w.pass()
-	if len(writes) > 0 || result.RequeueAfter != lagCalm {
-		t.Errorf("while the member gets it: writes %q, again after %s", writes, result.RequeueAfter)
-	}
-	if condition := w.fullyApplied(); condition.ObservedGeneration != 1 {
-		t.Errorf("condition = %+v", condition)
-	}
-	w.now = func() time.Time { return noon.Add(lagCalm) }
+	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.patient()
+	w.judged(1, metav1.ConditionTrue)
+	w.later()
 	if _, writes := w.pass(); len(writes) != 1 {
-		t.Errorf("when it does not: writes %q", writes)
+		t.Errorf("when the member does not get it: writes %q", writes)
 	}
-	if condition := w.fullyApplied(); condition.ObservedGeneration != 2 || condition.Status != metav1.ConditionFalse {
-		t.Errorf("condition = %+v", condition)
-	}
+	w.judged(2, metav1.ConditionFalse)
 	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Status.Conditions[0].ObservedGeneration = 2 })
 	w.wrote("status of web-deployment")
-	if condition := w.fullyApplied(); condition.ObservedGeneration != 2 || condition.Status != metav1.ConditionTrue {
-		t.Errorf("condition = %+v", condition)
+	w.judged(2, metav1.ConditionTrue)
+}
+
+func TestTheConditionIsNotTrueOfAGenerationThatNoWorkIsOf(t *testing.T) {
+	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.wrote("status of web-deployment", "status of web")
+	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	w.patient()
+	w.later()
+	if _, writes := w.pass(); len(writes) > 0 {
+		t.Errorf("while nobody has looked at the binding: writes %q", writes)
+	}
+	w.judged(1, metav1.ConditionTrue)
+	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.wrote("status of web-deployment")
+	w.judged(2, metav1.ConditionTrue)
+}
+
+func TestAStartTakesNothingBackBeforeTheBindingWasLookedAt(t *testing.T) {
+	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
+	broken := map[string]string{"m2": "no such path"}
+	w.failures.Set("binding", broken)
+	w.wrote("status of web-deployment", "status of web")
+
+	restarted := report.NewRenderings()
+	w.renderings, w.lag, w.patience = restarted, newPatience(lagCalm, time.Second), newPatience(calm, time.Second)
+	if _, writes := w.pass(); len(writes) > 0 {
+		t.Errorf("before: writes %q", writes)
+	}
+	restarted.Set("binding", broken)
+	restarted.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
+	if _, writes := w.pass(); len(writes) > 0 {
+		t.Errorf("after: writes %q", writes)
 	}
 }
 

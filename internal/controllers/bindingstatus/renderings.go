@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // Renderings tells for which clusters of a binding no Work could be made of the
@@ -19,8 +20,17 @@ import (
 type Renderings interface {
 	// Of are the causes by cluster.
 	Of(binding types.UID) map[string]string
+	// Concluded is the newest generation of a binding whose Works are made, or have
+	// failed; 0 for none.
+	Concluded(of types.NamespacedName, uid types.UID) int64
 	// Subscribe calls a function with each binding of which that changes.
 	Subscribe(notify func(binding types.UID))
+}
+
+// made tells that the Works of a binding, and the causes for which there are none,
+// are those of its present generation.
+func (r *reconciler) made(of binding.Object) bool {
+	return r.renderings.Concluded(client.ObjectKeyFromObject(of), of.GetUID()) >= of.GetGeneration()
 }
 
 // onRendering queues the bindings of which it became known, or is true no more,
