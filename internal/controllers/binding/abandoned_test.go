@@ -116,12 +116,16 @@ func TestABindingMadeAnewTakesOverWhatItsPredecessorLeft(t *testing.T) {
 	ids := w.ids()
 	w.orphan()
 	w.pass()
-	anew := bindingTo("m1")
+	anew := bindingTo()
 	anew.UID, anew.ResourceVersion = "binding-2", ""
 	anew.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "id-2"
 	if err := w.store.Create(t.Context(), anew); err != nil {
 		t.Fatal(err)
 	}
+	if _, requests := w.pass(); len(requests) != 0 {
+		t.Errorf("before it is scheduled: %v", requests)
+	}
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = bindingTo("m1").Spec.Clusters })
 	_, requests := w.pass()
 	if diff := cmp.Diff([]string{"delete *v1alpha1.Work", "update *v1alpha1.Work"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -169,7 +169,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // ensure brings the Works of a binding to what the binding says.
 func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	spec, done := bound.BindingSpec(), &pass{bound: bound}
-	orphans := work.Orphans(works, binding.Expected(spec), nil)
+	orphans := judgeable(work.Orphans(works, binding.Expected(spec), nil), bound)
 	removed, err := r.removeOrphans(ctx, bound, orphans)
 	if done.removed = removed; err != nil {
 		return r.unclean(bound, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,17 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 		}
 	}
 	return works, nil
+}
+
+// judgeable leaves out what an earlier binding left, until it is known where this
+// one is to be: a binding that was just made is expected nowhere, and is likely to
+// be scheduled to where its predecessor was.
+func judgeable(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
+	if binding.Expected(bound.BindingSpec()).Len() > 0 {
+		return orphans
+	}
+	label, id := binding.PermanentIDLabel(bound), binding.PermanentID(bound)
+	return slices.DeleteFunc(orphans, func(each *workv1alpha1.Work) bool { return each.Labels[label] != id })
 }
 
 // belongs tells whether a Work that bears the binding's id is the binding's. The
