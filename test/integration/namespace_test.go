@@ -12,6 +12,8 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -93,4 +95,75 @@ func TestNamespaceThatAMemberHadBeforeIsLeftAlone(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Not in parallel: the policy concerns everything there is.
+func TestOverrideForEverythingReachesNamespacesToo(t *testing.T) {
+	namespace := namespaceNamed("painted-" + env.Namespace(t))
+	namespace.Labels = map[string]string{"paint-" + namespace.Name: "blue"}
+	cleanUp(t, namespace)
+	env.Create(t, namespace)
+	color := func(want string) func(*corev1.Namespace) error {
+		return func(n *corev1.Namespace) error { return same("color", want, n.Labels["paint-"+n.Name]) }
+	}
+	inMember(t, member1, namespace, color("blue"))
+	everything := &policyv1alpha1.ClusterOverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace.Name},
+		Spec: overrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: policyv1alpha1.Overriders{
+			LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
+				Operator: policyv1alpha1.OverriderOpReplace, Value: map[string]string{"paint-" + namespace.Name: "red"},
+			}},
+		}}),
+	}
+	env.Create(t, everything)
+	inMember(t, member1, namespace, color("red"))
+	deleteObject(t, env.Karmada, everything)
+	inMember(t, member1, namespace, color("blue"))
+}
+
+func TestNamespaceThatAPolicySelectsTooIsGivenBackAndNotDeleted(t *testing.T) {
+	t.Parallel()
+	namespace := namespaceNamed("twice-" + env.Namespace(t))
+	cleanUp(t, namespace)
+	env.Create(t, namespace)
+	made := inMember(t, member1, namespace, exists)
+	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "inside"}}
+	if err := member(member1).Create(t.Context(), inside); err != nil {
+		t.Fatal(err)
+	}
+	of := await(t, env.Karmada, workOf(t, member1, namespace), applied)
+
+	policy := clusterPolicyFor(t, on(member1), namespace)
+	policy.Name = namespace.Name
+	env.Create(t, policy)
+	bound := await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		if !work.Bound(w) {
+			return errors.New("the binding does not keep the Work")
+		}
+		return applied(w)
+	})
+	testenv.Holds(t, "the Work of the binding", quiet, func(ctx context.Context) error {
+		stored := workOf(t, member1, namespace)
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+			return err
+		}
+		return same("generation", bound.Generation, stored.Generation)
+	})
+
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.ClusterPropagationPolicy) { p.Spec.Placement = on(member2) })
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		if work.Bound(w) {
+			return errors.New("the binding still keeps the Work")
+		}
+		_, resolution := w.Annotations[workv1alpha2.ResourceConflictResolutionAnnotation]
+		return errors.Join(applied(w), same("uid", of.UID, w.UID), same("word on conflicts", false, resolution))
+	})
+	inMember(t, member1, namespace, func(n *corev1.Namespace) error {
+		if n.DeletionTimestamp != nil {
+			return errors.New("it is deleted")
+		}
+		_, bound := n.Annotations[workv1alpha2.ClusterResourceBindingAnnotation]
+		return errors.Join(same("uid", made.UID, n.UID), same("mark of the binding", false, bound))
+	})
+	inMember(t, member1, inside, exists)
 }

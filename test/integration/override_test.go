@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -105,6 +109,35 @@ func TestOverrideThatChangesOrGoesIsRenderedAnew(t *testing.T) {
 	})
 }
 
+// notDelivered tells how a binding does not say of one cluster, and only of it,
+// why the template is not there.
+func notDelivered(cluster string, parts ...string) func(*workv1alpha2.ResourceBinding) error {
+	return func(b *workv1alpha2.ResourceBinding) error {
+		told := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", "")
+		full := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied)
+		if full != nil && !strings.Contains(full.Message, cluster+": ") {
+			told = errors.Join(told, fmt.Errorf("the condition does not name the cluster: %s", full.Message))
+		}
+		said := ""
+		for _, item := range b.Status.AggregatedStatus {
+			if item.ClusterName == cluster {
+				said = item.AppliedMessage
+			}
+			told = errors.Join(told, same(item.ClusterName+" has the template", item.ClusterName != cluster, item.Applied))
+		}
+		for _, part := range parts {
+			if !strings.Contains(said, part) {
+				told = errors.Join(told, fmt.Errorf("of %s it says %q, without %q", cluster, said, part))
+			}
+		}
+		return told
+	}
+}
+
+func delivered(b *workv1alpha2.ResourceBinding) error {
+	return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+}
+
 func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
 	t.Parallel()
 	template := configMap(env.Namespace(t), "painted")
@@ -114,17 +147,129 @@ func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
 			setting(t, "/data/nothing/here", "red", member1), setting(t, "/data/color", "green", member2)),
 	}
 	env.Create(t, override, policyFor(t, on(member1, member2), template), template)
+	blamed := []string{
+		"ConfigMap " + template.Namespace + "/painted", `OverridePolicy "` + template.Namespace + `/paint"`,
+		"spec.overrideRules[0].overriders.plaintext[0]", `"/data/nothing/here"`, `there is no field "/data/nothing"`, `use operator "add"`,
+	}
 
 	inMember(t, member2, template, hasColor("green"))
-	awaitEvent(t, template, corev1.EventTypeWarning, "ApplyOverridePolicyFailed")
+	await(t, env.Karmada, bindingOf(t, template), notDelivered(member1, blamed...))
 	if err := absent(t.Context(), member(member1), template); err != nil {
 		t.Errorf("the object in the cluster whose override fails: %v", err)
+	}
+	awaitEvent(t, template, corev1.EventTypeWarning, "ApplyOverridePolicyFailed")
+	events := &corev1.EventList{}
+	if err := env.Karmada.List(t.Context(), events, client.InNamespace(template.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.InvolvedObject.Name == template.Name && event.Reason == "SyncWorkFailed" {
+			t.Errorf("the mistake is told twice: %s", event.Message)
+		}
 	}
 
 	testenv.Update(t, env.Karmada, override, func(o *policyv1alpha1.OverridePolicy) {
 		o.Spec.OverrideRules[0] = setting(t, "/data/color", "red", member1)
 	})
 	inMember(t, member1, template, hasColor("red"))
+	await(t, env.Karmada, bindingOf(t, template), delivered)
+
+	// What a cluster has stays when the override breaks later.
+	testenv.Update(t, env.Karmada, override, func(o *policyv1alpha1.OverridePolicy) {
+		o.Spec.OverrideRules[0] = setting(t, "/data/nothing/here", "red", member1)
+	})
+	await(t, env.Karmada, bindingOf(t, template), notDelivered(member1, blamed...))
+	inMember(t, member1, template, hasColor("red"))
+	deleteObject(t, env.Karmada, override)
+	inMember(t, member1, template, hasColor("blue"))
+	await(t, env.Karmada, bindingOf(t, template), delivered)
+}
+
+func TestEveryKindOfOverriderReachesTheMember(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 1)
+	template.Labels["tier"] = "front"
+	template.Annotations = map[string]string{"settings": `{"level":"info"}`, "note": "old"}
+	template.Spec.Template.Spec.Containers[0].Command = []string{"nginx", "-d"}
+	value := func(text string) policyv1alpha1.JSON { return policyv1alpha1.JSON{Raw: []byte(text)} }
+	everything := &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "everything"},
+		Spec: overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, policyv1alpha1.RuleWithCluster{
+			TargetCluster: &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"member": member1}}},
+			Overriders: policyv1alpha1.Overriders{
+				ImageOverrider: []policyv1alpha1.ImageOverrider{
+					{Component: policyv1alpha1.Registry, Operator: policyv1alpha1.OverriderOpReplace, Value: "registry.example:5000"},
+					{Component: policyv1alpha1.Tag, Operator: policyv1alpha1.OverriderOpAdd, Value: "-alpine"},
+				},
+				CommandOverrider: []policyv1alpha1.CommandArgsOverrider{
+					{ContainerName: "web", Operator: policyv1alpha1.OverriderOpRemove, Value: []string{"-d"}},
+				},
+				ArgsOverrider: []policyv1alpha1.CommandArgsOverrider{
+					{ContainerName: "web", Operator: policyv1alpha1.OverriderOpAdd, Value: []string{"-v"}},
+				},
+				LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{
+					{Operator: policyv1alpha1.OverriderOpRemove, Value: map[string]string{"tier": ""}},
+					{Operator: policyv1alpha1.OverriderOpAdd, Value: map[string]string{"place": "east"}},
+				},
+				AnnotationsOverrider: []policyv1alpha1.LabelAnnotationOverrider{
+					{Operator: policyv1alpha1.OverriderOpReplace, Value: map[string]string{"note": "new", "other": "unset"}},
+				},
+				FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: "/metadata/annotations/settings", JSON: []policyv1alpha1.JSONPatchOperation{
+					{SubPath: "/level", Operator: policyv1alpha1.OverriderOpReplace, Value: value(`"debug"`)},
+				}}},
+				Plaintext: []policyv1alpha1.PlaintextOverrider{
+					{Path: "/spec/replicas", Operator: policyv1alpha1.OverriderOpReplace, Value: value("3")},
+				},
+			},
+		}),
+	}
+	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	made := inMember(t, member1, template, func(d *appsv1.Deployment) error { return same("tier", "front", d.Labels["tier"]) })
+	testenv.Update(t, member(member1), made, func(d *appsv1.Deployment) { d.Labels["own"] = "yes" })
+	env.Create(t, everything)
+	inMember(t, member1, template, func(d *appsv1.Deployment) error {
+		container := d.Spec.Template.Spec.Containers[0]
+		_, tier := d.Labels["tier"]
+		_, other := d.Annotations["other"]
+		listed := strings.Split(d.Annotations[workv1alpha2.ManagedLabels], ",")
+		return errors.Join(
+			same("image", "registry.example:5000/library/nginx:1.27-alpine", container.Image),
+			same("command", []string{"nginx"}, container.Command), same("args", []string{"-v"}, container.Args),
+			same("label that is removed", false, tier), same("label that is added", "east", d.Labels["place"]),
+			same("label of the member", "yes", d.Labels["own"]),
+			same("removed label is listed", false, slices.Contains(listed, "tier")),
+			same("added label is listed", true, slices.Contains(listed, "place")),
+			same("annotation", "new", d.Annotations["note"]), same("annotation that was not there", false, other),
+			same("document", `{"level":"debug"}`, d.Annotations["settings"]),
+			same("replicas", int32(3), *d.Spec.Replicas))
+	})
+	inMember(t, member2, template, func(d *appsv1.Deployment) error {
+		return errors.Join(replicas(1)(d), same("image", "docker.io/library/nginx:1.27", d.Spec.Template.Spec.Containers[0].Image))
+	})
+}
+
+func TestOverrideThatRenamesAnObjectReplacesIt(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "painted")
+	renamed := configMap(template.Namespace, "repainted")
+	rename := &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "rename"},
+		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/metadata/name", renamed.Name, member1)),
+	}
+	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	inMember(t, member1, template, exists)
+	inMember(t, member2, template, exists)
+
+	env.Create(t, rename)
+	inMember(t, member1, renamed, hasColor("blue"))
+	awaitGone(t, member(member1), template)
+	awaitGone(t, env.Karmada, workOf(t, member1, template))
+	inMember(t, member2, template, exists)
+	await(t, env.Karmada, bindingOf(t, template), delivered)
+
+	deleteObject(t, env.Karmada, rename)
+	inMember(t, member1, template, hasColor("blue"))
+	awaitGone(t, member(member1), renamed)
 }
 
 // awaitEvent waits for an event on an object of the control plane.
