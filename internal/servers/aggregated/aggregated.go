@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ type Server struct {
 // The options must be valid. A server that is never run holds on to its listener
 // and its connections to etcd.
 func New(o *Options) (*Server, error) {
-	if err := o.applyFeatureGates(); err != nil {
+	if err := o.ApplyFeatureGates(); err != nil {
 		return nil, err
 	}
 	config, secrets, err := o.config()
@@ -81,7 +82,7 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 		Now:            metav1.Now,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
 	members := proxy.New(registry.Getter(storage.Cluster), secrets)
 	storage.Cluster.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) {

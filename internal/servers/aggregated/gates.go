@@ -57,10 +57,10 @@ func (o *Options) validateFeatureGates() []error {
 	return errs
 }
 
-// applyFeatureGates sets the gates that the flag names. The library reads its own
-// from a gate that the whole process shares, hence that one is touched only when
-// the flag asks for it.
-func (o *Options) applyFeatureGates() error {
+// ApplyFeatureGates sets the gates that the flag names; New does it too. The
+// library reads its own from a gate that the whole process shares, hence that one is
+// touched only when the flag asks for it.
+func (o *Options) ApplyFeatureGates() error {
 	karmada, library, _ := o.splitFeatureGates()
 	if o.Gates != nil && len(karmada) > 0 {
 		if err := o.Gates.SetFromMap(karmada); err != nil {

@@ -1,0 +1,12 @@
+// Command karmada-aggregated-apiserver serves the Cluster API of a Karmada control
+// plane and leads requests on to member clusters.
+package main
+
+import (
+	"os"
+
+	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/command"
+)
+
+func main() { os.Exit(command.Main(aggregatedapiserver.Program())) }

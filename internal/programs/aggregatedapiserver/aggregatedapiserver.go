@@ -1,0 +1,101 @@
+// Package aggregatedapiserver answers "how does the server of the Cluster API run
+// by itself?": the program karmada-aggregated-apiserver, with storage in any etcd,
+// behind the aggregation layer of any kube-apiserver.
+//
+// It is told apart from what runs inside `karmada up` by its flags alone; replicas
+// need no election, because all that they keep is in etcd.
+package aggregatedapiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/servers/aggregated"
+)
+
+// Name of the program.
+const Name = "karmada-aggregated-apiserver"
+
+// Program is karmada-aggregated-apiserver. Its --feature-gates takes the gates of
+// the API server library as well.
+func Program() command.Program {
+	return command.Program{
+		Name:     Name,
+		Help:     "serves the Cluster API and leads requests on to member clusters",
+		New:      func(set *gates.Set) command.Options { return newOptions(set) },
+		OwnGates: true,
+	}
+}
+
+// options are what the program is told.
+type options struct {
+	server *aggregated.Options
+	flags  *pflag.FlagSet
+	// broken is why there is no server.
+	broken error
+}
+
+func newOptions(set *gates.Set) *options {
+	server, err := aggregated.NewOptions()
+	if err != nil {
+		return &options{broken: err}
+	}
+	server.Gates = set
+	return &options{server: server}
+}
+
+// AddFlags implements command.Options.
+func (o *options) AddFlags(set *pflag.FlagSet) {
+	if o.broken == nil {
+		o.flags = set
+		o.server.AddFlags(set)
+	}
+}
+
+// Validate implements command.Options. It sets the gates that the flag names.
+func (o *options) Validate() error {
+	if o.broken != nil {
+		return o.broken
+	}
+	if errs := o.server.Validate(); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return o.server.ApplyFeatureGates()
+}
+
+// Run implements command.Options.
+func (o *options) Run(ctx context.Context) error {
+	if err := o.connect(); err != nil {
+		return err
+	}
+	server, err := aggregated.New(o.server)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}
+
+// connect says where the control plane is for everything that has no kubeconfig of
+// its own. An API server protects itself, so that there is no limit unless a flag
+// asks for one.
+func (o *options) connect() error {
+	connection := flags.Connection{}
+	if core := o.server.Server.CoreAPI; core != nil {
+		connection.Kubeconfig = core.CoreAPIKubeconfigPath
+	}
+	karmada, err := connection.Config(Name)
+	if err != nil {
+		return fmt.Errorf("reaching the API server that this one stands behind: %w", err)
+	}
+	o.server.Karmada = karmada
+	if len(flags.Given(o.flags, "kube-api-qps", "kube-api-burst")) == 0 {
+		o.server.KubeAPIQPS = -1
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package aggregatedapiserver
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
+	text, err := os.ReadFile("testdata/flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, rest, _ := strings.Cut(strings.TrimSpace(line), " "); name != "#" {
+			want[name] = rest
+		}
+	}
+	all, own := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	newOptions(gates.New()).AddFlags(own)
+	got := map[string]string{}
+	all.VisitAll(func(f *pflag.Flag) {
+		_, listed := want[f.Name]
+		if (listed || own.Lookup(f.Name) != nil) && f.Deprecated == "" {
+			got[f.Name] = strings.TrimSpace(f.Value.Type() + " " + f.DefValue)
+		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+func TestGatesOfBothSidesAreSetBeforeTheServerIs(t *testing.T) {
+	set := gates.New()
+	o, flags := newOptions(set), pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if err := flags.Parse([]string{"--etcd-servers=x", "--feature-gates=CustomizedClusterResourceModeling=false,LoggingAlphaOptions=true"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if set.Enabled(gates.CustomizedClusterResourceModeling) || !set.Enabled("LoggingAlphaOptions") {
+		t.Error("the gates are not as the flag says")
+	}
+}
+
+func TestThereIsNoLimitUnlessOneIsGiven(t *testing.T) {
+	kubeconfig := kubeconfigFile(t)
+	for name, test := range map[string]struct {
+		args []string
+		want float32
+	}{
+		"without flags":      {want: -1},
+		"with the rate":      {args: []string{"--kube-api-qps=7"}, want: 7},
+		"with the burst":     {args: []string{"--kube-api-burst=7"}, want: 40},
+		"with neither given": {args: []string{"--secure-port=1"}, want: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, flags := newOptions(gates.New()), pflag.NewFlagSet("", pflag.ContinueOnError)
+			o.AddFlags(flags)
+			if err := flags.Parse(append(test.args, "--kubeconfig="+kubeconfig)); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.connect(); err != nil {
+				t.Fatal(err)
+			}
+			if o.server.KubeAPIQPS != test.want {
+				t.Errorf("the limit is %v, want %v", o.server.KubeAPIQPS, test.want)
+			}
+			if o.server.Karmada.Host != "https://127.0.0.1:1" {
+				t.Errorf("authentication asks %s, not the server of --kubeconfig", o.server.Karmada.Host)
+			}
+		})
+	}
+}
+
+// kubeconfigFile leads to where nobody listens.
+func kubeconfigFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "karmada.config")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["karmada"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	config.Contexts["karmada"] = &clientcmdapi.Context{Cluster: "karmada"}
+	config.CurrentContext = "karmada"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
+}
+
+func TestTheProgramDoesNotStart(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	kubeconfig, missing := kubeconfigFile(t), filepath.Join(t.TempDir(), "missing")
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"without etcd":                      {args: []string{"--kubeconfig=" + kubeconfig}, code: command.WrongUsage, says: "--etcd-servers"},
+		"with an unknown gate":              {args: []string{"--etcd-servers=x", "--feature-gates=Nonsense=true"}, code: command.WrongUsage, says: "Nonsense"},
+		"without a port":                    {args: []string{"--etcd-servers=x", "--secure-port=0"}, code: command.WrongUsage, says: "--secure-port"},
+		"without the API server before it":  {args: []string{"--etcd-servers=x"}, code: command.Failure, says: "--kubeconfig"},
+		"with a kubeconfig that is missing": {args: []string{"--etcd-servers=x", "--kubeconfig=" + missing}, code: command.Failure, says: missing},
+		"with a certificate that is missing": {
+			args: []string{"--etcd-servers=x", "--kubeconfig=" + kubeconfig, "--tls-cert-file=" + missing, "--tls-private-key-file=" + missing},
+			code: command.Failure, says: missing,
+		},
+		"while the API server before it is away": {
+			args: []string{"--etcd-servers=x", "--kubeconfig=" + kubeconfig, "--cert-dir=" + t.TempDir(), "--bind-address=127.0.0.1", "--secure-port=" + freePort(t)},
+			code: command.Failure, says: "delegating authentication",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, told := command.New(Program()), &strings.Builder{}
+			cmd.SetArgs(append(test.args, "--logtostderr=false", "--log-file="+filepath.Join(t.TempDir(), "log")))
+			code := command.Exit(told, Name, cmd.ExecuteContext(t.Context()))
+			if code != test.code || !strings.Contains(told.String(), test.says) {
+				t.Errorf("exit %d with %s, want %d and %q", code, told, test.code, test.says)
+			}
+		})
+	}
+}
