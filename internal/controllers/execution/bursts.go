@@ -42,9 +42,10 @@ type deletions struct {
 
 // survey is what a look at all Works of a cluster found.
 type survey struct {
-	at      time.Time
-	done    int
-	works   int
+	at time.Time
+	// done is how many were deleted in the window before, works how many are left.
+	done, works int
+	// pending counts those that are being deleted without an explanation.
 	pending map[guard.Owner]int
 }
 
@@ -134,7 +135,7 @@ func (c *controller) size(ctx context.Context, cluster *clusterv1alpha1.Cluster,
 	}
 	c.bursts.mu.Lock()
 	defer c.bursts.mu.Unlock()
-	return guard.Burst{Open: last.pending[owner] + known.done[owner].Count(now), Works: last.works + done}, nil
+	return guard.Burst{Open: last.pending[owner] + known.done[owner].Count(now), Works: last.works + last.done}, nil
 }
 
 // survey counts the Works of a cluster, and which of them are being deleted for

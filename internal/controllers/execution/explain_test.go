@@ -301,6 +301,40 @@ func TestDeletionsThatWereDoneAreAPartOfTheBurst(t *testing.T) {
 	}
 }
 
+func TestWorksThatAreDeletedOneAfterTheOtherAreAMassDeletionToo(t *testing.T) {
+	const number = 60
+	w, cluster := newWorld(t), readyCluster()
+	for i := range number {
+		name := fmt.Sprintf("c%02d", i)
+		alive := leaving(name)
+		alive.DeletionTimestamp = nil
+		for _, object := range []client.Object{alive, boundTo(name)} {
+			if err := w.store.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	deleted := 0
+	for i := range number {
+		of := leaving(fmt.Sprintf("c%02d", i))
+		if err := w.store.Delete(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+		facts, verdict, err := w.judge(t.Context(), cluster, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdict == guard.Delete {
+			deleted++
+			w.bursts.done(cluster.Name, facts, noon)
+			w.applied.release(of)
+		}
+	}
+	if deleted > number/2+1 {
+		t.Errorf("%d of %d are deleted", deleted, number)
+	}
+}
+
 func TestTheBudgetOfDeletionsBoundsEachClusterByItself(t *testing.T) {
 	b := newBursts(10, 5)
 	for i := range 5 {
