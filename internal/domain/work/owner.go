@@ -13,13 +13,17 @@ import (
 // the manifest says: it was created for the same Work, or the manifest demands to
 // overwrite. If not, owner names the Work that has the object, or is empty when
 // it is under nobody's care.
+//
+// Taking the managed label off an object in the member withdraws it from us. A
+// manifest that a user wrote without the label never gave it to the object; then
+// the permanent id alone tells.
 func MayWrite(observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
 	overwrite := workv1alpha2.ResourceConflictResolutionOverwrite
 	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite {
 		return true, ""
 	}
 	if !managed(observed) {
-		return false, ""
+		return !managed(manifest) && sameID(observed, manifest), ""
 	}
 	if sameOrigin(observed, manifest) {
 		return true, ""
@@ -64,6 +68,13 @@ func (e *ConflictError) Error() string {
 
 func managed(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
+}
+
+// sameID tells whether the member object bears the permanent id of the manifest's
+// Work.
+func sameID(observed, manifest *unstructured.Unstructured) bool {
+	id := manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]
+	return id != "" && observed.GetLabels()[workv1alpha1.WorkPermanentIDLabel] == id
 }
 
 // sameOrigin tells whether the member object was made from the manifest's Work.

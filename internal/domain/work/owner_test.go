@@ -40,18 +40,21 @@ func TestOwnership(t *testing.T) {
 		write, delete      bool
 		owner              string
 	}{
-		"an object of the same Work":                     {held("true", "id-1", "uid-1", "w-1", ""), manifest, true, true, ""},
-		"an object without a permanent id":               {held("true", "", "", "", ""), manifest, true, true, ""},
-		"an unmanaged object":                            {held("", "", "", "", ""), manifest, false, false, ""},
-		"an object with the managed label switched off":  {held("false", "id-1", "uid-1", "w-1", ""), manifest, false, false, ""},
-		"an unmanaged object, overwriting":               {held("", "", "", "", ""), greedy, true, false, ""},
-		"an object of another Work":                      {held("true", "id-2", "uid-2", "w-2", ""), manifest, false, false, other},
-		"an object of another Work, overwriting":         {held("true", "id-2", "uid-2", "w-2", ""), greedy, true, false, ""},
-		"another control plane's Work of the same name":  {held("true", "id-2", "uid-2", "w-1", ""), manifest, false, false, "Work karmada-es-m1/w-1 (permanent id id-2)"},
-		"what a Work of the same template left behind":   {held("true", "id-0", "uid-1", "w-1", ""), manifest, true, true, ""},
-		"what a Work without template left behind":       {held("true", "id-0", "", "w-1", ""), manual, true, true, ""},
-		"a Work without template and with another name":  {held("true", "id-2", "", "w-2", ""), manual, false, false, other},
-		"an object of a template, wanted by one without": {held("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
+		"an object of the same Work":                       {held("true", "id-1", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"an object without a permanent id":                 {held("true", "", "", "", ""), manifest, true, true, ""},
+		"an unmanaged object":                              {held("", "", "", "", ""), manifest, false, false, ""},
+		"an object with the managed label switched off":    {held("false", "id-1", "uid-1", "w-1", ""), manifest, false, false, ""},
+		"an unmanaged object, overwriting":                 {held("", "", "", "", ""), greedy, true, false, ""},
+		"an object of another Work":                        {held("true", "id-2", "uid-2", "w-2", ""), manifest, false, false, other},
+		"an object of another Work, overwriting":           {held("true", "id-2", "uid-2", "w-2", ""), greedy, true, false, ""},
+		"another control plane's Work of the same name":    {held("true", "id-2", "uid-2", "w-1", ""), manifest, false, false, "Work karmada-es-m1/w-1 (permanent id id-2)"},
+		"what a Work of the same template left behind":     {held("true", "id-0", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"what a Work without template left behind":         {held("true", "id-0", "", "w-1", ""), manual, true, true, ""},
+		"a Work without template and with another name":    {held("true", "id-2", "", "w-2", ""), manual, false, false, other},
+		"what a Work made that a user wrote without marks": {held("", "id-1", "", "", ""), held("", "id-1", "", "", ""), true, false, ""},
+		"an unmanaged object, wanted by such a Work":       {held("", "", "", "", ""), held("", "id-1", "", "", ""), false, false, ""},
+		"what another such Work made":                      {held("", "id-2", "", "", ""), held("", "id-1", "", "", ""), false, false, ""},
+		"an object of a template, wanted by one without":   {held("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
