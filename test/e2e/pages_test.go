@@ -24,8 +24,9 @@ func TestPagesForUsersTellTheTruth(t *testing.T) {
 	pages := map[string]struct {
 		manifests, outcomes int // at least
 	}{
-		"propagate.md": {6, 1},
-		"override.md":  {10, 5},
+		"propagate.md":    {6, 1},
+		"override.md":     {10, 5},
+		"dependencies.md": {7, 4},
 	}
 	for page, want := range pages {
 		t.Run(page, func(t *testing.T) {
