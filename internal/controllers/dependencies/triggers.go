@@ -3,6 +3,7 @@ package dependencies
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,6 +76,10 @@ func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedN
 			return nil, fmt.Errorf("listing what follows binding %s: %w", dependent, err)
 		}
 	}
+	// In one order, so that failures make the same message each time.
+	slices.SortFunc(found, func(a, b binding.Object) int {
+		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
+	})
 	return found, nil
 }
 
@@ -132,7 +137,7 @@ func appeared(dependent *workv1alpha2.ResourceBinding) bool {
 // updated are the dependents that a change of a binding concerns.
 func updated(older, newer binding.Object) []types.NamespacedName {
 	var concerned []types.NamespacedName
-	if binding.Namespaced(newer) && (changedDependent(older, newer)) {
+	if binding.Namespaced(newer) && changedDependent(older, newer) {
 		concerned = append(concerned, client.ObjectKeyFromObject(newer))
 	}
 	return append(concerned, disturbed(older, newer)...)
