@@ -161,7 +161,7 @@ func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...stri
 	}
 	if err := await(ctx, karmada, o.Election, components); err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // whoever ends a program that waits does not care for what
 		}
 		return err
 	}
