@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -76,33 +78,110 @@ annotationsOverrider: [{operator: replace, value: {a: b}}]`,
 		if err != nil || manifest.UnmarshalJSON(encoded) != nil || yaml.Unmarshal([]byte(policy), &overriders) != nil {
 			return
 		}
-		source := &policyv1alpha1.ClusterOverridePolicy{}
-		source.Name = "one"
-		source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: overriders}}
-		before, beforeSource := manifest.DeepCopy(), source.DeepCopy()
-		got, applied, err := Apply(manifest, member("m1"), []Object{source}, nil)
-		again, appliedAgain, errAgain := Apply(manifest, member("m1"), []Object{source}, nil)
-		if diff := cmp.Diff(before, manifest) + cmp.Diff(beforeSource, source); diff != "" {
-			t.Fatalf("the input was changed: %s", diff)
-		}
-		if (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
-			t.Fatalf("once %v, then %v", err, errAgain)
-		}
-		if err != nil {
-			var failure *RuleError
-			if !errors.As(err, &failure) {
-				t.Fatalf("%v does not name the rule", err)
-			}
-			return
-		}
-		if diff := cmp.Diff(got, again) + cmp.Diff(applied, appliedAgain); diff != "" {
-			t.Fatalf("two results: %s", diff)
-		}
-		if sound(manifest) == nil && sound(got) != nil {
-			t.Errorf("left without what every object needs: %v", sound(got))
-		}
-		if _, err := got.MarshalJSON(); err != nil && sound(got) == nil {
-			t.Errorf("it cannot be stored: %v", err)
-		}
+		checkApply(t, manifest, overriders)
 	})
+}
+
+// TestApplyHoldsForAnyOverriders is the same with overriders that mostly fit.
+func TestApplyHoldsForAnyOverriders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		operators := rapid.SampledFrom([]policyv1alpha1.OverriderOperator{"add", "remove", "replace", "move"})
+		paths := rapid.SampledFrom([]string{
+			"", "/", "/metadata", "/metadata/name", "/metadata/namespace", "/metadata/labels", "/metadata/labels/app", "/metadata/annotations",
+			"/metadata/annotations/file", "/kind", "/apiVersion", "/spec", "/spec/replicas", "/spec/template/spec/containers",
+			"/spec/template/spec/containers/0", "/spec/template/spec/containers/-", "/spec/template/spec/containers/0/image",
+			"/spec/template/spec/containers/0/args/1", "/a", "/a/b", "/l/0", "no pointer",
+		})
+		values := rapid.Custom(func(t *rapid.T) policyv1alpha1.JSON {
+			raw := rapid.SampledFrom([]string{"", "null", "7", "1.5", `"text"`, `""`, "[]", `["a", null]`, "{}", `{"name": "web", "args": [1]}`, "{"}).Draw(t, "raw")
+			return policyv1alpha1.JSON{Raw: []byte(raw)}
+		})
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"-a", "b", "sha256:" + strings.Repeat("a", 32), ""}), 0, 2)
+		keys := rapid.MapOfN(rapid.SampledFrom([]string{"app", "file", "x/y~z"}), rapid.SampledFrom([]string{"", "{}", "a: [1]"}), 0, 2)
+		var o policyv1alpha1.Overriders
+		for range rapid.IntRange(0, 2).Draw(t, "rounds") {
+			image := policyv1alpha1.ImageOverrider{
+				Component: rapid.SampledFrom([]policyv1alpha1.ImageComponent{"Registry", "Repository", "Tag"}).Draw(t, "component"),
+				Operator:  operators.Draw(t, "of image"), Value: strings.Join(words.Draw(t, "image"), ""),
+			}
+			if rapid.Bool().Draw(t, "predicate") {
+				image.Predicate = &policyv1alpha1.ImagePredicate{Path: paths.Draw(t, "image path")}
+			}
+			o.ImageOverrider = append(o.ImageOverrider, image)
+			o.ArgsOverrider = append(o.ArgsOverrider, policyv1alpha1.CommandArgsOverrider{
+				ContainerName: "web", Operator: operators.Draw(t, "of args"), Value: words.Draw(t, "args"),
+			})
+			o.LabelsOverrider = append(o.LabelsOverrider, policyv1alpha1.LabelAnnotationOverrider{Operator: operators.Draw(t, "of labels"), Value: keys.Draw(t, "labels")})
+			o.AnnotationsOverrider = append(o.AnnotationsOverrider,
+				policyv1alpha1.LabelAnnotationOverrider{Operator: operators.Draw(t, "of annotations"), Value: keys.Draw(t, "annotations")})
+			o.FieldOverrider = append(o.FieldOverrider, policyv1alpha1.FieldOverrider{FieldPath: paths.Draw(t, "field"), YAML: []policyv1alpha1.YAMLPatchOperation{
+				{SubPath: paths.Draw(t, "sub path"), Operator: operators.Draw(t, "of field"), Value: values.Draw(t, "in field")},
+			}})
+			o.Plaintext = append(o.Plaintext, policyv1alpha1.PlaintextOverrider{
+				Path: paths.Draw(t, "path"), Operator: operators.Draw(t, "of plaintext"), Value: values.Draw(t, "value"),
+			})
+		}
+		// Most overriders fail; each kind has to come through now and then.
+		kept := policyv1alpha1.Overriders{}
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 0:
+			kept.ImageOverrider = o.ImageOverrider
+		case 1:
+			kept.ArgsOverrider = o.ArgsOverrider
+		case 2:
+			kept.LabelsOverrider, kept.AnnotationsOverrider = o.LabelsOverrider, o.AnnotationsOverrider
+		case 3:
+			kept.FieldOverrider = o.FieldOverrider
+		case 4:
+			kept.Plaintext = o.Plaintext
+		default:
+			kept = o
+		}
+		manifest := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(deployment), &manifest.Object); err != nil {
+			t.Fatal(err)
+		}
+		checkApply(t, manifest, kept)
+	})
+}
+
+// failing is what tests of all kinds can do.
+type failing interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func checkApply(t failing, manifest *unstructured.Unstructured, overriders policyv1alpha1.Overriders) {
+	t.Helper()
+	source := &policyv1alpha1.ClusterOverridePolicy{}
+	source.Name = "one"
+	source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: overriders}}
+	before, beforeSource := manifest.DeepCopy(), source.DeepCopy()
+	got, applied, err := Apply(manifest, member("m1"), []Object{source}, nil)
+	again, appliedAgain, errAgain := Apply(manifest, member("m1"), []Object{source}, nil)
+	if diff := cmp.Diff(before, manifest) + cmp.Diff(beforeSource, source); diff != "" {
+		t.Fatalf("the input was changed: %s", diff)
+	}
+	if (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
+		t.Fatalf("once %v, then %v", err, errAgain)
+	}
+	if err != nil {
+		var failure *RuleError
+		if !errors.As(err, &failure) {
+			t.Fatalf("%v does not name the rule", err)
+		}
+		return
+	}
+	if diff := cmp.Diff(got, again) + cmp.Diff(applied, appliedAgain); diff != "" {
+		t.Fatalf("two results: %s", diff)
+	}
+	if sound(manifest) != nil {
+		return
+	}
+	if err := sound(got); err != nil {
+		t.Fatalf("left without what every object needs: %v", err)
+	}
+	if _, err := got.MarshalJSON(); err != nil {
+		t.Fatalf("it cannot be stored: %v", err)
+	}
 }
