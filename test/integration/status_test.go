@@ -5,16 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -212,4 +219,197 @@ func TestStatusKeepsFlowingWhileDispatchingIsSuspended(t *testing.T) {
 	})
 	rollOut(t, member1, template, 1)
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(1), d.Status.ReadyReplicas) })
+}
+
+// fullyApplied tells how a binding does not say that its present generation is
+// where it has to be.
+func fullyApplied(b *workv1alpha2.ResourceBinding) error {
+	return errors.Join(
+		condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", ""),
+		current(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation))
+}
+
+// Who waits for the condition, as kubectl wait does, finds what was waited for.
+func TestMembersHaveWhatIsSaidToBeFullyApplied(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "changing")
+	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	bound := await(t, env.Karmada, bindingOf(t, template), fullyApplied)
+	for _, color := range []string{"red", "green", "yellow", "white"} {
+		testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = color })
+		before := bound.Generation
+		bound = await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+			if b.Generation == before {
+				return errors.New("it does not know of the change")
+			}
+			return fullyApplied(b)
+		})
+		for _, cluster := range []string{member1, member2} {
+			held := configMap(template.Namespace, template.Name)
+			if err := member(cluster).Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil {
+				t.Fatal(err)
+			}
+			if err := hasColor(color)(held); err != nil {
+				t.Errorf("%s: %v", cluster, err)
+			}
+		}
+	}
+}
+
+func TestClustersThatCannotBeServedAreNamed(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "blocked")
+	override := &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "impossible"},
+		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/spec/no/such/path", "x", member2)),
+	}
+	env.Create(t, override, policyFor(t, on(member1, member2), template), template)
+	inMember(t, member1, template, exists)
+	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
+			return err
+		}
+		message := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied).Message
+		if !strings.HasPrefix(message, workv1alpha2.FullyAppliedFailedMessage+": "+member2+": ") {
+			return fmt.Errorf("the message is %q", message)
+		}
+		if len(b.Status.AggregatedStatus) != 2 || b.Status.AggregatedStatus[1].Applied || b.Status.AggregatedStatus[1].AppliedMessage == "" {
+			return fmt.Errorf("aggregated status is %+v", b.Status.AggregatedStatus)
+		}
+		return nil
+	})
+	deleteObject(t, env.Karmada, override)
+	await(t, env.Karmada, bound, fullyApplied)
+	inMember(t, member2, template, exists)
+}
+
+// placeByHand makes a template that no scheduler places, and places it.
+func placeByHand(t testing.TB, template client.Object, cluster string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	policy := policyFor(t, on(cluster), template)
+	policy.Spec.SchedulerName = "nobody"
+	env.Create(t, policy, template)
+	bound := await(t, env.Karmada, bindingOf(t, template), exists)
+	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: cluster}}
+	})
+	return bound
+}
+
+func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	lost := clusterNamed("lost-" + namespace)
+	lost.Spec = clusterv1alpha1.ClusterSpec{
+		SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://127.0.0.1:1", InsecureSkipTLSVerification: true,
+		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: namespace, Name: "credentials"},
+	}
+	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, StringData: map[string]string{"token": "x"}}
+	cleanUp(t, lost)
+	env.Create(t, credentials, lost)
+	since := await(t, env.Karmada, lost, func(c *clusterv1alpha1.Cluster) error {
+		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
+	})
+	bound := placeByHand(t, configMap(namespace, "stranded"), lost.Name)
+	at := meta.FindStatusCondition(since.Status.Conditions, clusterv1alpha1.ClusterConditionReady).LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		want := []workv1alpha2.AggregatedStatusItem{{
+			ClusterName: lost.Name, AppliedMessage: fmt.Sprintf("cluster %s is not ready since %s", lost.Name, at), Health: workv1alpha2.ResourceUnknown,
+		}}
+		return same("aggregated status", want, b.Status.AggregatedStatus)
+	})
+}
+
+func TestObjectThatIsGoneFromAMemberHasNoStatus(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 1)
+	policy := policyFor(t, on(member1), template)
+	env.Create(t, policy, template)
+	inMember(t, member1, template, exists)
+	rollOut(t, member1, template, 1)
+	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy))
+	suspend(t, policy)
+	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+	})
+
+	deleteObject(t, member(member1), deployment(template.Namespace, template.Name, 1))
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error { return same("manifest statuses", 0, len(w.Status.ManifestStatuses)) })
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		want := []workv1alpha2.AggregatedStatusItem{{ClusterName: member1, Applied: true, Health: workv1alpha2.ResourceUnknown}}
+		return same("aggregated status", want, b.Status.AggregatedStatus)
+	})
+	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(0), d.Status.ReadyReplicas) })
+}
+
+func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	namespaceIn(t, member1, namespace)
+	byHand := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: namespace}}
+	for _, manifest := range []client.Object{configMap(namespace, "one"), deployment(namespace, "two", 1), configMap(namespace, "three")} {
+		of := selectorOf(t, manifest)
+		// These lead from the member back to the Work.
+		manifest.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
+		manifest.SetAnnotations(map[string]string{
+			workv1alpha1.WorkNamespaceAnnotation: byHand.Namespace, workv1alpha1.WorkNameAnnotation: byHand.Name,
+		})
+		manifest.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
+		raw, err := json.Marshal(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byHand.Spec.Workload.Manifests = append(byHand.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
+	}
+	cleanUp(t, byHand)
+	env.Create(t, byHand)
+	inMember(t, member1, deployment(namespace, "two", 1), exists)
+	rollOut(t, member1, deployment(namespace, "two", 1), 1)
+	await(t, env.Karmada, byHand, func(w *workv1alpha1.Work) error {
+		var got []string
+		for _, status := range w.Status.ManifestStatuses {
+			got = append(got, fmt.Sprintf("%d %s %s %s", status.Identifier.Ordinal, status.Identifier.Kind, status.Identifier.Name, status.Health))
+		}
+		return same("manifest statuses", []string{"0 ConfigMap one Healthy", "1 Deployment two Healthy", "2 ConfigMap three Healthy"}, got)
+	})
+	deleteObject(t, env.Karmada, byHand)
+	awaitGone(t, env.Karmada, byHand)
+}
+
+func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
+	t.Parallel()
+	template := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "once"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+		}}},
+	}
+	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	now := metav1.Now()
+	ended := func(kinds ...batchv1.JobConditionType) (conditions []batchv1.JobCondition) {
+		for _, kind := range kinds {
+			conditions = append(conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		}
+		return conditions
+	}
+	for cluster, status := range map[string]batchv1.JobStatus{
+		member1: {StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)},
+		member2: {StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)},
+	} {
+		made := inMember(t, cluster, template, exists)
+		made.Status = status
+		if err := member(cluster).Status().Update(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, env.Karmada, template, func(j *batchv1.Job) error {
+		var got []string
+		for _, condition := range j.Status.Conditions {
+			got = append(got, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+		}
+		message := "JobFailed: Job executed failed in member clusters " + member2
+		return errors.Join(
+			same("conditions", []string{"FailureTarget=True " + message, "Failed=True " + message}, got),
+			same("succeeded and failed", []int32{1, 2}, []int32{j.Status.Succeeded, j.Status.Failed}))
+	})
 }
