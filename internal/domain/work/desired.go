@@ -1,9 +1,7 @@
 package work
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"reflect"
 	"strings"
 
@@ -63,24 +61,6 @@ func retained(manifest, member map[string]string, listed string) map[string]stri
 // about in the observed one. Status and bookkeeping do not count.
 func Same(desired, observed *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(pruned(desired).Object, pruned(observed).Object)
-}
-
-// PrunedHash stands for everything of an object that counts as drift when it
-// changes in the member. Objects that differ in status and bookkeeping only have
-// the same hash. It depends on nothing but the content, and so holds across
-// processes, as long as what Prune removes stays the same.
-func PrunedHash(object *unstructured.Unstructured) uint64 {
-	hash := fnv.New64a()
-	// Maps are written in the order of their keys. What was decoded from JSON
-	// encodes again, and a hash never fails to write.
-	_ = json.NewEncoder(hash).Encode(pruned(object).Object)
-	return hash.Sum64()
-}
-
-func pruned(object *unstructured.Unstructured) *unstructured.Unstructured {
-	bare := object.DeepCopy()
-	Prune(bare)
-	return bare
 }
 
 // reference names an object in messages.
