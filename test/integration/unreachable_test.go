@@ -3,8 +3,11 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,4 +91,73 @@ func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
 	awaitGone(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}})
 	await(t, env.Karmada, bindingOf(t, template), names(member1, member2, member3))
 	inMember(t, member1, template, exists)
+}
+
+// A member that accepts every request and answers none costs its own workers only,
+// and gets what has waited for it as soon as it answers.
+func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
+	const name, number = "hanging", 20
+	hanging, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hanging.Stop)
+	between := newGate(t, hanging.Config.Host)
+	if err := env.Register(t.Context(), name, hanging); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = between.URL() })
+	defer func() {
+		deleteObject(t, env.Karmada, clusterNamed(name))
+		awaitGone(t, env.Karmada, clusterNamed(name))
+	}()
+
+	// deliver sends a number of templates to both members and tells how long the
+	// healthy one waited for them.
+	deliver := func(prefix string) ([]*corev1.ConfigMap, time.Duration) {
+		namespace := env.Namespace(t)
+		namespaceIn(t, member1, namespace)
+		var templates []*corev1.ConfigMap
+		var objects []client.Object
+		for i := range number {
+			template := configMap(namespace, fmt.Sprintf("%s-%02d", prefix, i))
+			templates, objects = append(templates, template), append(objects, template)
+		}
+		began := time.Now()
+		env.Create(t, append([]client.Object{policyFor(t, on(member1, name), objects...)}, objects...)...)
+		for _, template := range templates {
+			inMember(t, member1, template, exists)
+		}
+		return templates, time.Since(began)
+	}
+	arrive := func(templates []*corev1.ConfigMap) {
+		for _, template := range templates {
+			await(t, hanging.Client, template, exists)
+		}
+	}
+	var usual, hampered, released []time.Duration
+	for range 3 {
+		templates, took := deliver("open")
+		usual = append(usual, took)
+		arrive(templates)
+
+		between.set(true)
+		templates, took = deliver("closed")
+		hampered = append(hampered, took)
+		for _, template := range templates {
+			if err := absent(t.Context(), hanging.Client, template); err != nil {
+				t.Errorf("%s came through a closed gate: %v", template.Name, err)
+			}
+		}
+		between.set(false)
+		opened := time.Now()
+		arrive(templates)
+		released = append(released, time.Since(opened))
+	}
+	// The best of several rounds, for others work on this machine too. A worker that
+	// waited for the hanging member would wait for half a minute.
+	if slices.Min(hampered) > slices.Min(usual)*3/2+time.Second {
+		t.Errorf("the healthy member waited %v instead of %v", hampered, usual)
+	}
+	t.Logf("the healthy member waited %v, usually %v; the hanging one caught up in %v", hampered, usual, released)
 }
