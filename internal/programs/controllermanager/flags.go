@@ -52,10 +52,10 @@ func (o *Options) workers() []workers {
 		{"concurrent-cluster-propagation-policy-syncs", "ClusterPropagationPolicies", &of.ClusterPolicies},
 		{"concurrent-cluster-syncs", "Clusters", &of.Clusters},
 		{"concurrent-clusterresourcebinding-syncs", "ClusterResourceBindings", &of.ClusterBindings},
-		{"concurrent-dependent-resource-syncs", "resources that others depend on", &of.Dependents},
+		{"concurrent-dependent-resource-syncs", "Resources that others depend on,", &of.Dependents},
 		{"concurrent-namespace-syncs", "Namespaces, each for five clusters,", &o.Namespaces},
 		{"concurrent-propagation-policy-syncs", "PropagationPolicies", &of.Policies},
-		{"concurrent-resource-template-syncs", "resource templates", &of.Templates},
+		{"concurrent-resource-template-syncs", "Resource templates", &of.Templates},
 		{"concurrent-resourcebinding-syncs", "ResourceBindings", &of.Bindings},
 		{"concurrent-work-syncs", "Works of each cluster", &of.Works},
 	}
