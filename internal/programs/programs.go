@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
@@ -77,7 +78,13 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	members := member.NewClusters(ctx, member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members})
+	counted, err := member.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	members := member.NewClusters(ctx, member.Options{
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members, Metrics: counted,
+	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {
 		o.SkippedNamespaces = []string{"kube-.*"}

@@ -26,6 +26,8 @@ type Options struct {
 	Secrets client.Reader
 	// Throttle limits the requests to each member; the zero value does not.
 	Throttle Throttle
+	// Metrics count what is opened and closed; nil counts nothing.
+	Metrics *Metrics
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
 }
@@ -103,6 +105,7 @@ func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.member != nil && c.current(e, cluster) {
+		c.options.Metrics.reused()
 		return e.member, nil
 	}
 	secret, err := c.secret(ctx, cluster)
@@ -110,6 +113,7 @@ func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*
 		if e.member != nil && c.unmoved(e, cluster) {
 			// A control plane that does not answer is no reason to let go of a
 			// member that does.
+			c.options.Metrics.reused()
 			return e.member, nil
 		}
 		return nil, err
@@ -125,6 +129,7 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 			return nil, err
 		}
 		e.readAt = c.options.Now()
+		c.options.Metrics.reused()
 		return e.member, nil
 	}
 	shown := &credentials{}
@@ -136,8 +141,9 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 	if err != nil {
 		return nil, err
 	}
+	c.options.Metrics.opened()
 	if e.member != nil {
-		e.member.close()
+		c.close(e)
 	}
 	e.member, e.from, e.shown, e.readAt = opened, from, shown, c.options.Now()
 	return opened, nil
@@ -185,9 +191,15 @@ func (c *Clusters) Forget(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.member != nil {
-		e.member.close()
-		e.member = nil
+		c.close(e)
 	}
+}
+
+// close closes what an entry holds; e.mu is held.
+func (c *Clusters) close(e *entry) {
+	e.member.close()
+	e.member = nil
+	c.options.Metrics.closed()
 }
 
 func (c *Clusters) entry(name string) *entry {

@@ -6,11 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,5 +239,38 @@ func TestInventoryKeepsOnlyWhatASummaryNeeds(t *testing.T) {
 	want := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if diff := cmp.Diff(want, slim.(*corev1.Node).Status.Conditions); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatIsOpenedAndClosedIsCounted(t *testing.T) {
+	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
+	w := newWorld(t, first, "token")
+	registry := prometheus.NewRegistry()
+	var err error
+	if w.members.options.Metrics, err = NewMetrics(registry); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewMetrics(registry); err != nil {
+		t.Errorf("a second control plane in the process: %v", err)
+	}
+	w.get(t)
+	w.get(t)
+	w.cluster.Spec.APIEndpoint = second.URL
+	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.get(t)
+	w.members.Forget("m1")
+	const want = `
+# HELP pool_get_operation_total Number of objects taken from a pool.
+# TYPE pool_get_operation_total counter
+pool_get_operation_total{from="new",name="member-clients"} 2
+pool_get_operation_total{from="pool",name="member-clients"} 1
+# HELP pool_put_operation_total Number of objects given back to a pool.
+# TYPE pool_put_operation_total counter
+pool_put_operation_total{name="member-clients",to="destroyed"} 2
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,63 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// poolName is the name of the pool of open members in metrics.
+const poolName = "member-clients"
+
+// Metrics count how often an open member was at hand, and how often one had to be
+// opened or was closed. The nil Metrics count nothing.
+type Metrics struct {
+	got, put *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics, or finds those that another control plane of this
+// process registered.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		got: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pool_get_operation_total", Help: "Number of objects taken from a pool.",
+		}, []string{"name", "from"}),
+		put: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pool_put_operation_total", Help: "Number of objects given back to a pool.",
+		}, []string{"name", "to"}),
+	}
+	for _, metric := range []**prometheus.CounterVec{&m.got, &m.put} {
+		err := registry.Register(*metric)
+		var taken prometheus.AlreadyRegisteredError
+		if errors.As(err, &taken) {
+			if existing, ok := taken.ExistingCollector.(*prometheus.CounterVec); ok {
+				*metric, err = existing, nil
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("registering a metric: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) reused() {
+	if m != nil {
+		m.got.WithLabelValues(poolName, "pool").Inc()
+	}
+}
+
+func (m *Metrics) opened() {
+	if m != nil {
+		m.got.WithLabelValues(poolName, "new").Inc()
+	}
+}
+
+// closed counts a member that is used no more. Members are shared and not lent, so
+// none goes back into the pool.
+func (m *Metrics) closed() {
+	if m != nil {
+		m.put.WithLabelValues(poolName, "destroyed").Inc()
+	}
+}
