@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -33,8 +34,16 @@ type apiServerOptions struct {
 	admission []AdmissionPlugin
 }
 
+// apiServer is a kube-apiserver, and the way to it for clients of this process.
+type apiServer struct {
+	*server
+	handler http.Handler
+	// token is what clients of this process prove themselves with.
+	token string
+}
+
 // startAPIServer runs a kube-apiserver on a listener that is already open.
-func startAPIServer(ctx context.Context, o apiServerOptions) (*server, error) {
+func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error) {
 	s := options.NewServerRunOptions()
 	for _, plugin := range o.admission {
 		plugin.Register(s.Admission.GenericAdmission.Plugins)
@@ -55,7 +64,33 @@ func startAPIServer(ctx context.Context, o apiServerOptions) (*server, error) {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("checking options of kube-apiserver: %w", errs[0])
 	}
-	return start(ctx, "kube-apiserver", func(ctx context.Context) error { return app.Run(ctx, completed) }), nil
+	return runAPIServer(ctx, completed)
+}
+
+// runAPIServer does what the program does with completed options, but keeps hold
+// of the server.
+func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*apiServer, error) {
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
+	}
+	completedConfig, err := config.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
+	}
+	chain, err := app.CreateServerChain(completedConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making kube-apiserver: %w", err)
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return nil, fmt.Errorf("preparing kube-apiserver: %w", err)
+	}
+	return &apiServer{
+		server:  start(ctx, "kube-apiserver", prepared.Run),
+		handler: chain.GenericAPIServer.Handler,
+		token:   chain.GenericAPIServer.LoopbackClientConfig.BearerToken,
+	}, nil
 }
 
 func apiServerFlags(o apiServerOptions) []string {

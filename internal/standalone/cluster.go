@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/standalone/inprocess"
 )
 
 // Names of the certificates in a cluster's pki directory.
@@ -71,6 +72,7 @@ type Cluster struct {
 	endpoint string
 	listener *listener
 	config   *rest.Config
+	inside   *rest.Config
 	group    group
 	stopped  sync.Once
 }
@@ -115,7 +117,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.group.add(stageAPI, apiServer)
+	c.group.add(stageAPI, apiServer.server)
+	c.inside = &rest.Config{
+		Host: c.Server(), BearerToken: apiServer.token, QPS: -1, Transport: &inprocess.Transport{Handler: apiServer.handler},
+	}
 	if err := pki.WriteKubeconfig(c.Kubeconfig(), c.Access()); err != nil {
 		return nil, err
 	}
@@ -213,6 +218,10 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.options.Dir, "adm
 // Config is the administrator's client configuration, without a client-side
 // rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Inside is the configuration of clients that run in this process: they have all
+// rights, no rate limit, and no network between them and the API server.
+func (c *Cluster) Inside() *rest.Config { return rest.CopyConfig(c.inside) }
 
 // EtcdEndpoint is the address of the cluster's etcd, for servers that keep their
 // own objects there.
