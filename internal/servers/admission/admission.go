@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -72,6 +73,11 @@ func (r Reviewer) complete(kind *kind, version string, content, oldContent map[s
 	before := object.DeepCopyObject()
 	if err := rules.Default(object, old, r.newID()); err != nil {
 		return fmt.Errorf("completing the %s: %w", kind.name, err)
+	}
+	if kind.untracked && oldContent == nil {
+		// An API server tracks the owners of fields only of objects that had some
+		// when they were created, or that somebody applies.
+		unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	}
 	return transplant(content, before, object)
 }

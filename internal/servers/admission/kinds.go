@@ -25,6 +25,10 @@ type kind struct {
 	name     string
 	resource schema.GroupResource
 	cluster  bool
+	// untracked objects are written by controllers of this project alone: nobody
+	// has to be told who owns which field, and knowing it would be a third of what
+	// such an object costs.
+	untracked bool
 	// versions make empty objects.
 	versions map[string]func() runtime.Object
 	// mutate and validate are the entries in the configurations; nil for none.
@@ -93,7 +97,7 @@ func workKinds() []kind {
 	quota.writesOnReview = true
 	return []kind{
 		{
-			name: "ResourceBinding", resource: schema.GroupResource{Group: group, Resource: "resourcebindings"},
+			name: "ResourceBinding", resource: schema.GroupResource{Group: group, Resource: "resourcebindings"}, untracked: true,
 			versions: map[string]func() runtime.Object{
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ResourceBinding{} },
@@ -101,7 +105,7 @@ func workKinds() []kind {
 			mutate: asked("resourcebinding", create), validate: quota,
 		},
 		{
-			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, cluster: true,
+			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, cluster: true, untracked: true,
 			versions: map[string]func() runtime.Object{
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ClusterResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ClusterResourceBinding{} },
@@ -109,7 +113,7 @@ func workKinds() []kind {
 			mutate: asked("clusterresourcebinding", create),
 		},
 		{
-			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"},
+			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"}, untracked: true,
 			versions: one(func() runtime.Object { return &workv1alpha1.Work{} }),
 			mutate:   asked("work", create, update),
 		},

@@ -233,3 +233,30 @@ func TestEveryKindDecodesInEveryVersion(t *testing.T) {
 		t.Errorf("the table begins with %v", resource)
 	}
 }
+
+func TestNobodyIsToldWhoOwnsFieldsThatControllersWrite(t *testing.T) {
+	const owned = `, managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]`
+	tests := map[string]struct {
+		object, old string
+		want        bool
+	}{
+		"a new Work":                   {object: strings.Replace(strayWork, "namespace: shop", "namespace: shop"+owned, 1)},
+		"a new binding":                {object: strings.Replace(oldBinding, "namespace: shop", "namespace: shop"+owned, 1)},
+		"a Work that somebody applied": {object: strings.Replace(strayWork, "namespace: shop", "namespace: shop"+owned, 1), old: strayWork, want: true},
+		"a new policy":                 {object: strings.Replace(newPolicy, "namespace: shop", "namespace: shop"+owned, 1), want: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object, operation := parse(t, test.object), admission.Create
+			if test.old != "" {
+				operation = admission.Update
+			}
+			if err := NewPlugin(reviewer()).Admit(t.Context(), attributes(object, parse(t, test.old), operation, ""), nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(object.GetManagedFields()) > 0; got != test.want {
+				t.Errorf("owners of fields are kept: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
