@@ -100,9 +100,20 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a
 		// cluster with nodes and service accounts has.
-		APIServerFlags: []string{"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount"},
+		APIServerFlags: []string{
+			"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount",
+			"--watch-cache-sizes=" + uncached(),
+		},
 	})
 	return err
+}
+
+// uncached names the resources that the API server does not keep in memory. It
+// would keep each of them once for every version, and convert each change to the
+// old versions, for watches that nobody opens; the one watch that there is reads
+// the storage as cheaply.
+func uncached() string {
+	return "resourcebindings.work.karmada.io#0,clusterresourcebindings.work.karmada.io#0,works.work.karmada.io#0"
 }
 
 // install brings the API server into the state that the components need.
@@ -171,7 +182,7 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	host, err := programs.NewHost(ctx, c.Config(), programs.HostOptions{})
+	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{})
 	if err != nil {
 		return err
 	}
