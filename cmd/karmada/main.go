@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func main() {
-	up.TuneMemory()
+	up.TuneMemory(context.Background())
 	// Linked libraries put flags of their own on the global set, which cobra
 	// would offer as ours.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)

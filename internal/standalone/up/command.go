@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -176,16 +175,7 @@ func memberCommandLine() *cobra.Command {
 	return cmd
 }
 
-// TuneMemory lets the heap grow further between collections than Go does by
-// default: the servers that share a process make much garbage and keep little.
-func TuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
 const (
-	gcPercent     = 100
 	stopTimeout   = 30 * time.Second
 	stopPollEvery = 100 * time.Millisecond
 )

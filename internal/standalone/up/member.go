@@ -84,7 +84,7 @@ const (
 	restartDelay    = time.Second
 	maxRestartDelay = 30 * time.Second
 	childStopLimit  = 8 * time.Second
-	memberNiceness  = 5
+	memberNiceness  = 10
 )
 
 // run keeps the child running until ctx ends: one that dies is started again.
