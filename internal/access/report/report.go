@@ -38,13 +38,18 @@ type Options struct {
 	// Limit is how long a report waits at most while there is always something
 	// new, and how long one that may be written Later waits for the budget.
 	Limit time.Duration
+	// Busy is how many deliveries in a second make all but bad news wait, for
+	// BusyLimit at most: what users asked for goes before what is told about it,
+	// and while it goes more will be known to tell.
+	Busy      int
+	BusyLimit time.Duration
 	// Workers is how many Works are written at once.
 	Workers int
 }
 
 // DefaultOptions keep the way of a status short for one object and cheap for many.
 func DefaultOptions() Options {
-	return Options{Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Workers: 8}
+	return Options{Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 20, BusyLimit: 5 * time.Second, Workers: 8}
 }
 
 // Part is one part of a Work's status with one author: what a later report of the
@@ -83,8 +88,9 @@ type Works struct {
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now     func() time.Time
 
-	mu      sync.Mutex
-	pending map[types.NamespacedName]*pending
+	mu         sync.Mutex
+	deliveries deliveries
+	pending    map[types.NamespacedName]*pending
 	// written are Works as our last write left them, until the cache shows that
 	// write: a difference computed from something older would be wrong.
 	written map[types.NamespacedName]*workv1alpha1.Work
@@ -114,7 +120,11 @@ func (p *pending) pace() Pace {
 // progressPerSecond is how many reports on what is still under way are written in
 // a second, all together. How far objects are is worth a write as long as there
 // are few; when thousands are rolled out at once only where they arrive is.
-const progressPerSecond = 10
+const progressPerSecond = 5
+
+// busyPoll is how often a report that waits for deliveries looks whether they are
+// over.
+const busyPoll = time.Second
 
 const (
 	retryBase = 50 * time.Millisecond
@@ -180,6 +190,9 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 	}
 	entry.statements[part] = statement{pace: pace, change: change}
 	entry.last = w.now()
+	if part == Condition(workv1alpha1.WorkApplied) {
+		w.deliveries.note(entry.last)
+	}
 	wait := w.wait(entry)
 	w.mu.Unlock()
 	w.queue.AddAfter(key, wait)
@@ -187,6 +200,10 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 
 // wait is how long what is pending should still wait.
 func (w *Works) wait(entry *pending) time.Duration {
+	held := entry.first.Add(w.options.BusyLimit).Sub(w.now())
+	if entry.pace() != Now && held > 0 && w.deliveries.perSecond(w.now()) > w.options.Busy {
+		return min(held, busyPoll)
+	}
 	due := entry.first.Add(w.options.Limit)
 	quiet := w.options.Calm
 	switch entry.pace() {

@@ -154,6 +154,55 @@ func TestReportsWaitAsTheyShould(t *testing.T) {
 	}
 }
 
+func TestReportsGiveWayToDeliveries(t *testing.T) {
+	start := time.Unix(1000, 0)
+	tests := map[string]struct {
+		deliveries int
+		pace       Pace
+		age        time.Duration
+		want       time.Duration
+	}{
+		"few deliveries leave good news its pace":  {deliveries: 3, pace: Soon, want: 80 * time.Millisecond},
+		"many deliveries hold good news":           {deliveries: 4, pace: Soon, want: busyPoll},
+		"many deliveries hold progress":            {deliveries: 4, pace: Later, want: busyPoll},
+		"bad news waits for nothing":               {deliveries: 4, pace: Now, want: 0},
+		"nothing is held for good":                 {deliveries: 4, pace: Soon, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
+		"what was held for long enough is written": {deliveries: 4, pace: Soon, age: 5 * time.Second, want: -3 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := NewWorks(nil, Options{
+				Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3, BusyLimit: 5 * time.Second,
+			})
+			w.now = func() time.Time { return start }
+			for range test.deliveries {
+				w.deliveries.note(start)
+			}
+			entry := &pending{statements: map[Part]statement{ManifestStatuses: {pace: test.pace}}, first: start.Add(-test.age), last: start}
+			if got := w.wait(entry); got != test.want {
+				t.Errorf("wait() = %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDeliveriesAreForgottenAfterASecond(t *testing.T) {
+	start := time.Unix(1000, 0)
+	var d deliveries
+	for range 5 {
+		d.note(start)
+	}
+	for after, want := range map[time.Duration]int{0: 5, 999 * time.Millisecond: 5, time.Second: 5} {
+		counted := d
+		if got := counted.perSecond(start.Add(after)); got != want {
+			t.Errorf("after %s perSecond() = %d, want %d", after, got, want)
+		}
+	}
+	if got := d.perSecond(start.Add(2 * time.Second)); got != 0 {
+		t.Errorf("after 2s perSecond() = %d, want 0", got)
+	}
+}
+
 func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"

@@ -9,10 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 // underWay tells that what clusters report is about to change by itself: an
-// expected one has not answered, or has what it should and is not healthy yet.
+// expected one has not answered, or has what it should and is not healthy yet, or
+// is in the middle of a rolling update.
 // That an object could not be applied is an answer.
 func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem) bool {
 	answered := 0
@@ -21,7 +23,10 @@ func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusIt
 		if !expected.Has(item.ClusterName) {
 			continue
 		}
-		if item.Applied && item.Health != workv1alpha2.ResourceHealthy || !item.Applied && item.AppliedMessage == "" {
+		switch {
+		case item.Applied && (item.Health != workv1alpha2.ResourceHealthy || !work.Settled(item.Status)):
+			return true
+		case !item.Applied && item.AppliedMessage == "":
 			return true
 		}
 		answered++
@@ -32,7 +37,7 @@ func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusIt
 // progressPerSecond is how many bindings that are under way may be written in a
 // second, all together. How far they are is worth a write as long as there are
 // few; when thousands are rolled out at once only where they arrive is.
-const progressPerSecond = 5
+const progressPerSecond = 3
 
 // calm is how long a binding under way is left alone before it is written how far
 // it is: most arrive within it.

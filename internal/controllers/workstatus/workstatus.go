@@ -164,11 +164,11 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 	return nil
 }
 
-// paceOf is how much the news hurries: objects that are not healthy yet are on
-// their way, and every step of it need not be told.
+// paceOf is how much the news hurries: objects that are not healthy yet, or that
+// are healthy on the way to something else, take steps that need not all be told.
 func paceOf(seen []reflection) report.Pace {
 	for _, one := range seen {
-		if one.entry != nil && one.entry.Health != workv1alpha1.ResourceHealthy {
+		if one.entry != nil && (one.entry.Health != workv1alpha1.ResourceHealthy || !work.Settled(one.entry.Status)) {
 			return report.Later
 		}
 	}

@@ -1,0 +1,36 @@
+package work
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestSettled(t *testing.T) {
+	tests := map[string]struct {
+		status string
+		want   bool
+	}{
+		"no status":                                     {status: "", want: true},
+		"a status that counts nothing":                  {status: `{"phase":"Bound"}`, want: true},
+		"a status of another form":                      {status: `{"replicas":"many"}`, want: true},
+		"all replicas are new and ready":                {status: `{"generation":2,"observedGeneration":2,"replicas":3,"updatedReplicas":3,"readyReplicas":3}`, want: true},
+		"scaled to nothing":                             {status: `{"generation":2,"observedGeneration":2}`, want: true},
+		"a ReplicaSet, which updates nothing":           {status: `{"replicas":3,"readyReplicas":3}`, want: true},
+		"an old replica has still to go":                {status: `{"replicas":2,"updatedReplicas":1,"readyReplicas":2}`, want: false},
+		"a new replica has still to become ready":       {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":2}`, want: false},
+		"one is not available":                          {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":3,"unavailableReplicas":1}`, want: false},
+		"one of a DaemonSet is not available":           {status: `{"numberUnavailable":1}`, want: false},
+		"the controller has not seen the newest object": {status: `{"generation":3,"observedGeneration":2,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`, want: false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Settled(&runtime.RawExtension{Raw: []byte(test.status)}); got != test.want {
+				t.Errorf("Settled(%s) = %t, want %t", test.status, got, test.want)
+			}
+		})
+	}
+	if !Settled(nil) {
+		t.Error("Settled(nil) = false, want true")
+	}
+}
