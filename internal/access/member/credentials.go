@@ -97,7 +97,7 @@ func useProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 
 // authorized sends the current token and notes when the member refuses it.
 func authorized(next http.RoundTripper, shown *credentials) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
 		request = request.Clone(request.Context())
 		if token := shown.token.Load(); token != nil {
 			request.Header.Set("Authorization", "Bearer "+*token)
@@ -107,13 +107,13 @@ func authorized(next http.RoundTripper, shown *credentials) http.RoundTripper {
 			shown.stale.Store(true)
 		}
 		return response, err
-	})
+	}}
 }
 
 // withinTime ends a request that takes longer than the limit, so that a member that
 // accepts and never answers holds nobody for longer. A watch has no end of its own.
 func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
 			return next.RoundTrip(request)
 		}
@@ -125,7 +125,7 @@ func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 		}
 		response.Body = &cancelOnClose{ReadCloser: response.Body, cancel: cancel}
 		return response, nil
-	})
+	}}
 }
 
 type cancelOnClose struct {

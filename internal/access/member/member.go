@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -109,7 +110,7 @@ func open(ctx context.Context, name string, config *rest.Config, notify func(Eve
 	go func() {
 		defer close(m.ended)
 		_ = objects.Start(ctx)
-		httpClient.CloseIdleConnections()
+		utilnet.CloseIdleConnectionsFor(httpClient.Transport)
 	}()
 	return m, nil
 }
@@ -220,7 +221,16 @@ func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return object
 }
 
-// roundTripper is a function that is an http.RoundTripper.
-type roundTripper func(*http.Request) (*http.Response, error)
+// roundTripper is a function around another http.RoundTripper, which stays in reach
+// of those who close idle connections.
+type roundTripper struct {
+	next http.RoundTripper
+	trip func(*http.Request) (*http.Response, error)
+}
 
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	return r.trip(request)
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper.
+func (r roundTripper) WrappedRoundTripper() http.RoundTripper { return r.next }

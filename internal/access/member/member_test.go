@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -187,7 +189,7 @@ func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 	}
-	limited := withinTime(time.Millisecond, roundTripper(block))
+	limited := withinTime(time.Millisecond, roundTripper{trip: block})
 	for path, wantErr := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member"+path, http.NoBody)
 		if err != nil {
@@ -273,4 +275,18 @@ pool_put_operation_total{name="member-clients",to="destroyed"} 2
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAMemberThatIsForgottenLeavesNothingRunning(t *testing.T) {
+	server := newAPIServer(t, "token")
+	w := newWorld(t, server, "token")
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	if health := w.get(t).Probe(t.Context()); !health.Healthy {
+		t.Fatalf("%+v", health)
+	}
+	// A kind of which nothing comes: the server knows no API.
+	if err := w.get(t).Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
+		t.Error("a server without APIs is watched")
+	}
+	w.members.Forget("m1")
 }
