@@ -73,6 +73,7 @@ var scenarios = []scenario{
 	{"burst", "many templates at once: how many a second, at which cost", (*bench).burst},
 	{"update", "a new image for all of them", (*bench).update},
 	{"restart", "the control plane restarts: how soon it works again, and what it writes meanwhile", (*bench).restart},
+	{"frozen", "templates while one more member accepts connections and never answers", (*bench).frozen},
 	{"delete", "all of them deleted", (*bench).remove},
 }
 

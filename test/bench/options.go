@@ -27,6 +27,7 @@ type options struct {
 	timeout        time.Duration
 	settle         time.Duration
 	restartCommand string
+	frozenMember   string
 	json           string
 }
 
@@ -51,7 +52,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory count; repeatable")
 	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `the same as a JSON file, [{"name":"karmada","pid":1}], which is read anew after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "count the descendants of these processes too")
-	flags.StringSliceVar(&o.run, "run", o.run, "what to measure: latency, burst, update, restart, delete")
+	flags.StringSliceVar(&o.run, "run", o.run, "what to measure: latency, burst, update, restart, frozen, delete")
 	flags.IntVar(&o.singles, "singles", o.singles, "templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "templates of the other scenarios")
 	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
@@ -59,6 +60,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "timeout", o.timeout, "time that a scenario may take")
 	flags.DurationVar(&o.settle, "settle", o.settle, "time for late writes to happen before they are counted")
 	flags.StringVar(&o.restartCommand, "restart-command", o.restartCommand, "shell command that restarts the control plane and returns when it serves")
+	flags.StringVar(&o.frozenMember, "frozen-member", o.frozenMember, "context of one more member, whose process the frozen scenario stops for a while")
 	flags.StringVar(&o.json, "json", o.json, "file that receives the results as JSON")
 }
 
@@ -74,6 +76,8 @@ func (o *options) validate() error {
 		return errors.New("--process and --processes-file exclude each other")
 	case o.restartCommand == "" && slices.Contains(o.run, "restart"):
 		return errors.New("the restart scenario needs --restart-command")
+	case o.frozenMember == "" && slices.Contains(o.run, "frozen"):
+		return errors.New("the frozen scenario needs --frozen-member")
 	}
 	return nil
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// frozen measures what a member that accepts connections and never answers costs
+// the others: a burst to them alone, then one to all members while the process of
+// one more is stopped, and how soon that one has everything when it goes on.
+func (b *bench) frozen(ctx context.Context) (err error) {
+	pid, err := b.frozenProcess()
+	if err != nil {
+		return err
+	}
+	cold, _, err := connectTo(b.options.membersKubeconfig, b.options.frozenMember, b.options.frozenMember)
+	if err != nil {
+		return err
+	}
+	before, err := b.burstOf(ctx, "calm")
+	if err != nil {
+		return err
+	}
+	if err := b.sendTo(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stopping the process of %s: %w", cold.name, err)
+	}
+	during, err := b.burstOf(ctx, "frozen")
+	if released := syscall.Kill(pid, syscall.SIGCONT); err != nil || released != nil {
+		return errors.Join(err, released)
+	}
+	after, err := b.caughtUp(ctx, cold, b.namesOf("frozen"))
+	if err != nil {
+		return err
+	}
+	b.report.addSpan("frozen", "in the others, all members well", before, b.options.templates)
+	b.report.addSpan("frozen", "in the others, one more frozen", during, b.options.templates)
+	b.report.add("frozen", "slower by", during.Seconds()/before.Seconds(), "times")
+	b.report.add("frozen", "in the frozen member after it went on", after.Seconds(), "s")
+	return b.sendTo(ctx, b.fleet.memberNames())
+}
+
+var errNoProcess = errors.New("the frozen scenario needs --frozen-member and its process in --process or --processes-file")
+
+func (b *bench) frozenProcess() (int, error) {
+	pids, err := b.options.pids()
+	if err != nil {
+		return 0, err
+	}
+	pid, ok := pids[b.options.frozenMember]
+	if !ok || slices.Contains(b.fleet.memberNames(), b.options.frozenMember) {
+		return 0, errNoProcess
+	}
+	return pid, nil
+}
+
+func (b *bench) namesOf(prefix string) []string { return names(prefix, b.options.templates) }
+
+// burstOf creates templates and returns how long it took until the observed
+// members had them; then it waits until their Pods run, so that the next burst
+// finds as quiet a fleet.
+func (b *bench) burstOf(ctx context.Context, prefix string) (took time.Duration, err error) {
+	err = b.observed(ctx, func(ctx context.Context, o *observation) error {
+		list := b.namesOf(prefix)
+		present := o.everywhere(list, isPresent)
+		ready := o.everywhere(list, isReady(b.options.replicas))
+		start := time.Now()
+		if err := b.create(ctx, list); err != nil {
+			return err
+		}
+		if err := await(ctx, present...); err != nil {
+			return err
+		}
+		took = last(present).Sub(start)
+		return await(ctx, ready...)
+	})
+	return took, err
+}
+
+// caughtUp returns how long it takes until a member has all templates.
+func (b *bench) caughtUp(ctx context.Context, member *cluster, list []string) (time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errors.New("the member has caught up"))
+	start := time.Now()
+	t := newTracker(member.name)
+	var present []*expectation
+	for _, name := range list {
+		present = append(present, t.expect(name, isPresent))
+	}
+	if err := t.follow(ctx, member, b.fleet.namespace); err != nil {
+		return 0, err
+	}
+	if err := await(ctx, present...); err != nil {
+		return 0, err
+	}
+	return last(present).Sub(start), nil
+}
+
+// sendTo changes the members that the policy names.
+func (b *bench) sendTo(ctx context.Context, members []string) error {
+	policies := b.fleet.policies.Resource(policyResource).Namespace(b.fleet.namespace)
+	wanted := policyFor(b.fleet.namespace, members)
+	stored, err := policies.Get(ctx, wanted.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the propagation policy: %w", err)
+	}
+	stored.Object["spec"].(map[string]any)["placement"] = wanted.Object["spec"].(map[string]any)["placement"]
+	if _, err := policies.Update(ctx, stored, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("changing the propagation policy: %w", err)
+	}
+	return nil
+}
