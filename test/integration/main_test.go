@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -32,6 +33,9 @@ const (
 var env *testenv.Env
 
 func TestMain(m *testing.M) {
+	if program, is := asProgram(); is {
+		os.Exit(command.Main(program))
+	}
 	logs := flag.String("logs", "", "file for the logs of all servers and components, which are dropped otherwise")
 	klog.InitFlags(nil)
 	// Tests wait more than they work; a flag given still counts.

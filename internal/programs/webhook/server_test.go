@@ -84,7 +84,7 @@ func (s *serving) client(configure func(*tls.Config)) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: patience}
 }
 
-func request(t *testing.T, client *http.Client, method, url, body string) (int, string, *http.Response) {
+func request(t *testing.T, client *http.Client, method, url, body string) (int, string, *tls.ConnectionState) {
 	t.Helper()
 	question, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -99,7 +99,7 @@ func request(t *testing.T, client *http.Client, method, url, body string) (int, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, string(answer), response
+	return response.StatusCode, string(answer), response.TLS
 }
 
 func TestQuestionsAreAnsweredOverTLS(t *testing.T) {
@@ -122,7 +122,7 @@ func TestQuestionsAreAnsweredOverTLS(t *testing.T) {
 		code              int
 		says              string
 	}{
-		"a body that cannot be decoded":       {http.MethodPost, s.url + "/validate-work", "{", http.StatusNotFound, ""},
+		"a question that nobody asks":         {http.MethodPost, s.url + "/validate-work", "{", http.StatusNotFound, ""},
 		"a review that cannot be decoded":     {http.MethodPost, s.url + "/mutate-work", "{", http.StatusBadRequest, "AdmissionReview"},
 		"a conversion that cannot be decoded": {http.MethodPost, s.url + "/convert", "{", http.StatusBadRequest, "ConversionReview"},
 		"readiness beside the questions":      {http.MethodGet, s.url + "/readyz/", "", http.StatusOK, "ok"},
@@ -158,8 +158,8 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 func TestANewCertificateIsServedWithoutARestart(t *testing.T) {
 	s := serve(t)
 	served := func() string {
-		_, _, response := request(t, s.client(nil), http.MethodGet, s.url+"/readyz/", "")
-		return response.TLS.PeerCertificates[0].Subject.CommonName
+		_, _, connection := request(t, s.client(nil), http.MethodGet, s.url+"/readyz/", "")
+		return connection.PeerCertificates[0].Subject.CommonName
 	}
 	if got := served(); got != "first" {
 		t.Fatalf("the certificate is of %q", got)

@@ -1,0 +1,415 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/programs/aggregatedapiserver"
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/webhook"
+	"karmada.io/karmada/internal/servers/admission"
+	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// programVariable names, in the environment of this test's executable, a program
+// that it is to be in place of the test.
+const programVariable = "KARMADA_INTEGRATION_PROGRAM"
+
+// asProgram is the program that the process is to be, if any.
+func asProgram() (program command.Program, is bool) {
+	switch os.Getenv(programVariable) {
+	case webhook.Name:
+		return webhook.Program(), true
+	case aggregatedapiserver.Name:
+		return aggregatedapiserver.Program(), true
+	}
+	return command.Program{}, false
+}
+
+// startProgram runs a program in a process of its own and returns what ends it.
+func startProgram(t *testing.T, name string, args ...string) (stop func()) {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, told := exec.Command(executable, args...), &bytes.Buffer{}
+	program.Env = append(os.Environ(), programVariable+"="+name)
+	program.Stdout, program.Stderr = told, told
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		err := errors.Join(program.Process.Signal(syscall.SIGTERM), program.Wait())
+		if err != nil || t.Failed() {
+			t.Logf("%s ended with %v and told:\n%s", name, err, told)
+		}
+		if err != nil {
+			t.Errorf("%s did not end well", name)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", standalone.Loopback+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return standalone.Port(listener)
+}
+
+// plain is an API server without anything of Karmada inside, with the programs of
+// Karmada beside it.
+type plain struct {
+	*standalone.Cluster
+	karmada client.WithWatch
+	certs   pki.Dir
+	issuer  *pki.Authority
+	// webhook and aggregated are the ports of the programs.
+	webhook, aggregated int
+	stopWebhook         func()
+}
+
+func startPlain(t *testing.T) *plain {
+	t.Helper()
+	p := &plain{certs: pki.Dir{Path: t.TempDir()}, webhook: freePort(t), aggregated: freePort(t)}
+	var err error
+	if p.issuer, err = p.certs.EnsureAuthority("ca", "programs"); err != nil {
+		t.Fatal(err)
+	}
+	p.issue(t, "first")
+	// The context of a test ends before its programs do.
+	p.Cluster, err = standalone.Start(context.WithoutCancel(t.Context()), standalone.Options{
+		Name: "plain", CommonName: "plain", Dir: t.TempDir(), APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	if p.karmada, err = client.NewWithWatch(p.Config(), client.Options{Scheme: env.Karmada.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	p.stopWebhook = startProgram(t, webhook.Name, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
+		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhook), "--health-probe-bind-address=0", "--metrics-bind-address=0")
+	startProgram(t, aggregatedapiserver.Name, "--kubeconfig="+p.Kubeconfig(), "--etcd-servers="+p.EtcdEndpoint(),
+		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregated),
+		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))
+	p.register(t)
+	return p
+}
+
+// issue gives the programs a certificate; another name makes another one.
+func (p *plain) issue(t *testing.T, commonName string) {
+	t.Helper()
+	hosts := []string{standalone.Loopback, "localhost", aggregated.ServingName}
+	if _, err := p.issuer.Ensure("tls", pki.Leaf{CommonName: commonName, Hosts: hosts}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// register tells the API server of the programs.
+func (p *plain) register(t *testing.T) {
+	t.Helper()
+	address := "https://" + net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhook))
+	mutating, validating := admission.Configurations(func(path string) admissionregistrationv1.WebhookClientConfig {
+		url := address + path
+		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: p.issuer.PEM()}
+	})
+	service, apiService := aggregated.Registration(p.issuer.PEM(), "localhost", int32(p.aggregated))
+	if err := install.CustomResources(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
+		t.Fatal(err)
+	}
+	if err := install.Apply(t.Context(), p.Config(), append(install.Namespaces(), mutating, validating, service, apiService)...); err != nil {
+		t.Fatal(err)
+	}
+	wrong := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
+	testenv.Eventually(t, "the webhook is asked", func(ctx context.Context) error {
+		err := p.karmada.Create(ctx, wrong(metav1.NamespaceDefault), client.DryRunAll)
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return fmt.Errorf("the answer is %w", err)
+	})
+}
+
+// served is the name in the certificate that the webhook serves.
+func (p *plain) served(ctx context.Context) (string, error) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.issuer.PEM())
+	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhook)))
+	if err != nil {
+		return "", err
+	}
+	defer connection.Close()
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+}
+
+func TestProgramsServeAPlainAPIServer(t *testing.T) {
+	t.Parallel()
+	p := startPlain(t)
+	t.Run("the webhook answers as the plugin does", p.testAnswers)
+	t.Run("fields without effect are warned about", p.testWarnings)
+	t.Run("customizations do not contradict each other", p.testCustomizations)
+	t.Run("bindings are converted", p.testConversion)
+	t.Run("the Cluster API is served", p.testClusters)
+	t.Run("a new certificate is served", p.testRotation)
+	t.Run("what is no concern of ours goes on without the webhook", p.testOutage)
+}
+
+func (p *plain) namespace(t *testing.T, name string) {
+	t.Helper()
+	if err := p.karmada.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cause is a refusal without who refuses.
+func cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, who := range []string{" is forbidden: ", " denied the request: "} {
+		if _, why, found := strings.Cut(err.Error(), who); found {
+			return why
+		}
+	}
+	return err.Error()
+}
+
+func (p *plain) testAnswers(t *testing.T) {
+	namespace := env.Namespace(t)
+	p.namespace(t, namespace)
+	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
+	binding := func(dependencies string) func(string) client.Object {
+		return func(namespace string) client.Object {
+			return &workv1alpha2.ResourceBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined", Annotations: map[string]string{workv1alpha2.DependenciesAnnotation: dependencies}},
+				Spec:       workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none"}},
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		object  func(namespace string) client.Object
+		refused bool
+	}{
+		"a policy that is completed": {object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{}}
+			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{}
+		})},
+		"a policy that reaches elsewhere": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })},
+		"a policy that its schema refuses": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 3, MaxGroups: 2}}
+		})},
+		"a policy with two mistakes": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+			s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "a b"}, {AffinityName: "c d"}}
+		})},
+		"overriders that are right": {object: overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+			FieldPath: "/data/config", JSON: []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
+		}}})},
+		"overriders that are wrong": {refused: true, object: overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: "data"}}})},
+		"a binding":                 {object: binding("[]")},
+		"a binding with dependencies that are no list": {refused: true, object: binding("{}")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inside, outside := c.object(namespace), c.object(namespace)
+			insideErr := env.Karmada.Create(t.Context(), inside, client.DryRunAll)
+			outsideErr := p.karmada.Create(t.Context(), outside, client.DryRunAll)
+			if (outsideErr != nil) != c.refused {
+				t.Errorf("the answer is %v", outsideErr)
+			}
+			for _, err := range []error{
+				same("code", apierrors.ReasonForError(insideErr), apierrors.ReasonForError(outsideErr)),
+				same("cause", cause(insideErr), cause(outsideErr)),
+				same("completed object", withoutIdentity(inside), withoutIdentity(outside)),
+			} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// withoutIdentity drops what differs between two objects that were stored alike.
+func withoutIdentity(object client.Object) client.Object {
+	for key := range object.GetLabels() {
+		if strings.HasSuffix(key, "permanent-id") {
+			object.GetLabels()[key] = "some"
+		}
+	}
+	object.SetUID("")
+	object.SetResourceVersion("")
+	object.SetCreationTimestamp(metav1.Time{})
+	object.SetManagedFields(nil)
+	return object
+}
+
+func (p *plain) testWarnings(t *testing.T) {
+	listener, config := &heard{}, rest.CopyConfig(p.Config())
+	config.WarningHandlerWithContext = listener
+	karmada, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		s.Association, s.Preemption = true, policyv1alpha1.PreemptAlways
+	})(metav1.NamespaceDefault)
+	if err := karmada.Create(t.Context(), policy, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := same("warnings", []string{
+		"spec.association: has no effect; use propagateDeps",
+		"spec.preemption: has no effect unless Karmada runs with the feature gate PropagationPolicyPreemption",
+	}, listener.warnings); err != nil {
+		t.Error(err)
+	}
+}
+
+func (p *plain) testCustomizations(t *testing.T) {
+	customization := func(name string) *configv1alpha1.ResourceInterpreterCustomization {
+		c := &configv1alpha1.ResourceInterpreterCustomization{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "example.com/v1", Kind: "Nothing"}
+		c.Spec.Customizations.Retention = &configv1alpha1.LocalValueRetention{LuaScript: "function Retain(d, o) return d end"}
+		return c
+	}
+	for side, karmada := range map[string]client.Client{"the plugin": env.Karmada, "the webhook": p.karmada} {
+		first := customization("first")
+		if err := karmada.Create(t.Context(), first); err != nil {
+			t.Fatalf("%s: %v", side, err)
+		}
+		if err := karmada.Create(t.Context(), customization("second")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.customizations.retention") {
+			t.Errorf("%s answers %v", side, err)
+		}
+		if err := karmada.Delete(t.Context(), first); err != nil {
+			t.Errorf("%s: %v", side, err)
+		}
+	}
+}
+
+func (p *plain) testConversion(t *testing.T) {
+	stored := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "converted"}}
+	stored.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	stored.Spec.Replicas = 3
+	if err := p.karmada.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	old := &workv1alpha1.ResourceBinding{}
+	if err := p.karmada.Get(t.Context(), client.ObjectKeyFromObject(stored), old); err != nil {
+		t.Fatal(err)
+	}
+	if err := same("replicas in the old version", int32(3), old.Spec.Resource.Replicas); err != nil {
+		t.Error(err)
+	}
+}
+
+func (p *plain) testClusters(t *testing.T) {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "outside"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+	testenv.Eventually(t, "a Cluster is stored", func(ctx context.Context) error {
+		return p.karmada.Create(ctx, cluster.DeepCopy())
+	})
+	stored := await(t, p.karmada, cluster, exists)
+	if err := same("grades of nodes", 9, len(stored.Spec.ResourceModels)); err != nil {
+		t.Error(err)
+	}
+	wrong := cluster.DeepCopy()
+	wrong.Name, wrong.Spec.SyncMode = "wrong", "Perhaps"
+	if err := p.karmada.Create(t.Context(), wrong); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.syncMode") {
+		t.Errorf("the answer is %v", err)
+	}
+
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.issuer.PEM())
+	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	for path, want := range map[string]int{
+		"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/livez": http.StatusOK, "/metrics": http.StatusForbidden,
+		"/apis/cluster.karmada.io/v1alpha1/clusters": http.StatusForbidden,
+	} {
+		question, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d%s", standalone.Loopback, p.aggregated, path), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := stranger.Do(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("a stranger at %s: %s, want %d", path, answer.Status, want)
+		}
+	}
+}
+
+func (p *plain) testRotation(t *testing.T) {
+	p.issue(t, "second")
+	testenv.Eventually(t, "the new certificate is served", func(ctx context.Context) error {
+		name, err := p.served(ctx)
+		return errors.Join(err, same("name in the certificate", "second", name))
+	})
+	wrong := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
+	if err := p.karmada.Create(t.Context(), wrong(metav1.NamespaceDefault)); !apierrors.IsForbidden(err) {
+		t.Errorf("the answer is %v", err)
+	}
+}
+
+func (p *plain) testOutage(t *testing.T) {
+	free, protected := configMap(metav1.NamespaceDefault, "free"), configMap(metav1.NamespaceDefault, "protected")
+	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
+	for _, object := range []client.Object{free, protected} {
+		if err := p.karmada.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.karmada.Delete(t.Context(), protected); !apierrors.IsForbidden(err) {
+		t.Errorf("a protected object: %v", err)
+	}
+	p.stopWebhook()
+	if err := p.karmada.Delete(t.Context(), free); err != nil {
+		t.Errorf("an object without protection: %v", err)
+	}
+	for what, err := range map[string]error{
+		"a protected object": p.karmada.Delete(t.Context(), protected),
+		"a policy":           p.karmada.Create(t.Context(), policyWith(func(*policyv1alpha1.PropagationSpec) {})(metav1.NamespaceDefault)),
+	} {
+		if !apierrors.IsInternalError(err) {
+			t.Errorf("%s without a webhook: %v", what, err)
+		}
+	}
+}
