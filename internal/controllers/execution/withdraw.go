@@ -36,7 +36,7 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	switch {
 	case verdict == guard.HandOver:
 		return reconcile.Result{}, c.letGo(ctx, stored)
-	case verdict == guard.Hold && !preserves(stored):
+	case verdict != guard.Delete && !preserves(stored):
 		return reconcile.Result{}, c.hold(cluster, stored)
 	}
 	if wait := c.bursts.spend(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
@@ -46,7 +46,9 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, err)
 		return reconcile.Result{}, err
 	}
-	c.bursts.done(cluster.Name, facts, c.now())
+	if !preserves(stored) {
+		c.bursts.done(cluster.Name, facts, c.now())
+	}
 	return reconcile.Result{}, c.letGo(ctx, stored)
 }
 
