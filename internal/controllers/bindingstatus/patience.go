@@ -13,23 +13,31 @@ import (
 )
 
 // underWay tells that what clusters report is about to change by itself: an
-// expected one has not answered, or has what it should and is not healthy yet, or
-// is in the middle of a rolling update.
+// expected one has not answered, has what it should and is not healthy yet, is in
+// the middle of a rolling update, or has an older template than another.
 // That an object could not be applied is an answer.
 func underWay(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem) bool {
-	answered := 0
+	answered, template := 0, int64(0)
 	for i := range items {
 		item := &items[i]
 		if !expected.Has(item.ClusterName) {
 			continue
 		}
-		switch {
-		case item.Applied && (item.Health != workv1alpha2.ResourceHealthy || !work.Settled(item.Status)):
-			return true
-		case !item.Applied && item.AppliedMessage == "":
+		answered++
+		if !item.Applied {
+			if item.AppliedMessage == "" {
+				return true
+			}
+			continue
+		}
+		progress := work.ProgressOf(item.Status)
+		if item.Health != workv1alpha2.ResourceHealthy || !progress.Settled {
 			return true
 		}
-		answered++
+		if template != 0 && progress.TemplateGeneration != 0 && progress.TemplateGeneration != template {
+			return true
+		}
+		template = max(template, progress.TemplateGeneration)
 	}
 	return answered < expected.Len()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -17,10 +18,24 @@ func TestUnderWay(t *testing.T) {
 	healthy := func(cluster string) workv1alpha2.AggregatedStatusItem {
 		return item(cluster, true, "", workv1alpha2.ResourceHealthy)
 	}
+	reporting := func(cluster, status string) workv1alpha2.AggregatedStatusItem {
+		reported := healthy(cluster)
+		reported.Status = &runtime.RawExtension{Raw: []byte(status)}
+		return reported
+	}
 	cases := map[string]struct {
 		items []workv1alpha2.AggregatedStatusItem
 		want  bool
 	}{
+		"a cluster is in the middle of a rolling update": {[]workv1alpha2.AggregatedStatusItem{
+			healthy("m1"), reporting("m2", `{"replicas":2,"updatedReplicas":1,"readyReplicas":2}`),
+		}, true},
+		"a cluster has an older template than another": {[]workv1alpha2.AggregatedStatusItem{
+			reporting("m1", `{"resourceTemplateGeneration":3}`), reporting("m2", `{"resourceTemplateGeneration":2}`),
+		}, true},
+		"all clusters have the same template": {[]workv1alpha2.AggregatedStatusItem{
+			reporting("m1", `{"resourceTemplateGeneration":3}`), reporting("m2", `{"resourceTemplateGeneration":3}`),
+		}, false},
 		"a cluster has not answered":            {[]workv1alpha2.AggregatedStatusItem{healthy("m1")}, true},
 		"a cluster is not healthy yet":          {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", true, "", workv1alpha2.ResourceUnhealthy)}, true},
 		"a cluster has not been served yet":     {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", false, "", workv1alpha2.ResourceUnknown)}, true},

@@ -168,7 +168,7 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 // are healthy on the way to something else, take steps that need not all be told.
 func paceOf(seen []reflection) report.Pace {
 	for _, one := range seen {
-		if one.entry != nil && (one.entry.Health != workv1alpha1.ResourceHealthy || !work.Settled(one.entry.Status)) {
+		if one.entry != nil && (one.entry.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(one.entry.Status).Settled) {
 			return report.Later
 		}
 	}

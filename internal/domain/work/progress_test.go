@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestSettled(t *testing.T) {
+func TestAStatusTellsWhetherItStays(t *testing.T) {
 	tests := map[string]struct {
 		status string
 		want   bool
@@ -25,12 +25,20 @@ func TestSettled(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Settled(&runtime.RawExtension{Raw: []byte(test.status)}); got != test.want {
-				t.Errorf("Settled(%s) = %t, want %t", test.status, got, test.want)
+			if got := ProgressOf(&runtime.RawExtension{Raw: []byte(test.status)}).Settled; got != test.want {
+				t.Errorf("ProgressOf(%s).Settled = %t, want %t", test.status, got, test.want)
 			}
 		})
 	}
-	if !Settled(nil) {
-		t.Error("Settled(nil) = false, want true")
+	if !ProgressOf(nil).Settled {
+		t.Error("ProgressOf(nil).Settled = false, want true")
+	}
+}
+
+func TestAStatusTellsFromWhichTemplateItsObjectIs(t *testing.T) {
+	for status, want := range map[string]int64{"": 0, `{}`: 0, `{"resourceTemplateGeneration":7}`: 7, `{"resourceTemplateGeneration":"7"}`: 0} {
+		if got := ProgressOf(&runtime.RawExtension{Raw: []byte(status)}).TemplateGeneration; got != want {
+			t.Errorf("ProgressOf(%s).TemplateGeneration = %d, want %d", status, got, want)
+		}
 	}
 }

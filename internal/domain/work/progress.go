@@ -10,6 +10,7 @@ import (
 // ReplicaSets, StatefulSets, DaemonSets, and many custom kinds after them.
 type counts struct {
 	Generation          int64 `json:"generation"`
+	TemplateGeneration  int64 `json:"resourceTemplateGeneration"`
 	ObservedGeneration  int64 `json:"observedGeneration"`
 	Replicas            int64 `json:"replicas"`
 	ReadyReplicas       int64 `json:"readyReplicas"`
@@ -18,18 +19,30 @@ type counts struct {
 	NumberUnavailable   int64 `json:"numberUnavailable"`
 }
 
-// Settled tells whether a status looks like one that stays: a rolling update is
-// healthy at every step, and yet about to report the next one. What does not count
-// replicas counts as settled. It only says how much news hurries, so a guess will
-// do.
-func Settled(status *runtime.RawExtension) bool {
+// Progress is what a status tells of a change that is under way.
+type Progress struct {
+	// Settled tells that the status looks like one that stays: a rolling update is
+	// healthy at every step, and yet about to report the next one.
+	Settled bool
+	// TemplateGeneration is the generation of the template that the object was made
+	// from, 0 when the status does not say.
+	TemplateGeneration int64
+}
+
+// ProgressOf reads a status that a member reported. What does not count replicas
+// counts as settled: this only says how much news hurries, so a guess will do.
+func ProgressOf(status *runtime.RawExtension) Progress {
 	if status == nil || len(status.Raw) == 0 {
-		return true
+		return Progress{Settled: true}
 	}
 	var c counts
 	if err := json.Unmarshal(status.Raw, &c); err != nil {
-		return true
+		return Progress{Settled: true}
 	}
+	return Progress{Settled: c.settled(), TemplateGeneration: c.TemplateGeneration}
+}
+
+func (c counts) settled() bool {
 	switch {
 	case c.UnavailableReplicas > 0 || c.NumberUnavailable > 0:
 		return false
