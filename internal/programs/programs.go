@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,6 +41,9 @@ type HostOptions struct {
 	Resync time.Duration
 	// Members limits the requests to each member; the zero value does not.
 	Members member.Throttle
+	// WrapMembers is put around the transport to every member; nil puts nothing
+	// there. That to the control plane is wrapped by its own configuration.
+	WrapMembers transport.WrapperFunc
 	// SkippedNamespaces are regular expressions of namespaces that are never
 	// propagated, besides those of Karmada itself; nil means kube-.*.
 	SkippedNamespaces []string
@@ -83,7 +87,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members, Metrics: counted,
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
 	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {

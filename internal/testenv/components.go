@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -28,7 +30,9 @@ func (e *Env) StartComponents(ctx context.Context) error {
 		return fmt.Errorf("setting feature gates: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	host, err := programs.NewHost(life, e.Config, programs.HostOptions{Settings: &settings})
+	karmada := rest.CopyConfig(e.Config)
+	karmada.Wrap(e.Wrap)
+	host, err := programs.NewHost(life, karmada, programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap})
 	if err != nil {
 		stop()
 		return err

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -41,6 +42,9 @@ type Env struct {
 	// FeatureGates are those of the components from their next start, as in the flag
 	// --feature-gates; empty means the defaults.
 	FeatureGates string
+	// Wrap is put around the transports of the components, to the control plane and
+	// to the members, from their next start; nil puts nothing there.
+	Wrap transport.WrapperFunc
 
 	control    *controlplane.ControlPlane
 	components *components

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -26,6 +27,9 @@ type Options struct {
 	Secrets client.Reader
 	// Throttle limits the requests to each member; the zero value does not.
 	Throttle Throttle
+	// Wrap is put around the transport to every member, watches included; nil puts
+	// nothing there.
+	Wrap transport.WrapperFunc
 	// Metrics count what is opened and closed; nil counts nothing.
 	Metrics *Metrics
 	// Now is the clock; nil means the system's.
@@ -137,6 +141,7 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 	if err != nil {
 		return nil, err
 	}
+	config.Wrap(c.options.Wrap)
 	opened, err := open(c.ctx, cluster.Name, config, c.publish)
 	if err != nil {
 		return nil, err

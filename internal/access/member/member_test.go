@@ -290,3 +290,21 @@ func TestAMemberThatIsForgottenLeavesNothingRunning(t *testing.T) {
 	}
 	w.members.Forget("m1")
 }
+
+func TestWhatIsPutAroundTheTransportSeesEveryRequestToAMember(t *testing.T) {
+	server := newAPIServer(t, "token")
+	w := newWorld(t, server, "token")
+	var asked []string
+	w.members.options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+			asked = append(asked, request.URL.Path)
+			return next.RoundTrip(request)
+		}}
+	}
+	if health := w.get(t).Probe(t.Context()); !health.Healthy {
+		t.Fatalf("the probe says %+v", health)
+	}
+	if diff := cmp.Diff([]string{"/readyz"}, asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
