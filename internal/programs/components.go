@@ -127,7 +127,7 @@ func detectorOptions(h *Host) detector.Options {
 	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
 	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
 	o.BaseDelay, o.MaxDelay, o.RetryRate, o.RetryBurst = of.BaseDelay, of.MaxDelay, of.RetryRate, of.RetryBurst
-	o.SkippedAPIs, o.SkippedNamespaces = of.SkippedAPIs, h.SkippedNamespaces
+	o.SkippedAPIs, o.SkippedNamespaces, o.Offer = of.SkippedAPIs, h.SkippedNamespaces, h.offerClaims
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)
 	o.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)

@@ -23,6 +23,7 @@ import (
 
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/policy"
@@ -47,9 +48,17 @@ type HostOptions struct {
 	// SkippedNamespaces are regular expressions of namespaces that are never
 	// propagated, besides those of Karmada itself; nil means kube-.*.
 	SkippedNamespaces []string
+	// OfferClaims is given who tells, while this process decides over templates,
+	// which policy claims a new object, and nil when it ends. A nil OfferClaims
+	// wants none.
+	OfferClaims func(Claimant)
 	// Settings are for the components; nil means the defaults.
 	Settings *Settings
 }
+
+// Claimant tells which policy claims an object that is about to be created, if one
+// does for certain.
+type Claimant = detector.Claimant
 
 // Host is what the components of one process share.
 type Host struct {
@@ -65,6 +74,7 @@ type Host struct {
 	// Settings are for single components.
 	Settings Settings
 
+	offerClaims func(Claimant)
 	// standsBy says that others may lead, so that what is needed is watched before
 	// this process does.
 	standsBy bool
@@ -103,7 +113,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	return &Host{
 		Manager: mgr, Members: members, Rules: rules, Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
-		Settings: *o.Settings, standsBy: o.Election.Enabled,
+		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
 	}, nil
 }
 

@@ -9,8 +9,9 @@
 //   - policies are known before the first template is looked at;
 //   - a pass waits for no cache: what is not seen yet is asked for, or looked at
 //     again shortly;
-//   - a new template costs one patch (its claim) and one create (its binding);
-//     a pass that finds everything in order costs no write;
+//   - a new template costs one patch (its claim, unless it was written along with
+//     the template) and one create (its binding); a pass that finds everything in
+//     order costs no write;
 //   - a claim is released only when its policy is known to be gone or to select
 //     the template no longer, from the binding first, then from the template;
 //   - nothing is ever deleted here.
@@ -81,6 +82,10 @@ type Options struct {
 	// ResourceQuotaEstimate records in which namespace a replica needs its
 	// resources.
 	ResourceQuotaEstimate bool
+
+	// Offer is given a claimant while this process decides, and nil when it ends.
+	// A nil Offer wants none.
+	Offer func(Claimant)
 }
 
 // DefaultOptions are the defaults of the control plane.
@@ -162,6 +167,11 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	}
 	if err := d.addTemplates(mgr, views); err != nil {
 		return err
+	}
+	if o.Offer != nil {
+		if err := mgr.Add(manager.RunnableFunc(d.offer)); err != nil {
+			return fmt.Errorf("adding %s: %w", Name, err)
+		}
 	}
 	return mgr.Add(manager.RunnableFunc(d.discover))
 }

@@ -19,11 +19,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	rules "karmada.io/karmada/internal/domain/admission"
+	"karmada.io/karmada/internal/domain/policy"
 )
 
 // Reviewer reviews objects by the rules, and by what the rules cannot know of.
@@ -35,6 +38,11 @@ type Reviewer struct {
 	// Customizations are looked up to judge a ResourceInterpreterCustomization;
 	// nil means that each is judged alone.
 	Customizations Customizations
+	// Claim tells which policy claims an object of any kind that is being created,
+	// so that the claim is stored along with it; ok is false when that is not
+	// certain. nil leaves all claims to the controllers. Only the plugin asks: a
+	// webhook would have to be asked about every object of every user.
+	Claim func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (claim policy.Claim, ok bool)
 	// Quota checks a ResourceBinding against the quotas of its namespace and
 	// accounts for it, after the rules have let it pass; nil means no quotas. old
 	// is nil on creation. An error that carries an API status is passed on as it

@@ -71,7 +71,8 @@ func (p *Plugin) ValidateInitialization() error { return nil }
 
 // Admit completes an object. One that is not of the form of its kind is left as
 // it is: the schema that is checked next says more exactly what is wrong.
-func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	p.claim(ctx, a)
 	kind, ok := p.ruled(a)
 	if !ok || !kind.mutate.asksAt(a.GetOperation()) {
 		return nil
@@ -85,6 +86,20 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 		return nil
 	}
 	return apierrors.NewBadRequest(err.Error())
+}
+
+// claim writes on a new object which policy claims it.
+func (p *Plugin) claim(ctx context.Context, a admission.Attributes) {
+	if p.reviewer.Claim == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" {
+		return
+	}
+	object, err := meta.Accessor(a.GetObject())
+	if err != nil {
+		return // what has no metadata has no policy
+	}
+	if claim, ok := p.reviewer.Claim(ctx, a.GetKind(), object); ok {
+		claim.Apply(object)
+	}
 }
 
 // Validate refuses what breaks a rule, and the deletion of what is protected.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/policy"
 )
 
 const (
@@ -256,6 +257,41 @@ func TestNobodyIsToldWhoOwnsFieldsThatControllersWrite(t *testing.T) {
 			}
 			if got := len(object.GetManagedFields()) > 0; got != test.want {
 				t.Errorf("owners of fields are kept: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAClaimIsStoredAlongWithANewObject(t *testing.T) {
+	asked := 0
+	judge := reviewer()
+	judge.Claim = func(_ context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
+		asked++
+		return policy.Claim{Name: "base", ID: "id-base"}, kind.Kind == "Secret" && object.GetName() == "s"
+	}
+	const secret = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}}`
+	tests := map[string]struct {
+		object, old, subresource string
+		want                     string
+		wantAsked                int
+	}{
+		"a new object that is claimed":         {object: secret, want: "id-base", wantAsked: 1},
+		"a new object that is not":             {object: strings.Replace(secret, "name: s,", "name: other,", 1), wantAsked: 1},
+		"an object that changes":               {object: secret, old: secret},
+		"what is created below another object": {object: secret, subresource: "token"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked = 0
+			object, operation := parse(t, test.object), admission.Create
+			if test.old != "" {
+				operation = admission.Update
+			}
+			if err := NewPlugin(judge).Admit(t.Context(), attributes(object, parse(t, test.old), operation, test.subresource), nil); err != nil {
+				t.Fatal(err)
+			}
+			if claim, _ := policy.ClaimedBy(object); claim.ID != test.want || asked != test.wantAsked {
+				t.Errorf("claimed by %q after %d questions, want %q after %d", claim.ID, asked, test.want, test.wantAsked)
 			}
 		})
 	}

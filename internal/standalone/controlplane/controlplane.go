@@ -63,6 +63,7 @@ type Options struct {
 type ControlPlane struct {
 	*standalone.Cluster
 	options Options
+	claims  claims
 }
 
 // Start starts storage, API servers, controllers and components, each as soon as
@@ -97,7 +98,7 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
 		Fsync: c.options.Fsync, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
-		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: registerAdmission}},
+		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a
 		// cluster with nodes and service accounts has.
 		APIServerFlags: []string{
@@ -182,7 +183,7 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{})
+	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{OfferClaims: c.claims.offer})
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,11 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	return host.Ready(ctx)
 }
 
-func registerAdmission(plugins *apiserveradmission.Plugins) { admission.Register(plugins, reviewer()) }
+func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
+	inside := reviewer()
+	inside.Claim = c.claims.ask
+	admission.Register(plugins, inside)
+}
 
 // reviewer answers for this process: it asks nobody else.
 func reviewer() admission.Reviewer {
