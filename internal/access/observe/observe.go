@@ -60,11 +60,17 @@ func (e *Events) Failed(object client.Object, reason string, err error) {
 	e.recorder.Event(object, corev1.EventTypeWarning, reason, message)
 }
 
-// Recovered forgets a failure, so that it is told again should it come back.
-func (e *Events) Recovered(object client.Object, reason string) { e.forget(object, reason) }
+// Recovered forgets a failure, so that it is told again should it come back, and
+// reports whether there was one to forget.
+func (e *Events) Recovered(object client.Object, reason string) (failed bool) {
+	return e.forget(object, reason)
+}
 
-func (e *Events) forget(object client.Object, reason string) {
+func (e *Events) forget(object client.Object, reason string) (known bool) {
+	key := subject{object.GetUID(), reason}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told.Remove(subject{object.GetUID(), reason})
+	_, known = e.told.Get(key)
+	e.told.Remove(key)
+	return known
 }

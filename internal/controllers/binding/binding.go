@@ -170,8 +170,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	spec, done := bound.BindingSpec(), &pass{bound: bound}
 	orphans := judgeable(work.Orphans(works, binding.Expected(spec), nil), bound)
-	removed, err := r.removeOrphans(ctx, bound, orphans)
-	if done.removed = removed; err != nil {
+	if err := r.removeOrphans(ctx, bound, orphans); err != nil {
 		return r.unclean(bound, err)
 	}
 	if work.Inside(works, binding.DirectlyPurged(spec)) {
@@ -209,9 +208,7 @@ func (r *reconciler) syncAll(ctx context.Context, done *pass, targets []workv1al
 		targets: targets, works: works,
 	})
 	names := done.count(results)
-	removed, err := r.removeOrphans(ctx, done.bound, work.Orphans(works, binding.Expected(done.bound.BindingSpec()), names))
-	done.removed += removed
-	done.fail(err)
+	done.fail(r.removeOrphans(ctx, done.bound, work.Orphans(works, binding.Expected(done.bound.BindingSpec()), names)))
 }
 
 // revise is the kind's rule for replicas, nil when there is none.

@@ -98,27 +98,27 @@ func (r *reconciler) release(ctx context.Context, bound binding.Object, works []
 // removeOrphans deletes Works that have no reason to be. The binding is looked at
 // as it is stored first: acting on an old view of it would take a workload away
 // from where it has just been scheduled to.
-func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) (removed int, err error) {
+func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
 	orphans = lasting(orphans)
 	if len(orphans) == 0 {
 		r.events.Recovered(bound, workv1alpha2.EventReasonCleanupWorkFailed)
-		return 0, nil
+		return nil
 	}
 	current := binding.New(r.namespaced)
-	err = r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
 	if apierrors.IsNotFound(err) {
-		return 0, errLag
+		return errLag
 	}
 	if err != nil {
-		return 0, fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
+		return fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
 	}
 	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
-		return 0, errLag
+		return errLag
 	}
 	if orphans, err = r.unclaimed(ctx, binding.PermanentID(bound), orphans); err != nil {
-		return 0, err
+		return err
 	}
-	return len(orphans), r.remove(ctx, orphans)
+	return r.remove(ctx, orphans)
 }
 
 // unclean tells that Works could not be deleted, unless it was too early to try.

@@ -42,8 +42,6 @@ type pass struct {
 	// template is nil when there is none to tell anything about.
 	template *unstructured.Unstructured
 	failures []error
-	// written and removed are how many Works were.
-	written, removed int
 	// overridden are the clusters for which overrides were applied otherwise than
 	// before.
 	overridden []string
@@ -66,9 +64,6 @@ func (p *pass) count(results []result) (names map[string]string) {
 			continue
 		}
 		names[each.cluster] = each.work
-		if each.written {
-			p.written++
-		}
 		if each.overridden {
 			p.overridden = append(p.overridden, each.cluster)
 		}
@@ -150,12 +145,12 @@ func (r *reconciler) conclude(done *pass) (reconcile.Result, error) {
 	v := judge(done.failures)
 	r.failing.set(done.bound, v.byCluster(reference(done.bound.BindingSpec().Resource)))
 	r.failing.conclude(done.bound, done.failures)
-	r.tell(done.bound, workv1alpha2.EventReasonSyncWorkFailed, v.told)
+	recovered := r.tell(done.bound, workv1alpha2.EventReasonSyncWorkFailed, v.told)
 	if done.template != nil {
 		// Who wrote the override finds the mistake under its own reason, and only there.
 		r.tell(done.template, workv1alpha2.EventReasonSyncWorkFailed, v.others)
 		r.tell(done.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, v.mistakes)
-		r.tellProgress(done, v)
+		r.tellProgress(done, recovered)
 	}
 	if len(v.retried) > 0 {
 		return reconcile.Result{}, errors.Join(v.retried...)

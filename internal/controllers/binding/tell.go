@@ -84,16 +84,17 @@ func (f *failing) forget(key types.NamespacedName) {
 	f.failures.Set(uid, nil)
 }
 
-// tellProgress tells on the template, which is where users look, that Works have
-// changed. A pass that changes none has nothing to tell.
-func (r *reconciler) tellProgress(done *pass, v verdict) {
+// tellProgress tells on the template, which is where users look, what has become
+// of overrides, and that what failed before has worked. That Works are written as
+// was decided is no news: it is seen in the status.
+func (r *reconciler) tellProgress(done *pass, recovered bool) {
 	if len(done.overridden) > 0 {
 		r.events.Decided(done.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
 			"Overrides were applied for %s.", counted(len(done.overridden), "cluster"))
 	}
-	if len(v.told) == 0 && done.written+done.removed > 0 {
-		r.events.Decided(done.template, workv1alpha2.EventReasonSyncWorkSucceed, "Binding %s: %s written, %d removed.",
-			done.bound.GetName(), counted(done.written, "Work"), done.removed)
+	if recovered {
+		r.events.Decided(done.template, workv1alpha2.EventReasonSyncWorkSucceed,
+			"All Works of binding %s are as they should be, after some could not be written.", done.bound.GetName())
 	}
 }
 
@@ -104,13 +105,14 @@ func counted(number int, what string) string {
 	return fmt.Sprintf("%d %ss", number, what)
 }
 
-// tell tells of failures, unless the same were told before.
-func (r *reconciler) tell(object client.Object, reason string, failures []error) {
+// tell tells of failures, unless the same were told before, and reports whether
+// there are none after there were some.
+func (r *reconciler) tell(object client.Object, reason string, failures []error) (recovered bool) {
 	if len(failures) == 0 {
-		r.events.Recovered(object, reason)
-		return
+		return r.events.Recovered(object, reason)
 	}
 	r.events.Failed(object, reason, errors.New(summary(failures)))
+	return false
 }
 
 // summary says each cause once, with all clusters that it concerns.

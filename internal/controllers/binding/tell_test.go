@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -166,7 +167,7 @@ func TestAnInterpreterThatFailsIsToldOfEveryClusterAndRetried(t *testing.T) {
 	}
 }
 
-func TestProgressIsToldOnTheTemplateWhenWorksChange(t *testing.T) {
+func TestOnlyWhatIsNewsIsToldOnTheTemplate(t *testing.T) {
 	paint := overriding("paint", policyv1alpha1.PlaintextOverrider{
 		Path: "/metadata/labels/color", Operator: policyv1alpha1.OverriderOpAdd, Value: policyv1alpha1.JSON{Raw: []byte(`"red"`)},
 	}, "m1")
@@ -178,16 +179,23 @@ func TestProgressIsToldOnTheTemplateWhenWorksChange(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	told("scheduled", "Normal SyncWorkSucceed Binding web-deployment: 2 Works written, 0 removed.")
+	told("scheduled")
 	told("nothing happened")
 	if err := w.store.Create(t.Context(), paint); err != nil {
 		t.Fatal(err)
 	}
-	told("overridden", "Normal ApplyOverridePolicySucceed Overrides were applied for 1 cluster.",
-		"Normal SyncWorkSucceed Binding web-deployment: 1 Work written, 0 removed.")
+	told("overridden", "Normal ApplyOverridePolicySucceed Overrides were applied for 1 cluster.")
 	told("nothing happened to the override")
 	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
-	told("one cluster less", "Normal SyncWorkSucceed Binding web-deployment: 0 Works written, 1 removed.")
+	told("one cluster less")
+	w.rules = cannotRevise{}
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 2 })
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}}); err == nil {
+		t.Fatal("a pass whose interpreter fails succeeded")
+	}
+	w.told()
+	w.rules = noRules{}
+	told("well again", "Normal SyncWorkSucceed All Works of binding web-deployment are as they should be, after some could not be written.")
 }
 
 func TestSummariesSayEachCauseOnce(t *testing.T) {

@@ -48,10 +48,10 @@ type result struct {
 	cluster string
 	// work is the name of its Work.
 	work string
-	// written tells that the Work was created or changed, overridden that this gave
+	// overridden tells that the Work was created or changed, and that this gave
 	// it another record of applied overrides.
-	written, overridden bool
-	err                 error
+	overridden bool
+	err        error
 }
 
 // write brings the Works of all targets up to date, several at a time, and returns
@@ -110,7 +110,7 @@ func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.
 		return failed(err)
 	}
 	return result{
-		cluster: target.Name, work: desired.Name, written: written,
+		cluster: target.Name, work: desired.Name,
 		overridden: written && work.Overridden(stored, desired),
 	}
 }
