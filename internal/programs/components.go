@@ -66,12 +66,12 @@ func Controllers() []Controller {
 			return unifiedauth.Add(h.Manager, o)
 		}},
 		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
-			return detector.Add(h.Manager, h.Rules, detectorOptions(h))
+			return detector.Add(h.Manager, h.Templates, h.Rules, detectorOptions(h))
 		}},
 		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
 			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Dependents, of.BaseDelay, of.MaxDelay
-			return dependencies.Add(h.Manager, h.Rules, o)
+			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
 		}},
 		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, namespace.DefaultOptions()
@@ -83,7 +83,7 @@ func Controllers() []Controller {
 			of, o := h.Settings.Controllers, binding.DefaultOptions()
 			o.Workers, o.ClusterWorkers, o.BaseDelay, o.MaxDelay = of.Workers.Bindings, of.Workers.ClusterBindings, of.BaseDelay, of.MaxDelay
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-			return binding.Add(h.Manager, h.Rules, h.Renderings, o)
+			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, execution.DefaultOptions()
@@ -98,7 +98,7 @@ func Controllers() []Controller {
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			o := bindingstatus.DefaultOptions()
 			o.Workers = max(h.Settings.Controllers.Workers.Bindings, h.Settings.Controllers.Workers.ClusterBindings)
-			return bindingstatus.Add(h.Manager, h.Rules, h.Renderings, o)
+			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
 		{Name: "agentcsrapproving", Help: "approves certificates of agents"},

@@ -23,6 +23,7 @@ import (
 
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
@@ -65,6 +66,8 @@ type Host struct {
 	Manager manager.Manager
 	Members *member.Clusters
 	Rules   interpreter.Source
+	// Templates reads objects of any kind.
+	Templates *template.Reader
 	// Reports writes what several controllers say of one Work.
 	Reports *report.Works
 	// Renderings tells which clusters have no current Work, and why.
@@ -112,7 +115,8 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, fmt.Errorf("adding the writer of reports: %w", err)
 	}
 	return &Host{
-		Manager: mgr, Members: members, Rules: rules, Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
+		Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
+		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
 		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
 	}, nil
 }

@@ -35,6 +35,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -75,6 +76,7 @@ type reconciler struct {
 	namespaced bool
 	karmada    client.Client
 	live       client.Reader
+	templates  *template.Reader
 	rules      interpreter.Source
 	events     *observe.Events
 	written    *ledger
@@ -85,7 +87,7 @@ type reconciler struct {
 
 // Add registers the controllers of both scopes with a manager. Which clusters of a
 // binding have no current Work, and why, is handed to failures.
-func Add(mgr manager.Manager, rules interpreter.Source, failures Failures, o Options) error {
+func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, failures Failures, o Options) error {
 	if err := index(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, failures Failures, o Opt
 	}
 	for _, namespaced := range []bool{true, false} {
 		if err := add(mgr, &reconciler{
-			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules,
+			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
 			events:  observe.NewEvents(mgr.GetEventRecorderFor(nameOf(namespaced))), //nolint:staticcheck // the newer recorder writes another API
 			written: newLedger(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failing: newFailing(failures),
 			abandoned: newAbandoned(time.Now), synced: synced,

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -187,13 +188,10 @@ func (r *reconciler) wantedByNamespace(ctx context.Context, each *workv1alpha1.W
 	if owner == nil {
 		return false, nil
 	}
-	namespace := empty(workv1alpha2.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind})
-	err := r.karmada.Get(ctx, types.NamespacedName{Name: owner.Name}, namespace, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading Namespace %s: %w", owner.Name, err)
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
+	namespace, err := r.templates.Get(ctx, kind, types.NamespacedName{Name: owner.Name})
+	if err != nil || namespace == nil {
+		return false, err
 	}
 	return namespace.GetUID() == owner.UID && namespace.GetDeletionTimestamp() == nil, nil
 }

@@ -27,6 +27,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -79,7 +80,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, rules: noRules{},
+		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), rules: noRules{},
 		events: observe.NewEvents(w.recorder), written: newLedger(w.store, w.store, time.Now),
 		failing: newFailing(w.failures), abandoned: newAbandoned(func() time.Time { return w.at }), synced: synced,
 	}
@@ -214,8 +215,9 @@ func bindingTo(clusters ...string) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-func template(labels map[string]string) *unstructured.Unstructured {
-	object := empty(workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment"})
+func labelledDeployment(labels map[string]string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	object.SetNamespace("shop")
 	object.SetName("web")
 	object.SetLabels(labels)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -72,14 +71,11 @@ func (s search) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2
 		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*s.selector}, template) != policy.MatchNone
 }
 
-// labelled reads templates from the cache; nil when it cannot tell.
+// labelled reads templates; nil when it cannot tell.
 func (r *reconciler) labelled(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
 	return func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
-		limited, cancel := context.WithTimeout(ctx, cachePatience)
-		defer cancel()
-		template := empty(ref)
-		key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-		if err := r.karmada.Get(limited, key, template, client.UnsafeDisableDeepCopy); err != nil {
+		template, err := r.templates.Seen(ctx, kindOf(ref), keyOf(ref))
+		if err != nil {
 			return nil
 		}
 		return template

@@ -3,11 +3,9 @@ package binding
 import (
 	"context"
 	"fmt"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,32 +16,18 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// cachePatience is how long to wait for the first list of a kind. A worker that
-// waited for a kind which cannot be listed would serve no other binding.
-const cachePatience = 5 * time.Second
-
 // template is what the binding propagates, nil when it is known to be gone: then
-// the binding goes too. It is shared with the cache and must not be changed.
-//
-// What the cache does not have is asked for, since a watch may lag behind the one
-// that made the binding.
+// the binding goes too. It must not be changed.
 func (r *reconciler) template(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
-	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	limited, cancel := context.WithTimeout(ctx, cachePatience)
-	defer cancel()
-	template := empty(ref)
-	err := r.karmada.Get(limited, key, template, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		template = empty(ref)
-		err = r.live.Get(ctx, key, template)
-	}
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", ref.Kind, key, err)
-	}
-	return template, nil
+	return r.templates.Get(ctx, kindOf(ref), keyOf(ref))
+}
+
+func kindOf(ref workv1alpha2.ObjectReference) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+}
+
+func keyOf(ref workv1alpha2.ObjectReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // reference names a template in messages.
@@ -52,13 +36,6 @@ func reference(ref workv1alpha2.ObjectReference) string {
 		return ref.Kind + " " + ref.Name
 	}
 	return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)
-}
-
-func empty(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
-	template := &unstructured.Unstructured{}
-	template.SetAPIVersion(ref.APIVersion)
-	template.SetKind(ref.Kind)
-	return template
 }
 
 // stale tells that the template is older than what the binding was made from, so

@@ -73,7 +73,7 @@ func TestAnOverridePolicyConcernsTheBindingsOfTheTemplatesItSelects(t *testing.T
 					continue
 				}
 				got = got || s.selects(bound.Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
-					return template(map[string]string{"app": "web"})
+					return labelledDeployment(map[string]string{"app": "web"})
 				})
 			}
 			if got != tc.want {
@@ -199,7 +199,7 @@ func TestATemplateIsStaleWhenTheBindingKnowsANewerVersionOfIt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			object := template(nil)
+			object := labelledDeployment(nil)
 			object.SetUID("web-1")
 			object.SetResourceVersion(tc.seen)
 			if got := stale(object, workv1alpha2.ObjectReference{UID: tc.uid, ResourceVersion: tc.current}); got != tc.want {

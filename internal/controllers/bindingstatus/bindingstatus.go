@@ -35,6 +35,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -73,6 +74,7 @@ func DefaultOptions() Options {
 type reconciler struct {
 	karmada    client.Client
 	live       client.Reader
+	templates  *template.Reader
 	rules      interpreter.Source
 	renderings Renderings
 	events     *observe.Events
@@ -86,9 +88,9 @@ type reconciler struct {
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, rules interpreter.Source, renderings Renderings, o Options) error {
+func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
-		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), rules: rules, renderings: renderings,
+		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules, renderings: renderings,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
 		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep),

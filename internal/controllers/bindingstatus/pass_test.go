@@ -28,6 +28,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/work"
@@ -69,7 +70,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.store = built.Build()
 	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	w.reconciler = &reconciler{
-		karmada: w.store, live: w.store, renderings: w.failures,
+		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), renderings: w.failures,
 		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
 		events: observe.NewEvents(record.NewFakeRecorder(100)), written: newLedger(), without: newStatusless(),
 		patience: newPatience(calm, time.Second), lag: newPatience(lagCalm, time.Second), background: newSlots(backgroundStep),

@@ -9,7 +9,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,11 +54,8 @@ func (r *reconciler) sumUp(ctx context.Context, request reconcile.Request, of bi
 // try computes and writes the status once.
 func (r *reconciler) try(ctx context.Context, s sum) error {
 	template, err := r.template(ctx, s)
-	if err != nil {
-		return absentIsDone(err)
-	}
-	if !isFor(template, s.template) {
-		return nil
+	if err != nil || template == nil || !isFor(template, s.template) {
+		return err
 	}
 	summed, err := r.rules.Rules(kindOf(s.template)).Aggregate(ctx, template, s.items)
 	if err == nil {
@@ -92,27 +88,17 @@ func awaited(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.T
 	return all
 }
 
-// template reads the cache, unless that is behind what the binding was made from
-// or what was last written here.
+// template is what is stored, nil when there is nothing. The cache does not do
+// when it is behind what the binding was made from or what was last written here.
 func (r *reconciler) template(ctx context.Context, s sum) (*unstructured.Unstructured, error) {
-	template := &unstructured.Unstructured{}
-	template.SetGroupVersionKind(kindOf(s.template))
-	key := keyOf(s.template)
-	if !s.live {
-		err := r.karmada.Get(ctx, key, template)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading %s %q: %w", s.template.Kind, key, err)
-		}
-		if err == nil && !r.behind(template, s) {
-			return template, nil
-		}
+	if s.live {
+		return r.templates.Live(ctx, kindOf(s.template), keyOf(s.template))
 	}
-	template = &unstructured.Unstructured{}
-	template.SetGroupVersionKind(kindOf(s.template))
-	if err := r.live.Get(ctx, key, template); err != nil {
-		return nil, fmt.Errorf("reading %s %q live: %w", s.template.Kind, key, err)
+	template, err := r.templates.Get(ctx, kindOf(s.template), keyOf(s.template))
+	if err == nil && template != nil && r.behind(template, s) {
+		return r.templates.Live(ctx, kindOf(s.template), keyOf(s.template))
 	}
-	return template, nil
+	return template, err
 }
 
 func (r *reconciler) behind(template *unstructured.Unstructured, s sum) bool {
@@ -144,13 +130,11 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 // noteMissing finds out what is not there: the template, which needs nothing
 // more, or the status of its kind. The API server answers alike for both.
 func (r *reconciler) noteMissing(ctx context.Context, template *unstructured.Unstructured) error {
-	current := &unstructured.Unstructured{}
-	current.SetGroupVersionKind(template.GroupVersionKind())
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(template), current)
-	if err == nil && current.GetUID() == template.GetUID() {
+	current, err := r.templates.Live(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
+	if current != nil && current.GetUID() == template.GetUID() {
 		r.without.note(template.GroupVersionKind(), r.now())
 	}
-	return absentIsDone(err)
+	return err
 }
 
 // statusPatch is the merge patch that gives before the status of after, nil when
@@ -205,15 +189,6 @@ func statusOf(object *unstructured.Unstructured) ([]byte, error) {
 // one that took its name later.
 func isFor(template *unstructured.Unstructured, reference workv1alpha2.ObjectReference) bool {
 	return reference.UID == "" || template.GetUID() == reference.UID
-}
-
-// absentIsDone takes the error off a template that is gone, alone or with its
-// whole kind.
-func absentIsDone(err error) error {
-	if meta.IsNoMatchError(err) {
-		return nil
-	}
-	return client.IgnoreNotFound(err)
 }
 
 func kindOf(reference workv1alpha2.ObjectReference) schema.GroupVersionKind {

@@ -12,7 +12,7 @@
 //     later finds who waits for it, whatever its namespace;
 //   - a binding is deleted only when we let its last dependent go and nobody else
 //     says where it should be;
-//   - watches of kinds are opened beside the passes, and none waits for them.
+//   - watches of kinds are opened beside the passes, which do not need them.
 package dependencies
 
 import (
@@ -32,6 +32,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -61,7 +62,7 @@ func DefaultOptions() Options {
 type reconciler struct {
 	karmada   client.Client
 	live      client.Reader
-	informers informers
+	templates *template.Reader
 	rules     interpreter.Source
 	events    *observe.Events
 	needs     *needs
@@ -70,7 +71,7 @@ type reconciler struct {
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
 	resolver, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("making a discovery client: %w", err)
@@ -79,11 +80,11 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		return err
 	}
 	r := &reconciler{
-		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), informers: mgr.GetCache(), rules: rules,
+		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		needs:  newNeeds(), quarrels: newQuarrels(),
 	}
-	r.watches = newWatches(mgr.GetCache(), resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))
+	r.watches = newWatches(templates, resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))
 	err = builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).

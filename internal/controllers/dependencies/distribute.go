@@ -134,7 +134,7 @@ func (r *reconciler) needed(ctx context.Context, references []dependency.Referen
 		if ref.Name != "" || !dependency.Near(ref, thing) {
 			continue
 		}
-		object, err := r.object(ctx, dependency.KindOf(ref), thing.Key)
+		object, err := r.templates.Seen(ctx, dependency.KindOf(ref), thing.Key)
 		if err != nil {
 			return false, err
 		}

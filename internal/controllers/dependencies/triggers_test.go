@@ -18,6 +18,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -166,6 +167,7 @@ func TestWhichChangesOfObjectsMatter(t *testing.T) {
 
 // shared are informers as a process shares them: others may end one.
 type shared struct {
+	client.Reader
 	source  *cachetesting.FakeControllerSource
 	current toolscache.SharedIndexInformer
 	end     context.CancelFunc
@@ -179,6 +181,8 @@ func (s *shared) GetInformer(ctx context.Context, of client.Object, _ ...cache.I
 	}
 	return s.current, nil
 }
+
+func (s *shared) RemoveInformer(context.Context, client.Object) error { s.remove(); return nil }
 
 // remove ends the informer, as a controller does that thinks that the kind is
 // gone.
@@ -212,8 +216,12 @@ func TestKindsAreWatchedWhileTheyAreNeeded(t *testing.T) {
 	informers := &shared{source: cachetesting.NewFakeControllerSource()}
 	serves := &server{}
 	w := newWorld(t)
-	w.watches = newWatches(informers, serves, w.needs, 0, logr.Discard())
+	w.watches = newWatches(template.NewReader(informers, w.store), serves, w.needs, 0, logr.Discard())
 	w.watches.opened(w.queue)
+	followed := func() bool {
+		open, ok := w.watches.open[configMaps]
+		return ok && !open.informer.IsStopped() && open.registration.HasSynced()
+	}
 	object := blank(configMaps)
 	object.SetNamespace("shop")
 	object.SetName("settings")
@@ -221,26 +229,32 @@ func TestKindsAreWatchedWhileTheyAreNeeded(t *testing.T) {
 	w.needs.put(named("web"), []dependency.Reference{refersTo("ConfigMap", "settings"), {APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}})
 
 	w.watches.look(t.Context())
-	if informers.current != nil || w.watches.complete(configMaps) {
+	if informers.current != nil || followed() {
 		t.Fatal("a kind that is not served is watched")
 	}
 	serves.kinds = []string{"ConfigMap"}
 	told := func(when string) {
 		t.Helper()
 		w.watches.look(t.Context())
-		await(t, "a complete watch "+when, func() bool { return w.watches.complete(configMaps) })
+		await(t, "a complete watch "+when, followed)
 		expect(t, "queued "+when, w.queued(), "web")
 	}
 	told("once it is served")
 	informers.remove()
-	await(t, "the end of the informer", func() bool { return !w.watches.complete(configMaps) })
+	await(t, "the end of the informer", func() bool { return !followed() })
 	told("after somebody else ended the informer")
 
 	inUse := informers.current
 	w.needs.put(named("web"), nil)
 	w.watches.look(t.Context())
-	if w.watches.complete(configMaps) || inUse.IsStopped() {
-		t.Errorf("watched without need: %v; the informer of others ended: %v", w.watches.complete(configMaps), inUse.IsStopped())
+	if followed() || inUse.IsStopped() {
+		t.Errorf("watched without need: %v; the informer of others ended: %v", followed(), inUse.IsStopped())
 	}
 	informers.end()
+}
+
+func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -33,7 +33,7 @@ type resolver interface {
 // with other controllers: we put handlers on them and take them off, but never
 // end one, and one that somebody else ended is asked for anew.
 type watches struct {
-	informers informers
+	templates *template.Reader
 	resolver  resolver
 	needs     *needs
 	interval  time.Duration
@@ -43,7 +43,6 @@ type watches struct {
 	ready chan struct{}
 	wake  chan struct{}
 
-	mu   sync.RWMutex
 	open map[schema.GroupVersionKind]watch
 }
 
@@ -53,9 +52,9 @@ type watch struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-func newWatches(informers informers, resolver resolver, needs *needs, interval time.Duration, log logr.Logger) *watches {
+func newWatches(templates *template.Reader, resolver resolver, needs *needs, interval time.Duration, log logr.Logger) *watches {
 	return &watches{
-		informers: informers, resolver: resolver, needs: needs, interval: interval, log: log,
+		templates: templates, resolver: resolver, needs: needs, interval: interval, log: log,
 		ready: make(chan struct{}), wake: make(chan struct{}, 1), open: map[schema.GroupVersionKind]watch{},
 	}
 }
@@ -94,19 +93,9 @@ func (w *watches) run(ctx context.Context) error {
 	}
 }
 
-// complete reports whether a kind is watched and everything that there was has
-// been seen.
-func (w *watches) complete(kind schema.GroupVersionKind) bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	open, ok := w.open[kind]
-	return ok && !open.informer.IsStopped() && open.registration.HasSynced()
-}
-
 // look opens watches that are missing and closes those without need.
 func (w *watches) look(ctx context.Context) {
 	wanted := sets.New(w.needs.kinds()...)
-	w.mu.RLock()
 	var unwanted, alive []schema.GroupVersionKind
 	for kind, open := range w.open {
 		switch {
@@ -116,7 +105,6 @@ func (w *watches) look(ctx context.Context) {
 			alive = append(alive, kind)
 		}
 	}
-	w.mu.RUnlock()
 	for _, kind := range unwanted {
 		w.close(kind)
 	}
@@ -128,13 +116,8 @@ func (w *watches) look(ctx context.Context) {
 }
 
 func (w *watches) close(kind schema.GroupVersionKind) {
-	w.mu.Lock()
-	open, ok := w.open[kind]
+	open := w.open[kind]
 	delete(w.open, kind)
-	w.mu.Unlock()
-	if !ok {
-		return
-	}
 	if err := open.informer.RemoveEventHandler(open.registration); err != nil {
 		w.log.Error(err, "Ending to follow dependencies", "kind", kind)
 	}
@@ -148,21 +131,17 @@ func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error
 		return err
 	}
 	if !served {
-		w.mu.Lock()
 		delete(w.open, kind)
-		w.mu.Unlock()
 		return nil
 	}
-	informer, err := w.informers.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
+	informer, err := w.templates.Watch(ctx, kind)
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", kind, err)
+		return err
 	}
 	registration, err := informer.AddEventHandler(w.onObject(kind))
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.open[kind] = watch{informer: informer, registration: registration}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,6 +27,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
@@ -78,12 +78,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.store = builder.Build()
 	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(w.queue.ShutDown)
-	shared := &informertest.FakeInformers{Scheme: scheme}
 	w.reconciler = &reconciler{
-		karmada: w.store, live: w.store, informers: shared, rules: w,
+		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), rules: w,
 		events: observe.NewEvents(w.recorder), needs: newNeeds(), quarrels: newQuarrels(),
 	}
-	w.watches = newWatches(shared, nil, w.needs, time.Second, logr.Discard())
+	w.watches = newWatches(w.templates, nil, w.needs, time.Second, logr.Discard())
 	w.watches.opened(w.queue)
 	return w
 }

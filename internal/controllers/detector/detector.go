@@ -7,8 +7,8 @@
 // writes. Invariants:
 //
 //   - policies are known before the first template is looked at;
-//   - a pass waits for no cache: what is not seen yet is asked for, or looked at
-//     again shortly;
+//   - a pass waits for no cache that does not come: what is not seen yet is asked
+//     for, or looked at again shortly;
 //   - a new template costs one patch (its claim, unless it was written along with
 //     the template) and one create (its binding); a pass that finds everything in
 //     order costs no write;
@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -119,6 +120,7 @@ type detector struct {
 	karmada  client.Client
 	live     client.Reader
 	cache    cache.Cache
+	reader   *template.Reader
 	resolver discovery.ServerResourcesInterface
 	rules    interpreter.Source
 	events   *observe.Events
@@ -140,8 +142,8 @@ type detector struct {
 }
 
 // Add registers the controllers with a manager: one for templates, one for each
-// kind of policy, and the discovery of kinds.
-func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+// kind of policy, and the discovery of kinds, which are watched by the reader.
+func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source, o Options) error {
 	resolver, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("making a discovery client: %w", err)
@@ -151,7 +153,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		return err
 	}
 	d := &detector{
-		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
+		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), reader: reader,
 		resolver: resolver, rules: rules,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		counters: counted, log: mgr.GetLogger().WithName(Name),

@@ -166,7 +166,7 @@ func (d *detector) look(ctx context.Context) bool {
 	served := watchable(d.options.SkippedAPIs, lists)
 	added, gone := d.kinds.compare(served, err == nil, time.Now(), d.options.DiscoveryInterval)
 	for _, kind := range added {
-		if err := d.watch(kind); err != nil {
+		if err := d.watch(ctx, kind); err != nil {
 			d.log.Error(err, "Watching templates", "kind", kind)
 		}
 	}

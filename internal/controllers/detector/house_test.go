@@ -25,6 +25,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -81,7 +82,7 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 		t.Fatal(err)
 	}
 	h.detector = &detector{
-		options: DefaultOptions(), karmada: karmada, live: karmada, cache: &informertest.FakeInformers{Scheme: scheme},
+		options: DefaultOptions(), karmada: karmada, live: karmada, reader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
 		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counted, log: logr.Discard(),
 		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
 	}

@@ -17,7 +17,10 @@ import (
 
 // watch begins to watch the objects of a kind. The kind is known before its
 // first object is queued.
-func (d *detector) watch(kind schema.GroupVersionKind) error {
+func (d *detector) watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	if _, err := d.reader.Watch(ctx, kind); err != nil {
+		return err
+	}
 	watching := &kindSource{kind: kind, inner: source.TypedKind(d.cache, blank(kind), d.onTemplates(kind))}
 	d.kinds.add(kind, watching.stop)
 	if err := d.templates.Watch(watching); err != nil {
@@ -33,7 +36,7 @@ func (d *detector) unwatch(ctx context.Context, kind schema.GroupVersionKind) {
 	d.kinds.drop(kind)
 	d.waiting.dropKind(kind)
 	d.claims.dropKind(kind)
-	if err := d.cache.RemoveInformer(ctx, blank(kind)); err != nil {
+	if err := d.reader.Unwatch(ctx, kind); err != nil {
 		d.log.Error(err, "Ending the watch of templates", "kind", kind)
 		return
 	}

@@ -8,9 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -61,25 +59,9 @@ func (d *detector) forget(r reference) {
 	d.holders.forget(r)
 }
 
-// template reads a template without ever waiting for a cache; nil when there is
-// none. A kind whose view is not complete is asked for at the server.
+// template is nil when there is none. It must not be changed.
 func (d *detector) template(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
-	reader := d.live
-	if d.kinds.has(r.kind) {
-		informer, err := d.cache.GetInformer(ctx, blank(r.kind), cache.BlockUntilSynced(false))
-		if err == nil && informer.HasSynced() {
-			reader = d.karmada
-		}
-	}
-	found := blank(r.kind)
-	err := reader.Get(ctx, r.key, found)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading template %s: %w", r, err)
-	}
-	return found, nil
+	return d.reader.Seen(ctx, r.kind, r.key)
 }
 
 // decide asks which policy the template follows. Whoever finds none is noted as

@@ -1,0 +1,237 @@
+// Package template answers "what does a template look like now?", for all
+// controllers of a process and for objects of any kind.
+//
+// Templates are read from the cache that the process shares, but only while
+// somebody watches their kind; else the API server is asked. Invariants:
+//
+//   - a read never begins to watch a kind: the informer of one that is served no
+//     longer would try for good, and hold whoever waits for it;
+//   - a kind whose first list does not come holds its readers once, for a few
+//     seconds in all, and no read takes longer than a bound;
+//   - that there is no object, or no such kind, is an answer and no error.
+package template
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// patience is how long readers of a kind wait for its first list, counted from
+	// the begin of the watch.
+	patience = 5 * time.Second
+	// limit bounds a request to the API server, behind which another server may be
+	// the one that does not answer.
+	limit = 10 * time.Second
+)
+
+// Cache is what a process has seen, of the kinds that it watches.
+type Cache interface {
+	client.Reader
+	GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
+	RemoveInformer(ctx context.Context, of client.Object) error
+}
+
+// Reader reads templates. All controllers of a process share one.
+type Reader struct {
+	cache    Cache
+	live     client.Reader
+	patience time.Duration
+
+	// changing is held while a watch begins or ends, mu also while the cache is
+	// read, so that no watch ends meanwhile.
+	changing sync.Mutex
+	mu       sync.RWMutex
+	watched  map[schema.GroupVersionKind]watched
+}
+
+type watched struct {
+	informer cache.Informer
+	// ended is closed when the watch is.
+	ended chan struct{}
+	// due is when readers wait for the first list no longer.
+	due time.Time
+}
+
+// NewReader returns a reader of what a cache holds and, where that does not tell,
+// of what the API server says.
+func NewReader(shared Cache, live client.Reader) *Reader {
+	return &Reader{cache: shared, live: live, patience: patience, watched: map[schema.GroupVersionKind]watched{}}
+}
+
+// Watch begins to watch a kind, which must be served, unless it is watched
+// already. It does not wait for the first list. The informer is shared: handlers
+// may be put on it and taken off it.
+func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	informer, err := r.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", kind, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched[kind].informer != informer {
+		r.watched[kind] = watched{informer: informer, ended: make(chan struct{}), due: time.Now().Add(r.patience)}
+	}
+	return informer, nil
+}
+
+// Unwatch ends the watch of a kind for the whole process.
+func (r *Reader) Unwatch(ctx context.Context, kind schema.GroupVersionKind) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if entry, ok := r.watched[kind]; ok {
+		close(entry.ended)
+		delete(r.watched, kind)
+	}
+	if err := r.cache.RemoveInformer(ctx, blank(kind)); err != nil {
+		return fmt.Errorf("ending the watch of %s: %w", kind, err)
+	}
+	return nil
+}
+
+// Seen is a template as the process has seen it; nil when there is none. It must
+// not be changed.
+func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	found, _, err := r.get(ctx, kind, key)
+	return found, err
+}
+
+// Get is Seen, but asks the API server before it says that there is none: what
+// refers to a template may have been seen earlier than the template. It must not
+// be changed.
+func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	found, cached, err := r.get(ctx, kind, key)
+	if cached && found == nil && err == nil {
+		return r.Live(ctx, kind, key)
+	}
+	return found, err
+}
+
+// Live is a template as the API server says; nil when there is none.
+func (r *Reader) Live(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return get(ctx, r.live, kind, key)
+}
+
+// List are the objects in a namespace that a selector matches, as the process has
+// seen them; without a namespace, those that have none. They must not be changed.
+func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	list := func(ctx context.Context, reader client.Reader) (err error) {
+		found, err = listOf(ctx, reader, kind, namespace, selector)
+		return err
+	}
+	cached, err := r.fromCache(ctx, kind, list)
+	if !cached {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		err = list(ctx, r.live)
+	}
+	return found, err
+}
+
+func (r *Reader) get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (found *unstructured.Unstructured, cached bool, err error) {
+	cached, err = r.fromCache(ctx, kind, func(ctx context.Context, reader client.Reader) (err error) {
+		found, err = get(ctx, reader, kind, key)
+		return err
+	})
+	if !cached {
+		found, err = r.Live(ctx, kind, key)
+	}
+	return found, cached, err
+}
+
+// fromCache reads the cache if that holds all objects of a kind, and reports
+// whether it does.
+func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, read func(context.Context, client.Reader) error) (bool, error) {
+	r.await(ctx, kind)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if entry, ok := r.watched[kind]; !ok || !entry.complete() {
+		return false, nil
+	}
+	return true, read(ctx, r.cache)
+}
+
+// await waits for the first list of a kind, if there is still reason to.
+func (r *Reader) await(ctx context.Context, kind schema.GroupVersionKind) {
+	r.mu.RLock()
+	entry, ok := r.watched[kind]
+	r.mu.RUnlock()
+	if !ok || entry.informer.HasSynced() {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, entry.due)
+	defer cancel()
+	select {
+	case <-entry.informer.HasSyncedChecker().Done():
+	case <-entry.ended:
+	case <-ctx.Done():
+	}
+}
+
+func (w watched) complete() bool { return w.informer.HasSynced() && !w.informer.IsStopped() }
+
+func get(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	object := blank(kind)
+	err := reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
+	}
+	if object.GetNamespace() != key.Namespace {
+		// The kind has no namespaces: that is not what was meant.
+		return nil, nil
+	}
+	return object, nil
+}
+
+func listOf(
+	ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, namespace string, selector labels.Selector,
+) ([]*unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s %q: %w", kind.Kind, selector, err)
+	}
+	var found []*unstructured.Unstructured
+	for i := range list.Items {
+		// A list without a namespace is one of all namespaces.
+		if object := &list.Items[i]; object.GetNamespace() == namespace {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// absent tells that there is no such object, or no such kind.
+func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// blank is an object of a kind that says nothing else.
+func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}

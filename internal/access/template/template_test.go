@@ -1,0 +1,301 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+)
+
+var (
+	configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	nodes      = corev1.SchemeGroupVersion.WithKind("Node")
+	settings   = types.NamespacedName{Namespace: "shop", Name: "settings"}
+)
+
+// world is a cache and an API server, which need not agree.
+type world struct {
+	client.Reader
+	t        *testing.T
+	informer *informer
+	asked    []string
+	*reader
+}
+
+// reader keeps the methods of Reader apart from those of the cache.
+type reader struct{ of *Reader }
+
+type informer struct {
+	*controllertest.FakeInformer
+	stopped bool
+}
+
+func (i *informer) IsStopped() bool { return i.stopped }
+
+func (w *world) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if w.informer == nil {
+		w.asked = append(w.asked, "watch "+of.GetObjectKind().GroupVersionKind().Kind)
+		w.informer = &informer{FakeInformer: controllertest.NewFakeInformer()}
+	}
+	return w.informer, nil
+}
+
+func (w *world) RemoveInformer(context.Context, client.Object) error {
+	w.informer.stopped = true
+	w.informer = nil
+	return nil
+}
+
+// newWorld stores an object for the cache and one for the API server; nil is
+// none, and a failure is what both answer with.
+func newWorld(t *testing.T, cached, live client.Object, failure error) *world {
+	t.Helper()
+	w := &world{t: t}
+	store := func(name string, holds client.Object) client.Reader {
+		builder := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+				w.asked = append(w.asked, name)
+				if failure != nil {
+					return failure
+				}
+				if object.GetObjectKind().GroupVersionKind() == nodes {
+					key.Namespace = "" // as the path of a request has none
+				}
+				return c.Get(ctx, key, object, o...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+				w.asked = append(w.asked, name)
+				if failure != nil {
+					return failure
+				}
+				return c.List(ctx, list, o...)
+			},
+		})
+		if holds != nil {
+			builder = builder.WithObjects(holds)
+		}
+		return builder.Build()
+	}
+	w.Reader = store("cache", cached)
+	w.reader = &reader{NewReader(w, store("server", live))}
+	return w
+}
+
+func (w *world) watch(kind schema.GroupVersionKind) {
+	w.t.Helper()
+	if _, err := w.of.Watch(w.t.Context(), kind); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func configMap(version string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: settings.Namespace, Name: settings.Name, Labels: map[string]string{"of": version},
+	}}
+}
+
+func versionOf(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	return object.GetLabels()["of"]
+}
+
+func TestWhatTheCacheDoesNotTellIsAsked(t *testing.T) {
+	unwatched := func(*world) {}
+	complete := func(w *world) { w.watch(configMaps); w.informer.Synced() }
+	tests := map[string]struct {
+		cached, live client.Object
+		prepare      func(*world)
+		read         func(*Reader, context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error)
+		want         string
+		asked        []string
+	}{
+		"a kind that nobody watches is asked for, and not watched for it": {
+			configMap("cache"), configMap("server"), unwatched, (*Reader).Get, "server", []string{"server"},
+		},
+		"a kind that is watched is read from the cache": {
+			configMap("cache"), configMap("server"), complete, (*Reader).Get, "cache", []string{"watch ConfigMap", "cache"},
+		},
+		"what is not seen yet is asked for": {
+			nil, configMap("server"), complete, (*Reader).Get, "server", []string{"watch ConfigMap", "cache", "server"},
+		},
+		"what is not seen yet is not there for those who ask what was seen": {
+			nil, configMap("server"), complete, (*Reader).Seen, "", []string{"watch ConfigMap", "cache"},
+		},
+		"what the server does not have it is asked for once": {
+			nil, nil, unwatched, (*Reader).Get, "", []string{"server"},
+		},
+		"the server alone is asked when the cache is known to be behind": {
+			configMap("cache"), configMap("server"), complete, (*Reader).Live, "server", []string{"watch ConfigMap", "server"},
+		},
+		"a kind whose watch was ended is asked for, and not watched anew": {
+			configMap("cache"), configMap("server"), func(w *world) {
+				complete(w)
+				if err := w.of.Unwatch(w.t.Context(), configMaps); err != nil {
+					w.t.Fatal(err)
+				}
+			}, (*Reader).Get, "server", []string{"watch ConfigMap", "server"},
+		},
+		"a kind whose watch came to its end is asked for": {
+			configMap("cache"), configMap("server"), func(w *world) { complete(w); w.informer.stopped = true },
+			(*Reader).Seen, "server", []string{"watch ConfigMap", "server"},
+		},
+		"a kind that is watched again is read from the cache again": {
+			configMap("cache"), configMap("server"), func(w *world) {
+				complete(w)
+				if err := w.of.Unwatch(w.t.Context(), configMaps); err != nil {
+					w.t.Fatal(err)
+				}
+				complete(w)
+			}, (*Reader).Get, "cache", []string{"watch ConfigMap", "watch ConfigMap", "cache"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.cached, tc.live, nil)
+			tc.prepare(w)
+			found, err := tc.read(w.of, t.Context(), configMaps, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := versionOf(found); got != tc.want {
+				t.Errorf("read that of %q, want %q", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.asked, w.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAbsenceIsNoFailure(t *testing.T) {
+	broken := errors.New("connection refused")
+	tests := map[string]struct {
+		live    client.Object
+		failure error
+		kind    schema.GroupVersionKind
+		want    error
+	}{
+		"no such object":                        {kind: configMaps},
+		"a kind that is not served":             {failure: &meta.NoKindMatchError{GroupKind: configMaps.GroupKind()}, kind: configMaps},
+		"an object that answers as not found":   {failure: apierrors.NewNotFound(schema.GroupResource{}, "settings"), kind: configMaps},
+		"a server that does not answer":         {failure: broken, kind: configMaps, want: broken},
+		"an object of a kind without namespace": {live: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, kind: nodes},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil, tc.live, tc.failure)
+			found, err := w.of.Get(t.Context(), tc.kind, settings)
+			if found != nil || !errors.Is(err, tc.want) {
+				t.Errorf("read %v, %v; want nothing, %v", found, err, tc.want)
+			}
+			listed, err := w.of.List(t.Context(), tc.kind, "shop", labels.Everything())
+			if len(listed) != 0 || !errors.Is(err, tc.want) {
+				t.Errorf("listed %v, %v; want nothing, %v", listed, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestListsAreOfOnePlace(t *testing.T) {
+	tests := map[string]struct {
+		namespace string
+		selector  labels.Selector
+		watched   bool
+		want      []string
+	}{
+		"in the namespace":                           {namespace: "shop", selector: labels.Everything(), want: []string{"server"}},
+		"in the namespace, as seen":                  {namespace: "shop", selector: labels.Everything(), watched: true, want: []string{"cache"}},
+		"in another namespace":                       {namespace: "other", selector: labels.Everything()},
+		"without namespace, not those of namespaces": {selector: labels.Everything()},
+		"not selected":                               {namespace: "shop", selector: labels.Nothing()},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, configMap("cache"), configMap("server"), nil)
+			if tc.watched {
+				w.watch(configMaps)
+				w.informer.Synced()
+			}
+			listed, err := w.of.List(t.Context(), configMaps, tc.namespace, tc.selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, each := range listed {
+				got = append(got, versionOf(each))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFirstListThatDoesNotComeIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, configMap("cache"), configMap("server"), nil)
+		w.watch(configMaps)
+		started := time.Now()
+		for range 10 {
+			w.watch(configMaps) // whoever watches it too buys no time
+			if _, err := w.of.Get(t.Context(), configMaps, settings); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if waited := time.Since(started); waited != patience {
+			t.Errorf("ten reads took %s, want %s in all", waited, patience)
+		}
+		if slices.Contains(w.asked, "cache") {
+			t.Error("an incomplete cache was read")
+		}
+	})
+}
+
+func TestAFirstListThatComesIsReadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, configMap("cache"), configMap("server"), nil)
+		w.watch(configMaps)
+		arrives := time.AfterFunc(time.Second, w.informer.Synced)
+		defer arrives.Stop()
+		started := time.Now()
+		found, err := w.of.Get(t.Context(), configMaps, settings)
+		if waited := time.Since(started); err != nil || versionOf(found) != "cache" || waited != time.Second {
+			t.Errorf("read that of %q after %s, %v", versionOf(found), waited, err)
+		}
+	})
+}
+
+func TestAServerThatDoesNotAnswerHoldsAReaderForABoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		})
+		started := time.Now()
+		_, err := NewReader(nil, hangs).Get(t.Context(), configMaps, settings)
+		if waited := time.Since(started); waited != limit || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended after %s with %v", waited, err)
+		}
+	})
+}
