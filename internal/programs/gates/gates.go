@@ -54,14 +54,18 @@ type value struct{ set *Set }
 func (v value) Set(text string) error { return v.set.Set(text) }
 func (value) Type() string            { return "mapStringBool" }
 
-func (v value) String() string {
-	if v.set == nil {
+func (v value) String() string { return v.set.Given() }
+
+// Given is what was set, as --feature-gates takes it: the same for another program.
+// It is empty for nil and where every gate has its default.
+func (s *Set) Given() string {
+	if s == nil {
 		return ""
 	}
 	var given []string
-	for name := range v.set.GetAll() {
-		if v.set.ExplicitlySet(name) {
-			given = append(given, fmt.Sprintf("%s=%t", name, v.set.Enabled(name)))
+	for name := range s.GetAll() {
+		if s.ExplicitlySet(name) {
+			given = append(given, fmt.Sprintf("%s=%t", name, s.Enabled(name)))
 		}
 	}
 	slices.Sort(given)

@@ -105,3 +105,23 @@ func TestHelpTellsWhatAGateSwitches(t *testing.T) {
 		t.Errorf("the default is shown as %q, want nothing", got)
 	}
 }
+
+func TestWhatWasGivenMakesAnotherSetTheSame(t *testing.T) {
+	for _, given := range []string{"", "Failover=true,PropagateDeps=false", "AllAlpha=true,WorkloadAffinity=false"} {
+		one, other := New(), New()
+		if err := one.Set(given); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Set(one.Given()); err != nil {
+			t.Fatalf("%q is not taken: %v", one.Given(), err)
+		}
+		for name := range one.GetAll() {
+			if one.Enabled(name) != other.Enabled(name) {
+				t.Errorf("given %q, %s is %t in the first set only", given, name, one.Enabled(name))
+			}
+		}
+	}
+	if got := (*Set)(nil).Given(); got != "" {
+		t.Errorf("no set was given %q", got)
+	}
+}

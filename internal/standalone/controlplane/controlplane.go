@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
@@ -23,6 +24,7 @@ import (
 	"karmada.io/karmada/api/crds"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/standalone"
@@ -53,6 +55,9 @@ type Options struct {
 	Fsync bool
 	// Components are the names of the components to run; see programs.Components.
 	Components []string
+	// Gates are the feature gates. nil means that whoever runs the components knows:
+	// those in this process have the defaults, and admission warns of none.
+	Gates *gates.Set
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 	// Step is told of each step and runs it; nil just runs it.
@@ -183,7 +188,12 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{OfferClaims: c.claims.offer})
+	set := c.options.Gates
+	if set == nil {
+		set = gates.New()
+	}
+	settings := programs.DefaultSettings(set)
+	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{Settings: &settings, OfferClaims: c.claims.offer})
 	if err != nil {
 		return err
 	}
@@ -195,14 +205,19 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 }
 
 func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
-	inside := reviewer()
+	inside := c.reviewer()
 	inside.Claim = c.claims.ask
 	admission.Register(plugins, inside)
 }
 
 // reviewer answers for this process: it asks nobody else.
-func reviewer() admission.Reviewer {
-	return admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString}
+func (c *ControlPlane) reviewer() admission.Reviewer {
+	inside := admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString}
+	if set := c.options.Gates; set != nil {
+		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+		inside.Rules.Disabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+	}
+	return inside
 }
 
 // awaitAvailable waits until requests for the API group reach its server.

@@ -27,7 +27,7 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
 	}
 	server := &http.Server{
-		Handler:           admission.Webhook(reviewer()),
+		Handler:           admission.Webhook(c.reviewer()),
 		ReadHeaderTimeout: webhookHeaderTimeout,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}},
 	}

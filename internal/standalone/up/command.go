@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -38,7 +39,7 @@ func signalled(parent context.Context) (context.Context, context.CancelFunc) {
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}}
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}, Gates: gates.New()}
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -71,6 +72,7 @@ func upCommand() *cobra.Command {
 	flags.BoolVar(&o.Join, "join", o.Join, "Register the member clusters; false leaves that to karmadactl join")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
+	o.Gates.AddFlag(flags)
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
 	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
 	return cmd

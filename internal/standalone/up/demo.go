@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/programs/gates"
 )
 
 const (
@@ -46,7 +47,7 @@ type demo struct {
 
 func demoCommand() *cobra.Command {
 	d := &demo{options: Options{
-		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, NodesPerMember: 3, Join: true, Components: []string{"*"},
+		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, NodesPerMember: 3, Join: true, Components: []string{"*"}, Gates: gates.New(),
 	}}
 	cmd := &cobra.Command{
 		Use:   "demo",

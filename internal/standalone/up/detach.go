@@ -56,6 +56,9 @@ func (o Options) arguments() []string {
 		"--nodes-per-member", strconv.Itoa(o.NodesPerMember), "--join=" + strconv.FormatBool(o.Join),
 		"--components=" + strings.Join(o.Components, ","),
 	}
+	if given := o.Gates.Given(); given != "" {
+		args = append(args, "--feature-gates="+given)
+	}
 	if o.Members >= 0 {
 		args = append(args, "--members", strconv.Itoa(o.Members))
 	}

@@ -25,6 +25,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	// Components are those of Karmada to run in this process, as programs.Selects
 	// reads a list.
 	Components []string
+	// Gates are the feature gates of all components; nil means the defaults.
+	Gates *gates.Set
 }
 
 // components are the names of the components to run, and of those that are left
@@ -92,7 +95,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: components,
+		Components: components, Gates: o.Gates,
 	})
 	if err != nil {
 		return err
