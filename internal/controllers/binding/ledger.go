@@ -3,6 +3,7 @@ package binding
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -54,6 +55,21 @@ func (l *ledger) note(bound types.NamespacedName, written *workv1alpha1.Work) {
 	l.unseen[bound][client.ObjectKeyFromObject(written)] = note{version: written.ResourceVersion, ask: l.now().Add(lagLimit)}
 }
 
+// gone notes that the watch brought the end of a Work. What was written later than
+// that is another Work of the same name.
+func (l *ledger) gone(bound types.NamespacedName, deleted *workv1alpha1.Work) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := client.ObjectKeyFromObject(deleted)
+	written, ok := l.unseen[bound][key]
+	if !ok {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(deleted.ResourceVersion, written.version); err == nil && order >= 0 {
+		l.drop(bound, key)
+	}
+}
+
 // forget drops what is remembered of a binding that is gone.
 func (l *ledger) forget(bound types.NamespacedName) {
 	l.mu.Lock()
@@ -65,17 +81,26 @@ func (l *ledger) forget(bound types.NamespacedName) {
 // or something newer. One binding is never worked on twice at a time.
 func (l *ledger) seen(ctx context.Context, bound types.NamespacedName) (bool, error) {
 	l.mu.Lock()
-	unseen := l.unseen[bound]
+	unseen := maps.Clone(l.unseen[bound])
 	l.mu.Unlock()
 	for key, written := range unseen {
 		ok, err := l.shows(ctx, key, written)
 		if !ok || err != nil {
 			return false, err
 		}
-		delete(unseen, key)
+		l.mu.Lock()
+		l.drop(bound, key)
+		l.mu.Unlock()
 	}
-	l.forget(bound)
 	return true, nil
+}
+
+// drop forgets one write; l.mu is held.
+func (l *ledger) drop(bound, key types.NamespacedName) {
+	delete(l.unseen[bound], key)
+	if len(l.unseen[bound]) == 0 {
+		delete(l.unseen, bound)
+	}
 }
 
 func (l *ledger) shows(ctx context.Context, key types.NamespacedName, written note) (bool, error) {

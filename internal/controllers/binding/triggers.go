@@ -74,7 +74,9 @@ func (r *reconciler) onWork() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			if key, ok := bindingOf(e.Object, r.namespaced); ok {
+			of, ok := e.Object.(*workv1alpha1.Work)
+			if key, ok2 := bindingOf(e.Object, r.namespaced); ok && ok2 {
+				r.written.gone(key, of)
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},

@@ -13,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -292,4 +295,37 @@ func TestTheLedgerWaitsUntilAWriteIsSeen(t *testing.T) {
 	expect(false, "another write is not seen")
 	at = at.Add(lagLimit)
 	expect(true, "it came and went unseen")
+}
+
+func TestTheEndOfAWorkEndsTheWaitForIt(t *testing.T) {
+	tests := map[string]struct {
+		deleted string
+		want    bool
+	}{
+		"what was written was deleted before it was seen":                   {"8", true},
+		"an earlier Work of the name was deleted, the written one is to be": {"6", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
+			of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "karmada-es-m1", Name: "web", ResourceVersion: "7", Annotations: map[string]string{
+					workv1alpha2.ResourceBindingNamespaceAnnotation: key.Namespace, workv1alpha2.ResourceBindingNameAnnotation: key.Name,
+				},
+			}}
+			w.written.note(key, of)
+			of = of.DeepCopy()
+			of.ResourceVersion = tc.deleted
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			w.onWork().Delete(t.Context(), event.DeleteEvent{Object: of}, q)
+			if q.Len() != 1 {
+				t.Errorf("%d bindings are queued, want 1", q.Len())
+			}
+			if got, err := w.written.seen(t.Context(), key); err != nil || got != tc.want {
+				t.Errorf("goes on: %v, %v; want %v", got, err, tc.want)
+			}
+		})
+	}
 }
