@@ -15,10 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -66,6 +69,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
+		Watches(executionSpace(""), onExecutionSpace()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
 		Complete(r)
 }
@@ -87,6 +91,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, quiet(r.ensureMarks(ctx, cluster))
+}
+
+// onExecutionSpace looks at a cluster when its namespace is gone: somebody deleted
+// it, or the cluster leaves and waits for that.
+func onExecutionSpace() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if cluster, ok := work.ClusterOf(e.Object.GetName()); ok {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
+		}
+	}}
 }
 
 // ensureExecutionSpace makes the namespace that holds the cluster's Works.

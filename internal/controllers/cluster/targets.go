@@ -16,12 +16,16 @@ import (
 const targetIndex = "cluster-controller/spec.clusters"
 
 func indexTargets(mgr manager.Manager) error {
-	for _, object := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+	for _, object := range bindings() {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, targetIndex, targets); err != nil {
 			return fmt.Errorf("indexing bindings by cluster: %w", err)
 		}
 	}
 	return nil
+}
+
+func bindings() []client.Object {
+	return []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}}
 }
 
 func targets(object client.Object) []string {
