@@ -33,22 +33,30 @@ func NewEvents(recorder record.EventRecorder) *Events {
 	return &Events{recorder: recorder, told: lru.New(remembered)}
 }
 
+// subject is what a failure is remembered by. Each cluster fails by itself: were
+// they one, clusters with different causes would be told of at every try.
 type subject struct {
-	uid    types.UID
-	reason string
+	uid     types.UID
+	reason  string
+	cluster string
 }
 
 // Decided tells of a decision about an object. Call it when the decision was
 // made, not each time it is found to hold.
 func (e *Events) Decided(object client.Object, reason, format string, args ...any) {
-	e.forget(object, reason)
+	e.RecoveredIn("", object, reason)
 	e.recorder.Event(object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...))
 }
 
 // Failed tells why something that concerns an object failed, unless the same was
 // told before.
 func (e *Events) Failed(object client.Object, reason string, err error) {
-	key, message := subject{object.GetUID(), reason}, err.Error()
+	e.FailedIn("", object, reason, err)
+}
+
+// FailedIn is Failed for what failed in one of the clusters of an object.
+func (e *Events) FailedIn(cluster string, object client.Object, reason string, err error) {
+	key, message := subject{object.GetUID(), reason, cluster}, err.Error()
 	e.mu.Lock()
 	last, ok := e.told.Get(key)
 	if ok && last == message {
@@ -63,14 +71,15 @@ func (e *Events) Failed(object client.Object, reason string, err error) {
 // Recovered forgets a failure, so that it is told again should it come back, and
 // reports whether there was one to forget.
 func (e *Events) Recovered(object client.Object, reason string) (failed bool) {
-	return e.forget(object, reason)
+	return e.RecoveredIn("", object, reason)
 }
 
-func (e *Events) forget(object client.Object, reason string) (known bool) {
-	key := subject{object.GetUID(), reason}
+// RecoveredIn is Recovered for one of the clusters of an object.
+func (e *Events) RecoveredIn(cluster string, object client.Object, reason string) (failed bool) {
+	key := subject{object.GetUID(), reason, cluster}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, known = e.told.Get(key)
+	_, failed = e.told.Get(key)
 	e.told.Remove(key)
-	return known
+	return failed
 }

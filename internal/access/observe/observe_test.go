@@ -51,3 +51,22 @@ func TestFailuresOfOtherObjectsAndReasonsAreTheirOwn(t *testing.T) {
 		t.Errorf("%d events, want 3", got)
 	}
 }
+
+func TestEachClusterFailsByItself(t *testing.T) {
+	recorder := record.NewFakeRecorder(10)
+	events := NewEvents(recorder)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
+	for range 3 { // tries, one cluster after the other
+		events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
+		events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
+	}
+	if !events.RecoveredIn("m1", object, "SyncFailed") || events.RecoveredIn("m1", object, "SyncFailed") {
+		t.Error("a recovery is told other than once")
+	}
+	events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
+	events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
+	want := []string{"Warning SyncFailed refused by m1", "Warning SyncFailed refused by m2", "Warning SyncFailed refused by m1"}
+	if diff := cmp.Diff(want, told(recorder)); diff != "" {
+		t.Error(diff)
+	}
+}

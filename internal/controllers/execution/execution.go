@@ -80,6 +80,7 @@ type controller struct {
 	rules    interpreter.Source
 	events   *observe.Events
 	reports  *report.Works
+	scope    fanout.Scope
 	pools    *fanout.Pools
 	applied  *ledger
 	bursts   *bursts
@@ -96,7 +97,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		return err
 	}
 	c := &controller{
-		options: o, counters: measured, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		options: o, counters: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		applied: newLedger(), bursts: newBursts(o.DeletionsPerSecond, o.DeletionBurst), now: time.Now,
 	}
@@ -104,7 +105,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		c.explain = &explainer{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), wishes: newWishes(time.Now), proofs: newProofs()}
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.serves,
+		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	return mgr.Add(c)
@@ -123,8 +124,13 @@ func (c *controller) Start(ctx context.Context) error {
 	return c.pools.Start(ctx)
 }
 
-// errNotReady tells that delivery waits for the cluster.
-var errNotReady = errors.New("not ready")
+var (
+	// errNotReady tells that delivery waits for the cluster.
+	errNotReady = errors.New("not ready")
+	// errSilent tells the same of a cluster that is not known to be lost yet. How
+	// connections to it end varies from try to try, and is seen in its conditions.
+	errSilent = errors.New("does not answer, changes wait for it")
+)
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
@@ -165,6 +171,11 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	d := &delivery{target: target, of: stored}
 	failures := c.applyAll(ctx, d)
+	if unanswered(failures) {
+		c.report(stored, report.Soon, work.Dispatching(stored))
+		c.failed(stored, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s %w", cluster.Name, errSilent))
+		return reconcile.Result{}, errors.Join(failures...)
+	}
 	pace := report.Later // the status of what was applied is about to follow
 	if len(failures) > 0 {
 		pace = report.Now

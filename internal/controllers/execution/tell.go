@@ -2,9 +2,9 @@ package execution
 
 import (
 	"errors"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/report"
@@ -17,25 +17,41 @@ import (
 func (c *controller) tell(of *workv1alpha1.Work, failures []error) {
 	cluster, _ := work.ClusterOf(of.Namespace)
 	if len(failures) > 0 {
-		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, errors.Join(failures...))
-		c.tellTemplates(of, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s: %w", cluster, errors.Join(failures...)))
+		c.failed(of, workv1alpha1.EventReasonSyncFailed, errors.Join(failures...))
 		return
 	}
-	c.events.Recovered(of, workv1alpha1.EventReasonSyncFailed)
+	c.recovered(of, workv1alpha1.EventReasonSyncFailed)
 	if conditions.Is(c.reports.Current(of).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
 		c.events.Decided(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after it had failed", cluster)
 	}
 }
 
-// tellTemplates tells of a failure on the templates that a Work was made of.
-func (c *controller) tellTemplates(of *workv1alpha1.Work, reason string, err error) {
+// failed tells of a failure on a Work and on the templates that it was made of.
+// The failure names the cluster.
+func (c *controller) failed(of *workv1alpha1.Work, reason string, err error) {
+	c.events.Failed(of, reason, err)
+	cluster, _ := work.ClusterOf(of.Namespace)
+	eachTemplate(of, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
+}
+
+// recovered forgets a failure on the same objects.
+func (c *controller) recovered(of *workv1alpha1.Work, reason string) {
+	if !c.events.Recovered(of, reason) {
+		return
+	}
+	cluster, _ := work.ClusterOf(of.Namespace)
+	eachTemplate(of, func(template *unstructured.Unstructured) { c.events.RecoveredIn(cluster, template, reason) })
+}
+
+// eachTemplate visits the templates that a Work was made of.
+func eachTemplate(of *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
 	for _, raw := range of.Spec.Workload.Manifests {
 		manifest, decodeErr := work.Decode(raw)
 		if decodeErr != nil {
 			continue
 		}
 		if template := templateOf(manifest); template != nil {
-			c.events.Failed(template, reason, err)
+			visit(template)
 		}
 	}
 }
@@ -56,7 +72,7 @@ func (c *controller) tellDispatching(of *workv1alpha1.Work) {
 // tellContests reports who undoes repairs, and that nobody does any more.
 func (c *controller) tellContests(d *delivery) {
 	if len(d.contests) == 0 {
-		c.events.Recovered(d.of, workv1alpha1.EventReasonDriftContested)
+		c.recovered(d.of, workv1alpha1.EventReasonDriftContested)
 		if conditions.Is(c.reports.Current(d.of).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
 			c.report(d.of, report.Soon, work.Contested(d.of, nil))
 		}
@@ -64,6 +80,5 @@ func (c *controller) tellContests(d *delivery) {
 	}
 	contested := work.Contested(d.of, d.contests)
 	c.report(d.of, report.Now, contested)
-	c.events.Failed(d.of, workv1alpha1.EventReasonDriftContested, errors.New(contested.Message))
-	c.tellTemplates(d.of, workv1alpha1.EventReasonDriftContested, errors.New(contested.Message))
+	c.failed(d.of, workv1alpha1.EventReasonDriftContested, errors.New(contested.Message))
 }

@@ -1,0 +1,44 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// unanswered tells that a member refused nothing: it could not be asked, or was not
+// able to answer. What it holds is not known then, so what it reported last stands.
+func unanswered(failures []error) bool {
+	return len(failures) > 0 && !slices.ContainsFunc(failures, answered)
+}
+
+func answered(err error) bool {
+	var transport *url.Error
+	return !errors.As(err, &transport) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
+		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
+}
+
+// remedy is what helps against a refusal, to be put behind it; empty when the
+// member's own words say all there is to say.
+func remedy(err error, creating bool) string {
+	switch {
+	case creating && refusedFor(err, "namespaces"):
+		return "; a namespace is sent along unless its label namespace.karmada.io/skip-auto-propagation or the flag --skipped-propagating-namespaces keeps it back: " +
+			"create it in the cluster, or let it go there"
+	case !creating && apierrors.IsInvalid(err) && (strings.Contains(err.Error(), "immutable") || strings.Contains(err.Error(), "Forbidden")):
+		return "; undo the change, or delete the object in the cluster and it is made anew"
+	}
+	return ""
+}
+
+// refusedFor tells that an error is about an object of this resource that is absent.
+func refusedFor(err error, resource string) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonNotFound &&
+		status.Status().Details != nil && status.Status().Details.Kind == resource
+}

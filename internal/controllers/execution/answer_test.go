@@ -1,0 +1,68 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	deploymentKind  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	namespaces      = schema.GroupResource{Resource: "namespaces"}
+	deployments     = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	immutable       = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")})
+	tooManyReplicas = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be positive")})
+	connectionLost  = &url.Error{Op: "Put", URL: "https://member", Err: errors.New("http2: client connection lost")}
+)
+
+func TestUnanswered(t *testing.T) {
+	tests := map[string]struct {
+		failures []error
+		want     bool
+	}{
+		"no failure is an answer":                         {nil, false},
+		"a lost connection is none":                       {[]error{fmt.Errorf("updating: %w", connectionLost)}, true},
+		"a request that took too long has none":           {[]error{fmt.Errorf("updating: %w", context.DeadlineExceeded)}, true},
+		"a server that waits for its storage gives none":  {[]error{apierrors.NewTimeoutError("request timed out", 0)}, true},
+		"a server that is overloaded gives none":          {[]error{apierrors.NewTooManyRequestsError("later")}, true},
+		"a refusal is an answer":                          {[]error{fmt.Errorf("updating: %w", immutable)}, false},
+		"one refusal among lost connections is an answer": {[]error{connectionLost, immutable}, false},
+		"an object of somebody else is an answer":         {[]error{errors.New("already exists in the cluster")}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := unanswered(test.failures); got != test.want {
+				t.Errorf("unanswered is %t", got)
+			}
+		})
+	}
+}
+
+func TestRemedy(t *testing.T) {
+	tests := map[string]struct {
+		err      error
+		creating bool
+		says     string
+	}{
+		"a namespace that is kept back":                             {apierrors.NewNotFound(namespaces, "shop"), true, "skip-auto-propagation"},
+		"a field that cannot be changed":                            {immutable, false, "delete the object in the cluster"},
+		"a value that is wrong speaks for itself":                   {tooManyReplicas, false, ""},
+		"what is refused from the start is not there to be deleted": {immutable, true, ""},
+		"an object that went meanwhile":                             {apierrors.NewNotFound(deployments, "web"), true, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := remedy(fmt.Errorf("asking: %w", test.err), test.creating)
+			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
+				t.Errorf("it says %q, want something with %q", got, test.says)
+			}
+		})
+	}
+}
