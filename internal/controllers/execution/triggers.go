@@ -78,13 +78,13 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 
 func (c *controller) follow(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
 	switch {
-	case older.Spec.SyncMode == c.options.Mode && newer.Spec.SyncMode != c.options.Mode:
+	case c.scope.Left(older, newer):
 		// Another process serves the cluster from now on. That we still watch it
 		// would cost it, and repair what is not ours to repair.
 		c.pools.Drop(newer.Name)
 		c.bursts.forget(newer.Name)
 		c.members.Forget(newer.Name)
-	case older.Spec.SyncMode != c.options.Mode && newer.Spec.SyncMode == c.options.Mode:
+	case c.scope.Joined(older, newer):
 		c.takeUp(ctx, newer)
 	case promising(older, newer):
 		c.bursts.untell(newer.Name)
@@ -107,7 +107,7 @@ func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluste
 // leave drops what is remembered of a Work that is gone: in its turn, for it may be
 // worked on right now, or at once when nobody will.
 func (c *controller) leave(key types.NamespacedName) {
-	if name, ok := work.ClusterOf(key.Namespace); ok && c.serves(name) {
+	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.Serves(name) {
 		c.pools.Add(name, key, fanout.Live, 0)
 		return
 	}
@@ -122,13 +122,6 @@ func (c *controller) forget(key types.NamespacedName) {
 func (c *controller) exists(name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
 	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
-}
-
-// serves tells whether this process serves the cluster, by what the cache shows.
-func (c *controller) serves(name string) bool {
-	cluster := &clusterv1alpha1.Cluster{}
-	err := c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
-	return err == nil && cluster.Spec.SyncMode == c.options.Mode
 }
 
 // promising tells that Works which could not be handled before may be now: the

@@ -67,6 +67,7 @@ type controller struct {
 	rules   interpreter.Source
 	events  *observe.Events
 	reports *report.Works
+	scope   fanout.Scope
 	pools   *fanout.Pools
 }
 
@@ -74,9 +75,12 @@ type controller struct {
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		scope:  fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode},
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
-	c.pools = fanout.New(fanout.Options{Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay}, c.reconcile)
+	c.pools = fanout.New(fanout.Options{
+		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
+	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	return mgr.Add(c)
 }
@@ -87,7 +91,23 @@ func (c *controller) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	if _, err := clusters.AddEventHandler(c.onCluster()); err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
+	return c.pools.Start(ctx)
+}
+
+// onCluster lays down clusters that go, or that another process serves. One that
+// is taken up again tells of its objects by itself.
+func (c *controller) onCluster() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			older, ok := before.(*clusterv1alpha1.Cluster)
+			newer, ok2 := after.(*clusterv1alpha1.Cluster)
+			if ok && ok2 && c.scope.Left(older, newer) {
+				c.pools.Drop(newer.Name)
+			}
+		},
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
@@ -96,10 +116,7 @@ func (c *controller) Start(ctx context.Context) error {
 				c.pools.Drop(gone.Name)
 			}
 		},
-	}); err != nil {
-		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	return c.pools.Start(ctx)
 }
 
 // onMemberEvent queues the Work of a member object that changed.

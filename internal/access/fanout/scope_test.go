@@ -1,0 +1,66 @@
+package fanout
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func cluster(mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "member-" + string(mode)}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode},
+	}
+}
+
+func TestAProcessServesTheClustersOfItsModeThatAreThere(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	seen := fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(cluster(clusterv1alpha1.Push), cluster(clusterv1alpha1.Pull)).Build()
+	tests := map[string]struct {
+		mode    clusterv1alpha1.ClusterSyncMode
+		cluster string
+		want    bool
+	}{
+		"the control plane, a cluster that it reaches":       {clusterv1alpha1.Push, "member-Push", true},
+		"the control plane, a cluster with an agent":         {clusterv1alpha1.Push, "member-Pull", false},
+		"an agent, its cluster":                              {clusterv1alpha1.Pull, "member-Pull", true},
+		"an agent, a cluster that the control plane reaches": {clusterv1alpha1.Pull, "member-Push", false},
+		"a cluster that is gone":                             {clusterv1alpha1.Push, "member-Gone", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (Scope{Seen: seen, Mode: tc.mode}).Serves(tc.cluster); got != tc.want {
+				t.Errorf("serves it: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASwitchOfTheModeHandsAClusterOver(t *testing.T) {
+	push, pull := clusterv1alpha1.Push, clusterv1alpha1.Pull
+	tests := map[string]struct {
+		before, after clusterv1alpha1.ClusterSyncMode
+		left, joined  bool
+	}{
+		"it gets an agent":        {push, pull, true, false},
+		"it loses its agent":      {pull, push, false, true},
+		"it stays as it is":       {push, push, false, false},
+		"it keeps what serves it": {pull, pull, false, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			scope := Scope{Mode: push}
+			left, joined := scope.Left(cluster(tc.before), cluster(tc.after)), scope.Joined(cluster(tc.before), cluster(tc.after))
+			if left != tc.left || joined != tc.joined {
+				t.Errorf("left: %v, joined: %v; want %v, %v", left, joined, tc.left, tc.joined)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package workstatus
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/fanout"
+)
+
+func TestWhatAnotherProcessServesIsLaidDown(t *testing.T) {
+	tests := map[string]struct {
+		mode clusterv1alpha1.ClusterSyncMode
+		want int
+	}{
+		"a cluster that gets an agent": {clusterv1alpha1.Pull, 0},
+		"a cluster that stays ours":    {clusterv1alpha1.Push, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				before := &clusterv1alpha1.Cluster{
+					ObjectMeta: metav1.ObjectMeta{Name: "member1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
+				}
+				after := before.DeepCopy()
+				after.Spec.SyncMode = tc.mode
+				c := &controller{scope: fanout.Scope{Mode: clusterv1alpha1.Push}}
+				handled := 0
+				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, Serves: func(string) bool { return true }},
+					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
+						handled++
+						return reconcile.Result{}, nil
+					})
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- c.pools.Start(ctx) }()
+				synctest.Wait()
+				// A change that is gathered when the cluster gets an agent.
+				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, fanout.Live, time.Second)
+				c.onCluster().OnUpdate(before, after)
+				<-time.After(time.Minute)
+				synctest.Wait()
+				if handled != tc.want {
+					t.Errorf("%d Works were looked at, want %d", handled, tc.want)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
