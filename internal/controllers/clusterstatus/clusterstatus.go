@@ -8,6 +8,7 @@ package clusterstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -71,6 +73,7 @@ type controller struct {
 	karmada client.Client
 	cache   cache.Cache
 	members Members
+	events  *observe.Events
 	pools   *fanout.Pools
 	now     func() time.Time
 
@@ -87,6 +90,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		health: map[string]domain.Observation{}, measured: measured,
 	}
 	c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, BaseDelay: baseDelay, MaxDelay: o.Period}, c.reconcile)
@@ -158,10 +162,26 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	c.tell(stored, reported)
 	if seen.settling {
 		return reconcile.Result{RequeueAfter: settle}, nil
 	}
 	return reconcile.Result{RequeueAfter: c.options.Period}, nil
+}
+
+// tell tells that a member was lost, and that it is back. That a new one is ready
+// is no news.
+func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster) {
+	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	switch {
+	case now == nil || before != nil && before.Status == now.Status:
+	case now.Status != metav1.ConditionTrue:
+		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+	case before != nil:
+		c.events.Recovered(reported, before.Reason)
+		c.events.Decided(reported, now.Reason, "%s", now.Message)
+	}
 }
 
 // ours tells whether this process looks after a cluster. One without the
