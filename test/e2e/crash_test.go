@@ -115,7 +115,7 @@ func (i *installation) submit(ctx context.Context, done func(name string, err er
 // stored before, and what the members held then.
 func (i *installation) killDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
 	t.Helper()
-	pid, err := i.pid()
+	pid, err := i.pid(controlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,11 @@ func (i *installation) awaitReady(ctx context.Context, names ...string) error {
 	})
 }
 
-// pid is the process of the control plane.
-func (i *installation) pid() (int, error) {
+// controlPlane is the name of the process of the control plane.
+const controlPlane = "karmada"
+
+// pid is the process of the control plane or of a member.
+func (i *installation) pid(name string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(i.dir, "processes.json"))
 	if err != nil {
 		return 0, err
@@ -130,11 +133,11 @@ func (i *installation) pid() (int, error) {
 		return 0, err
 	}
 	for _, process := range processes {
-		if process.Name == "karmada" {
+		if process.Name == name {
 			return process.PID, nil
 		}
 	}
-	return 0, fmt.Errorf("no process karmada among %v", processes)
+	return 0, fmt.Errorf("no process %s among %v", name, processes)
 }
 
 // processes are the command lines of all living processes that were started for

@@ -18,7 +18,7 @@ import (
 
 func TestASecondUpNamesTheFirst(t *testing.T) {
 	t.Parallel()
-	pid, err := shared.pid()
+	pid, err := shared.pid(controlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}

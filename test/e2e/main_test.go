@@ -87,7 +87,8 @@ func programs(given string) (string, error) {
 // startShared starts an installation and joins its first two members the way
 // clusters of a user are joined.
 func startShared(ctx context.Context, i *installation) error {
-	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false"); err != nil {
+	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false",
+		"--feature-gates", "PropagationPolicyPreemption=true"); err != nil {
 		return err
 	}
 	for name, region := range map[string]string{member1: "east", member2: "west"} {

@@ -3,6 +3,7 @@ package e2e
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -29,6 +30,12 @@ func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
 
 func configMap(namespace, name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: named(namespace, name), Data: map[string]string{"key": value}}
+}
+
+func raw(value string) policyv1alpha1.JSON { return policyv1alpha1.JSON{Raw: []byte(value)} }
+
+func capacity(storage string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(storage)}
 }
 
 var (

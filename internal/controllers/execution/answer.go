@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 // unanswered tells that a member refused nothing: it could not be asked, or was not
@@ -28,8 +30,8 @@ func answered(err error) bool {
 func remedy(err error, creating bool) string {
 	switch {
 	case creating && refusedFor(err, "namespaces"):
-		return "; a namespace is sent along unless its label namespace.karmada.io/skip-auto-propagation or the flag --skipped-propagating-namespaces keeps it back: " +
-			"create it in the cluster, or let it go there"
+		return "; a namespace is sent along unless its label " + policyv1alpha1.NamespaceSkipAutoPropagationLabel +
+			" or the flag --skipped-propagating-namespaces keeps it back: let it go there, or create it in the cluster"
 	case !creating && apierrors.IsInvalid(err) && (strings.Contains(err.Error(), "immutable") || strings.Contains(err.Error(), "Forbidden")):
 		return "; undo the change, or delete the object in the cluster and it is made anew"
 	}

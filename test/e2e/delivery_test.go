@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// bindingOf reads the binding of a template.
+func (i *installation) bindingOf(ctx context.Context, template client.Object) (*workv1alpha2.ResourceBinding, error) {
+	kind, err := i.karmada.GroupVersionKindFor(template)
+	if err != nil {
+		return nil, err
+	}
+	found := &workv1alpha2.ResourceBinding{}
+	key := client.ObjectKey{Namespace: template.GetNamespace(), Name: binding.Name(template.GetName(), kind.Kind)}
+	return found, i.karmada.Get(ctx, key, found)
+}
+
+// tells waits for what the binding of a template says about its delivery.
+func tells(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
+	t.Helper()
+	shared.tells(t, template, want, parts...)
+}
+
+func (i *installation) tells(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("binding of %s with FullyApplied=%s", template.GetName(), want), func(ctx context.Context) error {
+		of, err := i.bindingOf(ctx, template)
+		if err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(of.Status.Conditions, workv1alpha2.FullyApplied)
+		switch {
+		case condition == nil || condition.ObservedGeneration < of.Generation:
+			return errors.New("it says nothing yet")
+		case condition.Status != want || !containsAll(condition.Message, parts):
+			return fmt.Errorf("it says %s: %s", condition.Status, condition.Message)
+		}
+		return nil
+	})
+}
+
+// warnings counts the Warning events on a template, and how often each was told.
+func warnings(t *testing.T, about client.Object) (count int32) {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := shared.karmada.List(t.Context(), events, client.InNamespace(about.GetNamespace())); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.InvolvedObject.UID == about.GetUID() && event.Type == corev1.EventTypeWarning {
+			count += event.Count
+		}
+	}
+	return count
+}
+
+// A change that one member refuses is told on the Work, the binding and the
+// template, with what helps, and heals as soon as the cause is gone.
+func TestWhatAMemberRefusesIsToldEverywhereAndHeals(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	web := &corev1.Service{ObjectMeta: named(namespace, "web"), Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
+	}}
+	services := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Service"}
+	create(t, shared, web, every(services).to(namespace, member1, member2))
+	tells(t, web, metav1.ConditionTrue)
+
+	wrong := &policyv1alpha1.OverridePolicy{ObjectMeta: named(namespace, "wrong"), Spec: policyv1alpha1.OverrideSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{services},
+		OverrideRules: []policyv1alpha1.RuleWithCluster{{
+			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
+			Overriders: policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{
+				{Path: "/spec/ports/0/port", Operator: policyv1alpha1.OverriderOpReplace, Value: raw("70000")},
+			}},
+		}},
+	}}
+	create(t, shared, wrong)
+	cause := []string{member2, "Service " + namespace + "/web", "spec.ports[0].port"}
+	awaitApplied(t, web, member2, metav1.ConditionFalse, cause...)
+	tells(t, web, metav1.ConditionFalse, cause...)
+	warned(t, web, "SyncFailed", cause...)
+	awaitApplied(t, web, member1, metav1.ConditionTrue)
+	update(t, web, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) })
+	eventually(t, "the change in the member that refuses nothing", func(ctx context.Context) error {
+		there := &corev1.Service{}
+		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
+			return err
+		}
+		if port := there.Spec.Ports[0].TargetPort; port.IntValue() != 8080 {
+			return fmt.Errorf("its target is port %s", port.String())
+		}
+		return nil
+	})
+
+	if err := shared.karmada.Delete(t.Context(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, web, metav1.ConditionTrue)
+	if count := warnings(t, web); count != 1 {
+		t.Errorf("one cluster refused for one cause, the template has %d warnings", count)
+	}
+}
+
+// A field that cannot be changed is made anew with the object, as the message says.
+func TestAnObjectThatCannotBeChangedIsMadeAnewOnceItIsDeleted(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings := configMap(namespace, "settings", "1")
+	settings.Immutable = new(true)
+	create(t, shared, settings, every(configMaps).to(namespace, member1, member2))
+	before := holds(t, member2, settings, "1")
+
+	create(t, shared, &policyv1alpha1.OverridePolicy{ObjectMeta: named(namespace, "other"), Spec: policyv1alpha1.OverrideSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{configMaps},
+		OverrideRules: []policyv1alpha1.RuleWithCluster{{
+			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
+			Overriders: policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{
+				{Path: "/data/key", Operator: policyv1alpha1.OverriderOpReplace, Value: raw(`"2"`)},
+			}},
+		}},
+	}})
+	warned(t, settings, "SyncFailed", member2, namespace+"/settings", "immutable", "delete the object in the cluster")
+	if err := shared.members[member2].Delete(t.Context(), configMap(namespace, "settings", "")); err != nil {
+		t.Fatal(err)
+	}
+	if after := holds(t, member2, settings, "2"); after == before {
+		t.Error("an immutable object was changed")
+	}
+	tells(t, settings, metav1.ConditionTrue)
+}
+
+// TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp stops the process of a member,
+// and kills it.
+func TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp(t *testing.T) {
+	shaky := &installation{dir: filepath.Join(t.TempDir(), "shaky")}
+	t.Cleanup(shaky.remove)
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	if err := shaky.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
+		t.Fatal(err)
+	}
+	web := deployment("default", "web", 1)
+	create(t, shaky, web, every(deployments).to("default", member1, member2))
+	shaky.tells(t, web, metav1.ConditionTrue)
+
+	signal := func(signal syscall.Signal) {
+		t.Helper()
+		pid, err := shaky.pid(member2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release := func(image string) {
+		t.Helper()
+		eventually(t, "changing the image", func(ctx context.Context) error {
+			if err := shaky.karmada.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
+				return err
+			}
+			web.Spec.Template.Spec.Containers[0].Image = image
+			return shaky.karmada.Update(ctx, web)
+		})
+	}
+	runs := func(cluster, image string) {
+		t.Helper()
+		within(t, 20*time.Second, image+" in "+cluster, func(ctx context.Context) error {
+			there := &appsv1.Deployment{}
+			if err := shaky.members[cluster].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
+				return err
+			}
+			if got := there.Spec.Template.Spec.Containers[0].Image; got != image {
+				return fmt.Errorf("it runs %s", got)
+			}
+			return nil
+		})
+	}
+
+	signal(syscall.SIGSTOP)
+	release("nginx:2")
+	runs(member1, "nginx:2")
+	shaky.tells(t, web, metav1.ConditionFalse, member2+": the present version is not applied")
+	signal(syscall.SIGCONT)
+	runs(member2, "nginx:2")
+	shaky.tells(t, web, metav1.ConditionTrue)
+
+	signal(syscall.SIGKILL)
+	release("nginx:3")
+	runs(member1, "nginx:3")
+	runs(member2, "nginx:3")
+	shaky.tells(t, web, metav1.ConditionTrue)
+}

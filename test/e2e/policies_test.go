@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+)
+
+// holds waits until a member has a ConfigMap with a value, and tells its id.
+func holds(t *testing.T, cluster string, template *corev1.ConfigMap, value string) types.UID {
+	t.Helper()
+	found := &corev1.ConfigMap{}
+	eventually(t, fmt.Sprintf("%s of %s in %s", value, template.Name, cluster), func(ctx context.Context) error {
+		if err := shared.members[cluster].Get(ctx, client.ObjectKeyFromObject(template), found); err != nil {
+			return err
+		}
+		if found.Data["key"] != value {
+			return fmt.Errorf("it holds %q", found.Data["key"])
+		}
+		return nil
+	})
+	return found.UID
+}
+
+// leaves waits until a member has the object no more.
+func leaves(t *testing.T, cluster string, object client.Object) {
+	t.Helper()
+	eventually(t, object.GetName()+" leaves "+cluster, func(ctx context.Context) error {
+		return gone(ctx, shared.members[cluster], object.DeepCopyObject().(client.Object))
+	})
+}
+
+// bind changes where a policy sends its objects.
+func bind(t *testing.T, to *policyv1alpha1.PropagationPolicy, clusters ...string) {
+	t.Helper()
+	update(t, to, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = selected{}.in(clusters...) })
+}
+
+// write changes the value of a template.
+func write(t *testing.T, template *corev1.ConfigMap, value string) {
+	t.Helper()
+	update(t, template, func(c *corev1.ConfigMap) { c.Data["key"] = value })
+}
+
+func TestAnObjectStaysWhereItIsUntilAnotherPolicyMovesIt(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, first := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
+	create(t, shared, settings, first)
+	before := holds(t, member1, settings, "1")
+
+	if err := shared.karmada.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no claim on the template", func(ctx context.Context) error {
+		if err := shared.karmada.Get(ctx, client.ObjectKeyFromObject(settings), settings); err != nil {
+			return err
+		}
+		if name := settings.Annotations[policyv1alpha1.PropagationPolicyNameAnnotation]; name != "" {
+			return fmt.Errorf("it is claimed by %s", name)
+		}
+		return nil
+	})
+	write(t, settings, "2") // nobody decides where this version goes
+	// What was delivered is still looked after.
+	theirs := &corev1.ConfigMap{ObjectMeta: named(namespace, "settings"), Data: map[string]string{"key": "drift"}}
+	if err := shared.members[member1].Patch(t.Context(), theirs, client.Merge); err != nil {
+		t.Fatal(err)
+	}
+	if after := holds(t, member1, settings, "1"); after != before {
+		t.Error("the object was made anew without a reason")
+	}
+
+	second := every(configMaps).to(namespace, member1, member2)
+	second.Name = "second"
+	create(t, shared, second)
+	holds(t, member2, settings, "2")
+	if after := holds(t, member1, settings, "2"); after != before {
+		t.Error("the next policy wants the object where it is, and it was made anew")
+	}
+	bind(t, second, member2)
+	leaves(t, member1, settings)
+}
+
+func TestALazyPolicyWaitsForTheNextChangeOfTheUser(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	touched, untouched := configMap(namespace, "touched", "1"), configMap(namespace, "untouched", "1")
+	lazy := every(configMaps).to(namespace, member1)
+	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
+	create(t, shared, lazy, touched, untouched)
+	holds(t, member1, touched, "1")
+	holds(t, member1, untouched, "1")
+
+	bind(t, lazy, member2)
+	write(t, touched, "2")
+	holds(t, member2, touched, "2")
+	leaves(t, member1, touched)
+	holds(t, member1, untouched, "1")
+	if err := gone(t.Context(), shared.members[member2], untouched.DeepCopy()); err != nil {
+		t.Errorf("an object that nobody touched followed the lazy policy: %v", err)
+	}
+}
+
+func TestAPolicyOfHigherPriorityTakesOverWhereTheGateIsOn(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, low := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
+	create(t, shared, settings, low)
+	holds(t, member1, settings, "1")
+
+	named := configMaps
+	named.Name = settings.Name
+	high := every(named).to(namespace, member2)
+	high.Name, high.Spec.Priority, high.Spec.Preemption = "high", new(int32(5)), policyv1alpha1.PreemptAlways
+	create(t, shared, high)
+	holds(t, member2, settings, "1")
+	leaves(t, member1, settings)
+}
+
+func TestChangesThatAreHeldBackComeAtOnceWhenTheyAreLetGo(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, held := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1, member2)
+	create(t, shared, settings, held)
+	holds(t, member1, settings, "1")
+	holds(t, member2, settings, "1")
+	suspend := func(suspension *policyv1alpha1.Suspension) {
+		t.Helper()
+		update(t, held, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = suspension })
+	}
+
+	suspend(&policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}}})
+	tells(t, settings, metav1.ConditionTrue, member2+": changes are held back")
+	write(t, settings, "2")
+	holds(t, member1, settings, "2")
+	holds(t, member2, settings, "1")
+
+	suspend(&policyv1alpha1.Suspension{Dispatching: new(true)})
+	tells(t, settings, metav1.ConditionTrue, member1+", "+member2+": changes are held back")
+	write(t, settings, "3")
+	suspend(nil)
+	holds(t, member1, settings, "3")
+	holds(t, member2, settings, "3")
+	tells(t, settings, metav1.ConditionTrue)
+}
+
+func TestANamespaceThatIsKeptBackIsNamedAsTheCause(t *testing.T) {
+	t.Parallel()
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "e2e-kept-", Labels: map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"},
+	}}
+	create(t, shared, space)
+	settings := configMap(space.Name, "settings", "1")
+	create(t, shared, settings, every(configMaps).to(space.Name, member1, member2))
+	for _, cluster := range []string{member1, member2} {
+		warned(t, settings, "SyncFailed", cluster, space.Name+"/settings", "not found", policyv1alpha1.NamespaceSkipAutoPropagationLabel)
+	}
+	tells(t, settings, metav1.ConditionFalse, member1, member2, space.Name, "not found")
+	if count := warnings(t, settings); count != 2 {
+		t.Errorf("two clusters failed, the template has %d warnings", count)
+	}
+
+	update(t, space, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
+	holds(t, member1, settings, "1")
+	holds(t, member2, settings, "1")
+	tells(t, settings, metav1.ConditionTrue)
+}
+
+func TestWhatAWorkloadNeedsComesAndGoesWithIt(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings := configMap(namespace, "settings", "1")
+	needs := map[string]client.Object{
+		"ConfigMap": settings,
+		"Secret":    &corev1.Secret{ObjectMeta: named(namespace, "password"), StringData: map[string]string{"key": "1"}},
+		"claim": &corev1.PersistentVolumeClaim{ObjectMeta: named(namespace, "disk"), Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: capacity("1Gi")},
+		}},
+		"ServiceAccount": &corev1.ServiceAccount{ObjectMeta: named(namespace, "robot")},
+	}
+	web := deployment(namespace, "web", 1)
+	pod := &web.Spec.Template.Spec
+	pod.ServiceAccountName = "robot"
+	pod.Containers[0].EnvFrom = []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "password"}}},
+	}
+	pod.Volumes = []corev1.Volume{{Name: "disk", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"},
+	}}}
+	along := every(deployments).to(namespace, member1)
+	along.Spec.PropagateDeps = true
+	create(t, shared, along, web, settings, needs["Secret"], needs["claim"], needs["ServiceAccount"])
+	for what, object := range needs {
+		eventually(t, what+" in "+member1, func(ctx context.Context) error {
+			return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
+		})
+	}
+	write(t, settings, "2")
+	holds(t, member1, settings, "2")
+
+	update(t, along, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
+	for _, object := range needs {
+		leaves(t, member1, object)
+	}
+	eventually(t, "the workload itself stays", func(ctx context.Context) error {
+		return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), &appsv1.Deployment{})
+	})
+}
+
+func TestWhatIsToBePreservedOutlivesItsTemplate(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, keeping := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
+	settings.Labels = map[string]string{"app": "web"}
+	keeping.Spec.PreserveResourcesOnDeletion = new(true)
+	create(t, shared, settings, keeping)
+	before := holds(t, member1, settings, "1")
+	if err := shared.karmada.Delete(t.Context(), settings); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the object without marks", func(ctx context.Context) error {
+		left := &corev1.ConfigMap{}
+		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(settings), left); err != nil {
+			return err
+		}
+		if diff := cmp.Diff([]any{before, map[string]string{"app": "web"}, map[string]string(nil), "1"},
+			[]any{left.UID, left.Labels, left.Annotations, left.Data["key"]}); diff != "" {
+			return fmt.Errorf("id, labels, annotations, value (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
