@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -42,6 +43,32 @@ func TestNullsOfAManifestAreWrittenOnce(t *testing.T) {
 	}
 	if _, requests := w.pass(); len(requests) != 0 {
 		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	}
+}
+
+func TestWhatWasMadeOfABindingStaysAsItIsWhenItsPolicyLetsGo(t *testing.T) {
+	claim := policy.Claim{Namespace: "shop", Name: "spread", ID: "policy-1"}
+	bound := bindingTo("m1")
+	bound.Annotations = map[string]string{policy.TemplateStateAnnotation: "1"}
+	claim.Apply(bound)
+	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bound)
+	w.pass()
+	w.change(func(b *workv1alpha2.ResourceBinding) { claim.Remove(b) })
+	template := deployment()
+	template.Labels["app"] = "changed"
+	if err := w.store.Patch(t.Context(), template, client.MergeFrom(deployment())); err != nil {
+		t.Fatal(err)
+	}
+	if _, requests := w.pass(); len(requests) != 0 {
+		t.Errorf("a template that follows no policy was sent on by %v", requests)
+	}
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = bindingTo("m1", "m2").Spec.Clusters })
+	if _, requests := w.pass(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
+		t.Errorf("another cluster of the binding led to %v", requests)
+	}
+	w.change(func(b *workv1alpha2.ResourceBinding) { claim.Apply(b) })
+	if _, requests := w.pass(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
+		t.Errorf("the next claim led to %v", requests)
 	}
 }
 

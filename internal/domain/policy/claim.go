@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // Claim names the policy that an object (a template or its binding) belongs to.
@@ -47,6 +48,15 @@ func ClaimedBy(object metav1.Object) (Claim, bool) {
 		return claim, true
 	}
 	return Claim{}, false
+}
+
+// Released reports whether a binding was made for a policy that has let go of it
+// since: it bears the mark of Bind, but no claim, and no other binding needs it.
+// What was made of it stays as it is; it follows its template no longer.
+func Released(of binding.Object) bool {
+	_, made := of.GetAnnotations()[TemplateStateAnnotation]
+	_, claimed := ClaimedBy(of)
+	return made && !claimed && len(of.BindingSpec().RequiredBy) == 0
 }
 
 // IsCluster reports whether the claim is one of a ClusterPropagationPolicy.

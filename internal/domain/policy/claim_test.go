@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
 const (
@@ -97,6 +98,37 @@ func TestClaimedBy(t *testing.T) {
 			got, ok := ClaimedBy(object)
 			if got != test.want || ok != (test.want != Claim{}) {
 				t.Errorf("ClaimedBy = %+v, %v; want %+v", got, ok, test.want)
+			}
+		})
+	}
+}
+
+func TestReleased(t *testing.T) {
+	tests := map[string]struct {
+		labels, annotations map[string]string
+		requiredBy          []workv1alpha2.BindingSnapshot
+		want                bool
+	}{
+		"a policy holds it": {
+			labels: ppMarks.Labels, annotations: map[string]string{ppNS: "shop", ppName: "web", TemplateStateAnnotation: "1"},
+		},
+		"a ClusterPropagationPolicy holds it": {
+			labels: cpMarks.Labels, annotations: map[string]string{cpName: "all", TemplateStateAnnotation: "1"},
+		},
+		"its policy has let go": {annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
+		"half a claim is none":  {labels: ppMarks.Labels, annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
+		"no policy made it":     {},
+		"another binding needs it all the same": {
+			annotations: map[string]string{TemplateStateAnnotation: "1"},
+			requiredBy:  []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			bound := &workv1alpha2.ResourceBinding{}
+			bound.Labels, bound.Annotations, bound.Spec.RequiredBy = tc.labels, tc.annotations, tc.requiredBy
+			if got := Released(bound); got != tc.want {
+				t.Errorf("got %t", got)
 			}
 		})
 	}
