@@ -46,6 +46,8 @@ func (e *RuleError) Unwrap() error { return e.Err }
 type mismatchError struct {
 	path   string
 	remedy string
+	// orphan tells that what should hold the field is missing too.
+	orphan bool
 	err    error
 }
 

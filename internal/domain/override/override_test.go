@@ -226,6 +226,42 @@ func TestErrorsSayWhoWhereAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestTheRemedyOfAReplacementWorks(t *testing.T) {
+	const rest = `or select only resources that have the field`
+	tests := map[string]struct {
+		entry, remedy, remedied string
+	}{
+		"a field that is missing": {
+			`{path: /spec/minReadySeconds, operator: replace, value: 5}`,
+			`use operator "add", ` + rest, `{path: /spec/minReadySeconds, operator: add, value: 5}`,
+		},
+		"a field below one that is missing": {
+			`{path: /spec/strategy/rollingUpdate/maxSurge, operator: replace, value: 1}`,
+			`use operator "add" with the object or list around it, ` + rest, `{path: /spec/strategy, operator: add, value: {rollingUpdate: {maxSurge: 1}}}`,
+		},
+		"a field below one that has no fields": {
+			`{path: /spec/replicas/least, operator: replace, value: 1}`,
+			`use operator "add" with the object or list around it, ` + rest, `{path: /spec/replicas, operator: add, value: {least: 1}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			apply := func(entry string) error {
+				source := namespacePolicy(t, "shop", "slow", `overrideRules: [{overriders: {plaintext: [`+entry+`]}}]`)
+				_, _, err := Apply(object(t, deployment), member("m1"), nil, []Object{source})
+				return err
+			}
+			var failure *RuleError
+			if err := apply(tc.entry); !errors.As(err, &failure) || failure.Remedy != tc.remedy {
+				t.Errorf("got %v, want the remedy %q", err, tc.remedy)
+			}
+			if err := apply(tc.remedied); err != nil {
+				t.Errorf("what it says to do fails too: %v", err)
+			}
+		})
+	}
+}
+
 func TestAMissingPathFailsOnlyTheClustersOfItsRule(t *testing.T) {
 	source := clusterPolicy(t, "p", `overrideRules:
 - {targetCluster: {clusterNames: [m2]}, overriders: {plaintext: [{path: /spec/none/x, operator: replace, value: 1}]}}`)

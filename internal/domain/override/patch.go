@@ -138,12 +138,14 @@ func (e edit) advise(err error) error {
 	if !errors.As(err, &place) || place.remedy != "" {
 		return err
 	}
-	switch e.operator {
-	case policyv1alpha1.OverriderOpAdd:
+	switch {
+	case e.operator == policyv1alpha1.OverriderOpAdd:
 		place.remedy = "add the object or list around it first"
-	case policyv1alpha1.OverriderOpReplace:
+	case e.operator == policyv1alpha1.OverriderOpReplace && place.orphan:
+		place.remedy = `use operator "add" with the object or list around it, or select only resources that have the field`
+	case e.operator == policyv1alpha1.OverriderOpReplace:
 		place.remedy = `use operator "add", or select only resources that have the field`
-	case policyv1alpha1.OverriderOpRemove:
+	case e.operator == policyv1alpha1.OverriderOpRemove:
 		place.remedy = "drop the entry, or select only resources that have the field"
 	}
 	return err

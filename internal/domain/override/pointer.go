@@ -79,11 +79,15 @@ func (p pointer) index(depth, length int) (int, error) {
 }
 
 func (p pointer) missing(depth int) error {
-	return &mismatchError{path: p.String(), err: fmt.Errorf("there is no field %q", p[:depth+1].String())}
+	return &mismatchError{
+		path: p.String(), orphan: depth < len(p)-1, err: fmt.Errorf("there is no field %q", p[:depth+1].String()),
+	}
 }
 
 func (p pointer) leaf(depth int, node any) error {
-	return &mismatchError{path: p.String(), err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), describe(node))}
+	return &mismatchError{
+		path: p.String(), orphan: true, err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), describe(node)),
+	}
 }
 
 // describe names the JSON type of a value.
