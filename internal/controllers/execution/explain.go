@@ -181,9 +181,24 @@ func (e *explainer) template(ctx context.Context, of *workv1alpha1.Work) guard.T
 	case template.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == "" &&
 		template.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] == "":
 		return guard.Unclaimed
+	case e.ending(ctx, template.Namespace):
+		return guard.Deleted
 	default:
 		return guard.Kept
 	}
+}
+
+// ending tells whether a user deleted the namespace: it takes bindings and
+// templates along in any order, so that a template may be there a little longer.
+func (e *explainer) ending(ctx context.Context, name string) bool {
+	if name == "" {
+		return false
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	err := e.karmada.Get(ctx, types.NamespacedName{Name: name}, namespace, client.UnsafeDisableDeepCopy)
+	return err == nil && namespace.GetDeletionTimestamp() != nil
 }
 
 // templateUID is that of the template which the Work's manifest was made of; empty

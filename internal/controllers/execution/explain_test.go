@@ -253,6 +253,21 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 		"the templates are gone": {hold: func(string) []client.Object { return nil }, want: guard.Delete},
 		"the templates are there without their bindings": {
 			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold},
+		"the templates are about to go with their namespace": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Delete,
+			before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				ending := namespaceObject(func(n *corev1.Namespace) { n.Finalizers = []string{"example.io/wait"} })
+				if err := errors.Join(w.store.Create(t.Context(), ending), w.store.Delete(t.Context(), ending)); err != nil {
+					t.Error(err)
+				}
+			}},
+		"the templates stay in their namespace": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold,
+			before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				if err := w.store.Create(t.Context(), namespaceObject(func(*corev1.Namespace) {})); err != nil {
+					t.Error(err)
+				}
+			}},
 		"the templates are there and nobody claims them": {
 			hold: func(name string) []client.Object {
 				template := templateObject(name)
