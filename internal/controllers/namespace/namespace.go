@@ -243,11 +243,11 @@ func (r *reconciler) conclude(namespace *unstructured.Unstructured, about reques
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
 		// A change of the policy, by its author, leads back here.
-		r.events.Failed(namespace, reason, fmt.Errorf("cluster %q: %w", about.cluster, err))
+		r.events.FailedIn(about.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", about.cluster, err))
 		return reconcile.Result{}, nil
 	}
 	if err == nil {
-		r.events.Recovered(namespace, reason)
+		r.events.RecoveredIn(about.cluster, namespace, reason)
 	}
 	return reconcile.Result{}, err
 }

@@ -32,6 +32,7 @@ type world struct {
 	t *testing.T
 	*reconciler
 	requests []string
+	recorder *record.FakeRecorder
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -42,7 +43,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t}
+	w := &world{t: t, recorder: record.NewFakeRecorder(100)}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			w.requests = append(w.requests, fmt.Sprintf("create %T", object))
@@ -53,7 +54,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	w.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: observe.NewEvents(record.NewFakeRecorder(100))}
+	w.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: observe.NewEvents(w.recorder)}
 	return w
 }
 
@@ -212,6 +213,24 @@ func TestAMistakeInAnOverridePolicyEndsThePass(t *testing.T) {
 	}}}
 	if requests := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"), mistake).pass(); len(requests) != 0 {
 		t.Errorf("asked for %v", requests)
+	}
+}
+
+func TestAFailureIsToldOnceForEachCluster(t *testing.T) {
+	mistake := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "mistake"}}
+	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
+		Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/nowhere", Operator: policyv1alpha1.OverriderOpRemove}},
+	}}}
+	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), namespace("karmada-es-m2"), cluster("m1"), cluster("m2"), mistake)
+	for range 3 {
+		for _, name := range []string{"m1", "m2"} {
+			if _, err := w.Reconcile(t.Context(), request{"shop", name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if told := len(w.recorder.Events); told != 2 {
+		t.Errorf("told %d times of what fails in two clusters", told)
 	}
 }
 
