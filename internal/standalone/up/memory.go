@@ -10,11 +10,11 @@ import (
 
 const (
 	// heapBudget is how large the heap may grow before it is collected.
-	heapBudget = 560 << 20
+	heapBudget = 480 << 20
 	// leastGrowth and mostGrowth bound, in percent of what is alive, how far the heap
 	// may grow between two collections: what is alive is the floor of the budget,
 	// and a process that has little has no use for all of it.
-	leastGrowth, mostGrowth = 60, 250
+	leastGrowth, mostGrowth = 60, 130
 	// tuningPeriod is how often what is alive is looked at, and notableGrowth what
 	// must have changed to say so.
 	tuningPeriod  = 2 * time.Second
