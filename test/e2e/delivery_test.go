@@ -209,3 +209,53 @@ func TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp(t *testing.T) {
 	runs(member2, "nginx:3")
 	shaky.tells(t, web, metav1.ConditionTrue)
 }
+
+// A condition that is about the present generation of a binding is believed by
+// whoever waits for it, so it must not come before what it says.
+func TestAConditionIsNotTrueBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, policy := configMap(namespace, "settings", "0"), every(configMaps).to(namespace, member1, member2)
+	create(t, shared, settings, policy)
+	tells(t, settings, metav1.ConditionTrue)
+	// says waits until a condition is about a later generation, and True.
+	says := func(condition string, change func()) *workv1alpha2.ResourceBinding {
+		t.Helper()
+		before, err := shared.bindingOf(t.Context(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change()
+		after := before
+		eventually(t, condition+" after a change", func(ctx context.Context) error {
+			if after, err = shared.bindingOf(ctx, settings); err != nil {
+				return err
+			}
+			said := meta.FindStatusCondition(after.Status.Conditions, condition)
+			if after.Generation == before.Generation || said == nil || said.ObservedGeneration < after.Generation || said.Status != metav1.ConditionTrue {
+				return fmt.Errorf("generation %d says %v", after.Generation, said)
+			}
+			return nil
+		})
+		return after
+	}
+	for round := range 5 {
+		value := fmt.Sprint(round + 1)
+		says(workv1alpha2.FullyApplied, func() { write(t, settings, value) })
+		for _, cluster := range []string{member1, member2} {
+			there := &corev1.ConfigMap{}
+			if err := shared.members[cluster].Get(t.Context(), client.ObjectKeyFromObject(settings), there); err != nil {
+				t.Fatal(err)
+			}
+			if there.Data["key"] != value {
+				t.Fatalf("FullyApplied is True, and %s has %s instead of %s", cluster, there.Data["key"], value)
+			}
+		}
+		want := []string{member1, member2}[round%2]
+		placed := says(workv1alpha2.Scheduled, func() { bind(t, policy, want) })
+		if got := placed.Spec.Clusters; len(got) != 1 || got[0].Name != want {
+			t.Fatalf("Scheduled is True, and the clusters are %v instead of %s", got, want)
+		}
+		says(workv1alpha2.FullyApplied, func() { bind(t, policy, member1, member2) })
+	}
+}

@@ -14,12 +14,12 @@ import (
 )
 
 var (
-	deploymentKind  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
-	namespaces      = schema.GroupResource{Resource: "namespaces"}
-	deployments     = schema.GroupResource{Group: "apps", Resource: "deployments"}
-	immutable       = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")})
-	tooManyReplicas = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be positive")})
-	connectionLost  = &url.Error{Op: "Put", URL: "https://member", Err: errors.New("http2: client connection lost")}
+	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	namespaces     = schema.GroupResource{Resource: "namespaces"}
+	deployments    = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	errImmutable   = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")})
+	errTooFew      = apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be positive")})
+	errLost        = &url.Error{Op: "Put", URL: "https://member", Err: errors.New("http2: client connection lost")}
 )
 
 func TestUnanswered(t *testing.T) {
@@ -28,12 +28,12 @@ func TestUnanswered(t *testing.T) {
 		want     bool
 	}{
 		"no failure is an answer":                         {nil, false},
-		"a lost connection is none":                       {[]error{fmt.Errorf("updating: %w", connectionLost)}, true},
+		"a lost connection is none":                       {[]error{fmt.Errorf("updating: %w", errLost)}, true},
 		"a request that took too long has none":           {[]error{fmt.Errorf("updating: %w", context.DeadlineExceeded)}, true},
 		"a server that waits for its storage gives none":  {[]error{apierrors.NewTimeoutError("request timed out", 0)}, true},
 		"a server that is overloaded gives none":          {[]error{apierrors.NewTooManyRequestsError("later")}, true},
-		"a refusal is an answer":                          {[]error{fmt.Errorf("updating: %w", immutable)}, false},
-		"one refusal among lost connections is an answer": {[]error{connectionLost, immutable}, false},
+		"a refusal is an answer":                          {[]error{fmt.Errorf("updating: %w", errImmutable)}, false},
+		"one refusal among lost connections is an answer": {[]error{errLost, errImmutable}, false},
 		"an object of somebody else is an answer":         {[]error{errors.New("already exists in the cluster")}, false},
 	}
 	for name, test := range tests {
@@ -52,9 +52,9 @@ func TestRemedy(t *testing.T) {
 		says     string
 	}{
 		"a namespace that is kept back":                             {apierrors.NewNotFound(namespaces, "shop"), true, "skip-auto-propagation"},
-		"a field that cannot be changed":                            {immutable, false, "delete the object in the cluster"},
-		"a value that is wrong speaks for itself":                   {tooManyReplicas, false, ""},
-		"what is refused from the start is not there to be deleted": {immutable, true, ""},
+		"a field that cannot be changed":                            {errImmutable, false, "delete the object in the cluster"},
+		"a value that is wrong speaks for itself":                   {errTooFew, false, ""},
+		"what is refused from the start is not there to be deleted": {errImmutable, true, ""},
 		"an object that went meanwhile":                             {apierrors.NewNotFound(deployments, "web"), true, ""},
 	}
 	for name, test := range tests {
