@@ -76,21 +76,9 @@ func (m *measurements) observing() {
 // register makes use of metrics that another scheduler of this process has
 // registered.
 func (m *measurements) register() error {
-	for _, counter := range []**prometheus.CounterVec{&m.attempts, &m.incoming} {
-		registered, err := observe.Registered(m.registry, *counter)
-		if err != nil {
-			return fmt.Errorf("the scheduler: %w", err)
-		}
-		*counter = registered
-	}
-	for _, histogram := range []**prometheus.HistogramVec{&m.duration, &m.steps, &m.points, &m.plugins} {
-		registered, err := observe.Registered(m.registry, *histogram)
-		if err != nil {
-			return fmt.Errorf("the scheduler: %w", err)
-		}
-		*histogram = registered
-	}
-	return nil
+	return errors.Join(
+		observe.Register(m.registry, &m.attempts), observe.Register(m.registry, &m.incoming), observe.Register(m.registry, &m.duration),
+		observe.Register(m.registry, &m.steps), observe.Register(m.registry, &m.points), observe.Register(m.registry, &m.plugins))
 }
 
 // resultSuccess is how plugins end: they look at what is in memory, and cannot fail.

@@ -2,9 +2,10 @@ package member
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/access/observe"
 )
 
 // poolName is the name of the pool of open members in metrics.
@@ -27,19 +28,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "pool_put_operation_total", Help: "Number of objects given back to a pool.",
 		}, []string{"name", "to"}),
 	}
-	for _, metric := range []**prometheus.CounterVec{&m.got, &m.put} {
-		err := registry.Register(*metric)
-		var taken prometheus.AlreadyRegisteredError
-		if errors.As(err, &taken) {
-			if existing, ok := taken.ExistingCollector.(*prometheus.CounterVec); ok {
-				*metric, err = existing, nil
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("registering a metric: %w", err)
-		}
-	}
-	return m, nil
+	return m, errors.Join(observe.Register(registry, &m.got), observe.Register(registry, &m.put))
 }
 
 func (m *Metrics) reused() {

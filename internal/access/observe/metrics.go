@@ -7,18 +7,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Registered registers a metric, or returns the one of that name that is there
-// already: one process may run several control planes.
-func Registered[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
-	err := registry.Register(metric)
-	if err == nil {
-		return metric, nil
-	}
+// Register registers a metric, or puts the one of that name that is there already
+// in its place: one process may run several control planes.
+func Register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
+	err := registry.Register(*metric)
 	var taken prometheus.AlreadyRegisteredError
 	if errors.As(err, &taken) {
 		if existing, ok := taken.ExistingCollector.(C); ok {
-			return existing, nil
+			*metric = existing
+			return nil
 		}
 	}
-	return metric, fmt.Errorf("registering a metric: %w", err)
+	if err != nil {
+		return fmt.Errorf("registering a metric: %w", err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,19 +12,20 @@ func TestAMetricIsRegisteredOnce(t *testing.T) {
 	counter := func(labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tries_total", Help: "Tries."}, labels)
 	}
-	first, err := Registered(registry, counter("result"))
-	if err != nil {
+	first, second := counter("result"), counter("result")
+	made := first
+	if err := errors.Join(Register(registry, &first), Register(registry, &second)); err != nil {
 		t.Fatal(err)
 	}
-	second, err := Registered(registry, counter("result"))
-	if err != nil || second != first {
-		t.Errorf("the second of a name is %p, %v; want the first, %p", second, err, first)
+	if first != made || second != made {
+		t.Errorf("the first of a name became %p and the second %p; both should be %p", first, second, made)
 	}
-	if _, err := Registered(registry, counter("result", "member")); err == nil {
+	other := counter("result", "member")
+	if err := Register(registry, &other); err == nil {
 		t.Error("two metrics of one name with other labels are taken")
 	}
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tries_total", Help: "Tries."}, []string{"result"})
-	if _, err := Registered(registry, gauge); err == nil {
+	if err := Register(registry, &gauge); err == nil {
 		t.Error("a gauge is taken for a counter")
 	}
 }

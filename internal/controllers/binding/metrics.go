@@ -1,11 +1,11 @@
 package binding
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/access/observe"
 )
 
 // newSynced makes the metric of how long writing the Works of a binding takes, or
@@ -15,17 +15,8 @@ func newSynced(registry prometheus.Registerer) (*prometheus.HistogramVec, error)
 		Name: "binding_sync_work_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 		Help: "Duration in seconds to write the Works of a binding.",
 	}, []string{"result"})
-	err := registry.Register(synced)
-	if err == nil {
-		return synced, nil
-	}
-	var taken prometheus.AlreadyRegisteredError
-	if errors.As(err, &taken) {
-		if existing, ok := taken.ExistingCollector.(*prometheus.HistogramVec); ok {
-			return existing, nil
-		}
-	}
-	return nil, fmt.Errorf("registering a metric: %w", err)
+	err := observe.Register(registry, &synced)
+	return synced, err
 }
 
 // observeSync is deferred, and so is given where the failures will be.

@@ -75,18 +75,16 @@ type measurements struct {
 func newMeasurements(registry prometheus.Registerer) (*measurements, error) {
 	m := &measurements{figures: figures()}
 	for _, each := range m.figures {
-		gauge, err := observe.Registered(registry, prometheus.NewGaugeVec(
-			prometheus.GaugeOpts{Name: each.name, Help: each.help}, []string{memberLabel}))
-		if err != nil {
+		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: each.name, Help: each.help}, []string{memberLabel})
+		if err := observe.Register(registry, &gauge); err != nil {
 			return nil, err
 		}
 		m.gauges = append(m.gauges, gauge)
 	}
-	var err error
-	m.duration, err = observe.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "cluster_sync_status_duration_seconds", Help: "Duration in seconds of one look at the member.",
-	}, []string{memberLabel}))
-	return m, err
+	}, []string{memberLabel})
+	return m, observe.Register(registry, &m.duration)
 }
 
 // record shows what a Cluster tells. A number that it does not tell any more

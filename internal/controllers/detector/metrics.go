@@ -2,10 +2,11 @@ package detector
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/access/observe"
 )
 
 // counters are the metrics of the detector.
@@ -37,36 +38,8 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Help: "Number of preemptions between policies.",
 		}, result),
 	}
-	var err error
-	if c.match, err = register(registry, c.match); err != nil {
-		return nil, err
-	}
-	if c.apply, err = register(registry, c.apply); err != nil {
-		return nil, err
-	}
-	if c.attempts, err = register(registry, c.attempts); err != nil {
-		return nil, err
-	}
-	if c.preempts, err = register(registry, c.preempts); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// register adds a metric, or returns the one of that name that is there: one
-// process may run several control planes.
-func register[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
-	err := registry.Register(metric)
-	if err == nil {
-		return metric, nil
-	}
-	var taken prometheus.AlreadyRegisteredError
-	if errors.As(err, &taken) {
-		if existing, ok := taken.ExistingCollector.(C); ok {
-			return existing, nil
-		}
-	}
-	return metric, fmt.Errorf("registering a metric: %w", err)
+	return c, errors.Join(observe.Register(registry, &c.match), observe.Register(registry, &c.apply),
+		observe.Register(registry, &c.attempts), observe.Register(registry, &c.preempts))
 }
 
 func (c *counters) matched(since time.Time) {

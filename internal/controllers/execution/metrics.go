@@ -2,12 +2,13 @@ package execution
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"karmada.io/karmada/internal/access/observe"
 )
 
 // What an update of a member object came to.
@@ -44,23 +45,8 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 		}, object),
 	}
 	return c, errors.Join(
-		register(registry, &c.synced), register(registry, &c.created), register(registry, &c.updated), register(registry, &c.deleted))
-}
-
-// register registers a metric, or puts the one that is registered in its place.
-func register[T prometheus.Collector](registry prometheus.Registerer, metric *T) error {
-	err := registry.Register(*metric)
-	var taken prometheus.AlreadyRegisteredError
-	if errors.As(err, &taken) {
-		if existing, ok := taken.ExistingCollector.(T); ok {
-			*metric = existing
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("registering a metric: %w", err)
-	}
-	return nil
+		observe.Register(registry, &c.synced), observe.Register(registry, &c.created),
+		observe.Register(registry, &c.updated), observe.Register(registry, &c.deleted))
 }
 
 func (c *counters) sync(start time.Time, failures []error) {
