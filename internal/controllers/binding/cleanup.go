@@ -66,7 +66,7 @@ func judgeable(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alph
 // id alone does not prove it: a binding that was copied with its labels has the id
 // of another, and must not take away what that one made.
 func belongs(of *workv1alpha1.Work, bound binding.Object) bool {
-	key, ok := bindingOf(of, binding.Namespaced(bound))
+	key, ok := binding.LedTo(of, binding.Namespaced(bound))
 	return !ok || key == client.ObjectKeyFromObject(bound)
 }
 

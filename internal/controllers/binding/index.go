@@ -84,7 +84,7 @@ func bindingIDs(object client.Object) []string {
 func bindingKeys(object client.Object) []string {
 	var keys []string
 	for _, namespaced := range []bool{true, false} {
-		if key, ok := bindingOf(object, namespaced); ok {
+		if key, ok := binding.LedTo(object, namespaced); ok {
 			keys = append(keys, key.String())
 		}
 	}

@@ -64,7 +64,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			of, ok := e.Object.(*workv1alpha1.Work)
-			key, ok2 := bindingOf(e.Object, r.namespaced)
+			key, ok2 := binding.LedTo(e.Object, r.namespaced)
 			switch {
 			case !ok || !ok2:
 			case e.IsInInitialList:
@@ -75,7 +75,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			of, ok := e.Object.(*workv1alpha1.Work)
-			if key, ok2 := bindingOf(e.Object, r.namespaced); ok && ok2 {
+			if key, ok2 := binding.LedTo(e.Object, r.namespaced); ok && ok2 {
 				r.written.gone(key, of)
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
@@ -90,20 +90,6 @@ func (r *reconciler) expects(ctx context.Context, key types.NamespacedName, of *
 	}
 	cluster, ok := work.ClusterOf(of.Namespace)
 	return ok && binding.Expected(bound.BindingSpec()).Has(cluster)
-}
-
-// bindingOf is the binding, of one scope, that a Work says to be of.
-func bindingOf(of client.Object, namespaced bool) (types.NamespacedName, bool) {
-	annotations := of.GetAnnotations()
-	if !namespaced {
-		name := annotations[workv1alpha2.ClusterResourceBindingAnnotation]
-		return types.NamespacedName{Name: name}, name != ""
-	}
-	key := types.NamespacedName{
-		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotation],
-		Name:      annotations[workv1alpha2.ResourceBindingNameAnnotation],
-	}
-	return key, key.Namespace != "" && key.Name != ""
 }
 
 // onCluster looks at the bindings that a cluster is a target of: when it is

@@ -187,7 +187,7 @@ func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, d
 func (r *reconciler) holder(ctx context.Context, bound binding.Object, stored *workv1alpha1.Work) (string, error) {
 	for _, namespaced := range []bool{true, false} {
 		other := binding.New(namespaced)
-		key, ok := bindingOf(stored, namespaced)
+		key, ok := binding.LedTo(stored, namespaced)
 		if !ok || namespaced == r.namespaced && key == client.ObjectKeyFromObject(bound) {
 			continue
 		}

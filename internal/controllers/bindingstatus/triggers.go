@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -89,16 +88,12 @@ func onWork(window, patience time.Duration) handler.Funcs {
 // bindingOf is the binding that a Work was made of, by the annotations that lead
 // back to it; ok is false for a Work made by others.
 func bindingOf(object metav1.Object) (request reconcile.Request, ok bool) {
-	annotations := object.GetAnnotations()
-	namespaced := types.NamespacedName{
-		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotation],
-		Name:      annotations[workv1alpha2.ResourceBindingNameAnnotation],
+	for _, namespaced := range []bool{true, false} {
+		if key, ok := binding.LedTo(object, namespaced); ok {
+			return reconcile.Request{NamespacedName: key}, true
+		}
 	}
-	if namespaced.Namespace != "" && namespaced.Name != "" {
-		return reconcile.Request{NamespacedName: namespaced}, true
-	}
-	name := annotations[workv1alpha2.ClusterResourceBindingAnnotation]
-	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, name != ""
+	return reconcile.Request{}, false
 }
 
 // tellsOther tells whether an update of a Work can change what its binding says:

@@ -62,7 +62,7 @@ func (e *explainer) owner(ctx context.Context, from client.Reader, cluster *clus
 	}
 	into.Owner = guard.Gone
 	for _, namespaced := range []bool{true, false} {
-		key, ok := bindingKey(of, namespaced)
+		key, ok := binding.LedTo(of, namespaced)
 		if !ok {
 			continue
 		}
@@ -216,20 +216,6 @@ func templateUID(of *workv1alpha1.Work) types.UID {
 
 func uidIn(manifest *unstructured.Unstructured) types.UID {
 	return types.UID(manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
-}
-
-// bindingKey is the binding, of one scope, that a Work says to be of.
-func bindingKey(of *workv1alpha1.Work, namespaced bool) (types.NamespacedName, bool) {
-	annotations := of.Annotations
-	if !namespaced {
-		name := annotations[workv1alpha2.ClusterResourceBindingAnnotation]
-		return types.NamespacedName{Name: name}, name != ""
-	}
-	key := types.NamespacedName{
-		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotation],
-		Name:      annotations[workv1alpha2.ResourceBindingNameAnnotation],
-	}
-	return key, key.Namespace != "" && key.Name != ""
 }
 
 // bindingID stands for the bindings that a Work is of.

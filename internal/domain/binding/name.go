@@ -3,6 +3,9 @@ package binding
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/fnv"
 )
@@ -48,6 +51,21 @@ func Coordinates(obj Object) map[string]string {
 		workv1alpha2.ResourceBindingNamespaceAnnotation: obj.GetNamespace(),
 		workv1alpha2.ResourceBindingNameAnnotation:      obj.GetName(),
 	}
+}
+
+// LedTo is the binding of one scope that the Coordinates on a Work or a member
+// object lead back to; ok is false when they lead to none.
+func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bool) {
+	annotations := from.GetAnnotations()
+	if !namespaced {
+		name := annotations[workv1alpha2.ClusterResourceBindingAnnotation]
+		return types.NamespacedName{Name: name}, name != ""
+	}
+	key = types.NamespacedName{
+		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotation],
+		Name:      annotations[workv1alpha2.ResourceBindingNameAnnotation],
+	}
+	return key, key.Namespace != "" && key.Name != ""
 }
 
 // Finalizer is what holds a deleted binding until its Works are deleted too.
