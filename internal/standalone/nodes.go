@@ -176,12 +176,42 @@ func simulatorConfig(clients kwokclient.Clientset) (controllers.Config, error) {
 	}, nil
 }
 
-// simulatorStages are KWOK's own rules for how nodes and Pods live.
+// podReadyAgain does what a kubelet does when it is back. When a cluster was
+// stopped for a while, with the laptop that it runs on for instance, its node
+// controller finds the nodes silent and declares their Pods not ready; KWOK has no
+// rule for such Pods.
+const podReadyAgain = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-ready-again
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+    - {key: .status.phase, operator: In, values: [Running]}
+    - {key: '.status.conditions.[] | select( .type == "ContainersReady" ) | .status', operator: In, values: ["True"]}
+    - {key: '.status.conditions.[] | select( .type == "Ready" ) | .status', operator: In, values: ["False"]}
+  weight: 1
+  delay:
+    durationMilliseconds: 1000
+  next:
+    statusTemplate: |
+      conditions:
+      - lastTransitionTime: {{ Now | Quote }}
+        status: "True"
+        type: Ready
+`
+
+// simulatorStages are KWOK's own rules for how nodes and Pods live, and one more.
 func simulatorStages() (map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage, error) {
 	stages := map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage{}
 	for _, manifest := range []string{
 		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podReadyAgain,
 	} {
 		stage, err := kwokconfig.UnmarshalWithType[*kwokv1alpha1.Stage](manifest)
 		if err != nil {

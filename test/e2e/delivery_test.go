@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -183,7 +182,7 @@ func TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp(t *testing.T) {
 	}
 	runs := func(cluster, image string) {
 		t.Helper()
-		within(t, 20*time.Second, image+" in "+cluster, func(ctx context.Context) error {
+		eventually(t, image+" in "+cluster, func(ctx context.Context) error {
 			there := &appsv1.Deployment{}
 			if err := shaky.members[cluster].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
 				return err
@@ -258,4 +257,39 @@ func TestAConditionIsNotTrueBeforeItsTime(t *testing.T) {
 		}
 		says(workv1alpha2.FullyApplied, func() { bind(t, policy, member1, member2) })
 	}
+}
+
+// Whoever stops a cluster for longer than its nodes may be silent, finds Pods that
+// its node controller has declared not ready.
+func TestPodsAreReadyAgainAfterTheirNodesWereSilent(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	web := deployment(namespace, "web", 1)
+	create(t, shared, web, every(deployments).to(namespace, member1))
+	readyEverywhere(t, web, 1)
+	pods := &corev1.PodList{}
+	if err := shared.members[member1].List(t.Context(), pods, client.InNamespace(namespace)); err != nil || len(pods.Items) != 1 {
+		t.Fatalf("%d Pods, error %v", len(pods.Items), err)
+	}
+	pod := &pods.Items[0]
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodReady {
+			pod.Status.Conditions[i].Status = corev1.ConditionFalse
+		}
+	}
+	if err := shared.members[member1].Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Pod is ready again", func(ctx context.Context) error {
+		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("its conditions are %v", pod.Status.Conditions)
+	})
+	readyEverywhere(t, web, 1)
 }
