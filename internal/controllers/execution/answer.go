@@ -25,6 +25,29 @@ func answered(err error) bool {
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
 }
 
+// refusalBytes bounds how much of a member's own words is told.
+const refusalBytes = 600
+
+// refusal is what a member answered, in words of a bearable length, with what helps.
+type refusal struct {
+	error
+	text string
+}
+
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Unwrap() error { return r.error }
+
+// refused makes an answer bearable. API servers put the refused value between the
+// name of a field and the cause, were it a whole Pod template: both ends count.
+func refused(err error, creating bool) error {
+	text := err.Error()
+	if len(text) > refusalBytes {
+		const half = refusalBytes / 2
+		text = strings.ToValidUTF8(text[:half], "") + " ... " + strings.ToValidUTF8(text[len(text)-half:], "")
+	}
+	return &refusal{error: err, text: text + remedy(err, creating)}
+}
+
 // remedy is what helps against a refusal, to be put behind it; empty when the
 // member's own words say all there is to say.
 func remedy(err error, creating bool) string {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,5 +65,25 @@ func TestRemedy(t *testing.T) {
 				t.Errorf("it says %q, want something with %q", got, test.says)
 			}
 		})
+	}
+}
+
+func TestARefusalIsToldFromBothEnds(t *testing.T) {
+	value := strings.Repeat("ü", 4000)
+	err := apierrors.NewInvalid(deploymentKind, "web", field.ErrorList{field.Invalid(field.NewPath("spec", "template"), value, "field is immutable")})
+	told := fmt.Errorf("updating: %w", refused(err, false))
+	for _, part := range []string{`Deployment.apps "web" is invalid: spec.template: Invalid value`, " ... ", "field is immutable; ", "delete the object in the cluster"} {
+		if !strings.Contains(told.Error(), part) {
+			t.Errorf("%q is missing in %s", part, told)
+		}
+	}
+	if got := len(told.Error()); got > 800 || !utf8.ValidString(told.Error()) {
+		t.Errorf("it has %d bytes, valid text: %t", got, utf8.ValidString(told.Error()))
+	}
+	if !apierrors.IsInvalid(told) || unanswered([]error{told}) {
+		t.Error("what was shortened is no refusal any more")
+	}
+	if short := refused(errTooFew, false); short.Error() != errTooFew.Error() {
+		t.Errorf("a short answer was changed: %v", short)
 	}
 }

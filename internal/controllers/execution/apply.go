@@ -77,7 +77,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	}
 	c.counters.create(d.target.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("creating %s in cluster %s: %w%s", describe(manifest), d.target.Name, err, remedy(err, true))
+		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, true))
 	}
 	c.applied.remember(key, manifest, created)
 	if repair {
@@ -126,7 +126,7 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 	}
 	if err := d.target.Client().Update(ctx, desired); err != nil {
 		c.counters.update(d.target.Name, manifest, updateFailed, err)
-		return fmt.Errorf("updating %s in cluster %s: %w%s", describe(manifest), d.target.Name, err, remedy(err, false))
+		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, false))
 	}
 	c.counters.update(d.target.Name, manifest, updateDone, nil)
 	c.applied.remember(key, manifest, desired)
