@@ -206,6 +206,48 @@ func TestTaintKeepsNewObjectsAwayButNotThoseThatAreThere(t *testing.T) {
 	inMember(t, member3, late, exists)
 }
 
+// Taints keep new work away and take nothing: where every cluster is tainted, what
+// is placed stays where it is, and still follows what its users want of it.
+func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
+	namespace := env.Namespace(t)
+	placed, late := deployment(namespace, "placed", 4), configMap(namespace, "late")
+	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 1}), placed), placed)
+	inMember(t, member1, placed, replicas(2))
+	inMember(t, member2, placed, replicas(2))
+
+	members := []string{member1, member2, member3}
+	taint := func(taints ...corev1.Taint) {
+		for _, name := range members {
+			testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = taints })
+		}
+	}
+	t.Cleanup(func() { taint() })
+	taint(corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule})
+	env.Create(t, policyFor(t, on(members...), late), late)
+	await(t, env.Karmada, bindingOf(t, late), func(b *workv1alpha2.ResourceBinding) error {
+		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+			"0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance=:NoSchedule}."))
+	})
+
+	testenv.Update(t, env.Karmada, placed, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })
+	inMember(t, member1, placed, replicas(3))
+	inMember(t, member2, placed, replicas(3))
+	bound := bindingOf(t, placed)
+	again := metav1.Now()
+	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &again })
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		if b.Status.LastScheduledTime == nil || b.Status.LastScheduledTime.Before(b.Spec.RescheduleTriggeredAt) {
+			return errors.New("it is not scheduled anew yet")
+		}
+		return names(member1, member2)(b)
+	})
+
+	taint()
+	for _, name := range members {
+		inMember(t, name, late, exists)
+	}
+}
+
 func TestSchedulerFollowsAChangeOfReplicasAndWeights(t *testing.T) {
 	t.Parallel()
 	template := deployment(env.Namespace(t), "web", 4)
