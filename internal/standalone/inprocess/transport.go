@@ -74,10 +74,10 @@ var errPanic = errors.New("the server panicked")
 func serve(handler http.Handler, w *responseWriter, inbound *http.Request) {
 	defer func() { _ = inbound.Body.Close() }()
 	defer func() {
-		switch r := recover(); {
-		case r == nil:
+		switch r := recover(); r {
+		case nil:
 			w.finish(nil)
-		case r == http.ErrAbortHandler: //nolint:errorlint // net/http compares it so too
+		case http.ErrAbortHandler:
 			w.finish(io.ErrUnexpectedEOF)
 		default:
 			err := fmt.Errorf("%s %s: %w: %v", inbound.Method, inbound.URL.Path, errPanic, r)
