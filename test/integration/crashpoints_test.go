@@ -477,9 +477,9 @@ func beReady(ctx context.Context, side client.Client, d *appsv1.Deployment) erro
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 	}
-	err := side.Status().Update(ctx, d)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
-		return nil
+	err := client.IgnoreNotFound(side.Status().Update(ctx, d))
+	if apierrors.IsConflict(err) || ctx.Err() != nil {
+		return nil //nolint:nilerr // the next change is about to come, or the test is over
 	}
 	return err
 }
