@@ -122,6 +122,10 @@ func (p *pending) pace() Pace {
 // are few; when thousands are rolled out at once only where they arrive is.
 const progressPerSecond = 5
 
+// longest is how long a report waits at most, budget or not: those that wait take
+// tokens from each other, and one may have bad luck for long.
+const longest = 20 * time.Second
+
 // busyPoll is how often a report that waits for deliveries looks whether they are
 // over.
 const busyPoll = time.Second
@@ -254,7 +258,7 @@ func (w *Works) take(key types.NamespacedName) (*pending, time.Duration) {
 	if wait := w.wait(entry); wait > 0 {
 		return nil, wait
 	}
-	if entry.pace() == Later && !w.budget.AllowN(w.now(), 1) {
+	if entry.pace() == Later && w.now().Sub(entry.first) < longest && !w.budget.AllowN(w.now(), 1) {
 		return nil, w.options.Limit
 	}
 	delete(w.pending, key)

@@ -186,6 +186,32 @@ func TestReportsGiveWayToDeliveries(t *testing.T) {
 	}
 }
 
+func TestProgressWaitsForTheBudgetButNotForGood(t *testing.T) {
+	start := time.Unix(1000, 0)
+	key := client.ObjectKeyFromObject(newWork())
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want time.Duration
+	}{
+		"for which there is no share yet":  {age: 3 * time.Second, want: 2 * time.Second},
+		"that had bad luck for too long":   {age: longest, want: 0},
+		"that waits for the first time":    {age: 2 * time.Second, want: 2 * time.Second},
+		"that is one moment from the last": {age: longest - 1, want: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := NewWorks(nil, Options{Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3})
+			w.now = func() time.Time { return start }
+			w.budget.AllowN(start, progressPerSecond)
+			w.pending[key] = &pending{
+				statements: map[Part]statement{ManifestStatuses: {pace: Later}}, first: start.Add(-test.age), last: start.Add(-test.age),
+			}
+			if entry, wait := w.take(key); wait != test.want || (entry != nil) != (test.want == 0) {
+				t.Errorf("take() = %v, %s, want to wait %s", entry, wait, test.want)
+			}
+		})
+	}
+}
+
 func TestDeliveriesAreForgottenAfterASecond(t *testing.T) {
 	start := time.Unix(1000, 0)
 	var d deliveries

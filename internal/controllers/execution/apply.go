@@ -28,6 +28,9 @@ const (
 type delivery struct {
 	target *member.Member
 	of     *workv1alpha1.Work
+	// wrote tells that something was changed in the member, whose answer to that is
+	// a status which is about to come.
+	wrote bool
 	// contests tell who undoes what is repaired.
 	contests []string
 	// again is when to look again though all is well; 0 means never.
@@ -79,6 +82,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	if err != nil {
 		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, true))
 	}
+	d.wrote = true
 	c.applied.remember(key, manifest, created)
 	if repair {
 		c.applied.repaired(key, c.now(), work.DescribeContest(d.target.Name, manifest, nil, member.FieldManager))
@@ -128,6 +132,7 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 		c.counters.update(d.target.Name, manifest, updateFailed, err)
 		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, false))
 	}
+	d.wrote = true
 	c.counters.update(d.target.Name, manifest, updateDone, nil)
 	c.applied.remember(key, manifest, desired)
 	if repair {

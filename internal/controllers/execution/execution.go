@@ -176,14 +176,23 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 		c.failed(stored, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s %w", cluster.Name, errSilent))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	pace := report.Later // the status of what was applied is about to follow
-	if len(failures) > 0 {
-		pace = report.Now
-	}
-	c.report(stored, pace, work.Dispatching(stored), work.Applied(stored, failures))
+	c.report(stored, paceOf(d, failures), work.Dispatching(stored), work.Applied(stored, failures))
 	c.tell(stored, failures)
 	c.tellContests(d)
 	return reconcile.Result{RequeueAfter: d.again}, errors.Join(failures...)
+}
+
+// paceOf is how much the outcome hurries: what was written is about to be answered
+// by a status, with which it goes along. What was found as it should be is not.
+func paceOf(d *delivery, failures []error) report.Pace {
+	switch {
+	case len(failures) > 0:
+		return report.Now
+	case d.wrote:
+		return report.Later
+	default:
+		return report.Soon
+	}
 }
 
 // report hands in the conditions, of which this controller is the only author.
