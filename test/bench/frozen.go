@@ -12,8 +12,8 @@ import (
 )
 
 // frozen measures what a member that accepts connections and never answers costs
-// the others: a burst to them alone, then one to all members while the process of
-// one more is stopped, and how soon that one has everything when it goes on.
+// the others: a burst to all and one member more, then another while the process
+// of that member is stopped, and how soon it has everything when it goes on.
 func (b *bench) frozen(ctx context.Context) (err error) {
 	pid, err := b.frozenProcess()
 	if err != nil {
@@ -23,11 +23,17 @@ func (b *bench) frozen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.sendTo(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
+		return err
+	}
 	before, err := b.burstOf(ctx, "calm")
 	if err != nil {
 		return err
 	}
-	if err := b.sendTo(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
+	if _, err := b.caughtUp(ctx, cold, b.namesOf("calm")); err != nil {
+		return err
+	}
+	if err := b.settle(ctx); err != nil {
 		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
