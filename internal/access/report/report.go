@@ -124,7 +124,7 @@ const progressPerSecond = 5
 
 // longest is how long a report waits at most, budget or not: those that wait take
 // tokens from each other, and one may have bad luck for long.
-const longest = 20 * time.Second
+const longest = time.Minute
 
 // busyPoll is how often a report that waits for deliveries looks whether they are
 // over.
