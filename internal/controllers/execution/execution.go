@@ -176,7 +176,8 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 		c.failed(stored, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s %w", cluster.Name, errSilent))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	c.report(stored, paceOf(d, failures), work.Dispatching(stored), work.Applied(stored, failures))
+	wrote := c.applied.noteWrite(nameOf(stored), d.wrote, c.now())
+	c.report(stored, paceOf(wrote, failures), work.Dispatching(stored), work.Applied(stored, failures))
 	c.tell(stored, failures)
 	c.tellContests(d)
 	return reconcile.Result{RequeueAfter: d.again}, errors.Join(failures...)
@@ -184,11 +185,11 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 
 // paceOf is how much the outcome hurries: what was written is about to be answered
 // by a status, with which it goes along. What was found as it should be is not.
-func paceOf(d *delivery, failures []error) report.Pace {
+func paceOf(wrote bool, failures []error) report.Pace {
 	switch {
 	case len(failures) > 0:
 		return report.Now
-	case d.wrote:
+	case wrote:
 		return report.Later
 	default:
 		return report.Soon

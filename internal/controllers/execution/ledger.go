@@ -49,12 +49,15 @@ type ledger struct {
 	released map[types.NamespacedName]types.UID
 	// dispatching is what was told last about the dispatching of a Work.
 	dispatching map[types.NamespacedName]string
+	// wrote is when something of a Work was last changed in the member.
+	wrote map[types.NamespacedName]time.Time
 }
 
 func newLedger() *ledger {
 	return &ledger{
 		entries:  map[types.NamespacedName]map[objectKey]entry{},
 		released: map[types.NamespacedName]types.UID{}, dispatching: map[types.NamespacedName]string{},
+		wrote: map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -162,6 +165,27 @@ func (l *ledger) forget(of types.NamespacedName) {
 	delete(l.entries, of)
 	delete(l.released, of)
 	delete(l.dispatching, of)
+	delete(l.wrote, of)
+}
+
+// answerIsDue is for how long a status is expected to follow what was written.
+const answerIsDue = 10 * time.Second
+
+// noteWrite notes whether a pass changed something in the member, and tells
+// whether one did lately: the member shows us our own write, which leads to a pass
+// that finds everything as it should be.
+func (l *ledger) noteWrite(of types.NamespacedName, wrote bool, now time.Time) (lately bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wrote {
+		l.wrote[of] = now
+	}
+	at, ok := l.wrote[of]
+	if ok && now.Sub(at) >= answerIsDue {
+		delete(l.wrote, of)
+		return false
+	}
+	return ok
 }
 
 // news tells whether the status of the dispatching of a Work was not told yet. The
