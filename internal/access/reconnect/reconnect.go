@@ -1,0 +1,167 @@
+// Package reconnect answers "how is a server noticed that is back?": by trying
+// again, inside of a request that found nobody.
+//
+// Clients that watch sleep after a failed try, for longer with each one, so that
+// they would notice half a minute late that a server is back. Here the request
+// itself waits, and everything that waits for one server goes on at once when one
+// of them gets an answer.
+//
+// Only what changes nothing is tried again, and only as long as no byte of an
+// answer has come. However much waits for a server, it is tried by one at a time.
+package reconnect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	// DefaultPause is how long a server that does not answer is left alone.
+	DefaultPause = 500 * time.Millisecond
+	// DefaultLimit is how long a request waits for its server.
+	DefaultLimit = 30 * time.Second
+)
+
+// Options say how long and for what requests wait.
+type Options struct {
+	// Pause lies between two tries. Default DefaultPause.
+	Pause time.Duration
+	// Limit is how long a request waits in all; it ends with its context in any
+	// case. Default DefaultLimit.
+	Limit time.Duration
+	// WatchLimit is the same for a watch, which has nothing better to do than to
+	// wait. Default is Limit; a negative one means as long as its context.
+	WatchLimit time.Duration
+	// Unavailable takes the answers 502 and 503 for none: a proxy or an aggregator
+	// gives them while the server behind it is away.
+	Unavailable bool
+	// Lost is told why a server does not answer, once, and Back that it does again.
+	// They must return quickly; nil tells nobody.
+	Lost func(err error)
+	Back func(after time.Duration)
+}
+
+// Transport tries requests that only read again, until they are answered.
+func Transport(next http.RoundTripper, o Options) http.RoundTripper {
+	if o.Pause <= 0 {
+		o.Pause = DefaultPause
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.WatchLimit == 0 {
+		o.WatchLimit = o.Limit
+	}
+	return &transport{next: next, options: o}
+}
+
+type transport struct {
+	next    http.RoundTripper
+	options Options
+	outages outages
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper: whoever closes idle
+// connections finds them.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if !t.unanswered(response, err) {
+		t.answered()
+		return response, err
+	}
+	if !onlyReads(request) {
+		return response, err
+	}
+	ctx, cancel := t.within(request)
+	defer cancel()
+	for {
+		lost := t.lost(response, err)
+		if !lost.await(ctx, t.options.Pause) {
+			return response, err
+		}
+		discard(response)
+		// With the request's own context: the limit is for waiting, and what is
+		// answered may take its time.
+		response, err = t.next.RoundTrip(request)
+		lost.tried()
+		if !t.unanswered(response, err) {
+			t.answered()
+			return response, err
+		}
+	}
+}
+
+// within bounds how long a request waits.
+func (t *transport) within(request *http.Request) (context.Context, context.CancelFunc) {
+	limit := t.options.Limit
+	if watches(request) {
+		limit = t.options.WatchLimit
+	}
+	if limit < 0 {
+		return context.WithCancel(request.Context())
+	}
+	return context.WithTimeout(request.Context(), limit)
+}
+
+func (t *transport) unanswered(response *http.Response, err error) bool {
+	if err != nil {
+		return noAnswer(err)
+	}
+	return t.options.Unavailable && response.Header.Get("Retry-After") == "" &&
+		(response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable)
+}
+
+func (t *transport) lost(response *http.Response, err error) *outage {
+	lost, first := t.outages.begin(time.Now())
+	if first && t.options.Lost != nil {
+		if err == nil {
+			err = errors.New("it answers " + response.Status)
+		}
+		t.options.Lost(err)
+	}
+	return lost
+}
+
+func (t *transport) answered() {
+	if took, was := t.outages.end(time.Now()); was && t.options.Back != nil {
+		t.options.Back(took)
+	}
+}
+
+// noAnswer tells that a connection did not come about, or ended before anything
+// came back. What a server says that can be reached, such as that it is not the
+// one it should be, is an answer.
+func noAnswer(err error) bool {
+	var dialling *net.OpError
+	if errors.As(err, &dialling) && dialling.Op == "dial" {
+		return true
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+func onlyReads(request *http.Request) bool {
+	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
+}
+
+func watches(request *http.Request) bool {
+	asked := request.URL.Query().Get("watch")
+	return asked == "true" || asked == "1"
+}
+
+// discard gives back the connection of an answer that nobody wants.
+func discard(response *http.Response) {
+	if response != nil && response.Body != nil {
+		_ = response.Body.Close()
+	}
+}

@@ -1,0 +1,197 @@
+package reconnect
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// server answers as it is told; it counts how often it was tried.
+type server struct {
+	mu     sync.Mutex
+	err    error
+	status int
+	tries  int
+}
+
+func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tries++
+	if s.err != nil {
+		return nil, s.err
+	}
+	return &http.Response{StatusCode: s.status, Status: http.StatusText(s.status), Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func (s *server) set(status int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.err = status, err
+}
+
+func (s *server) tried() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tries
+}
+
+var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+
+func ask(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, "https://server/api"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := through.RoundTrip(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode, nil
+}
+
+func TestWhatIsTriedAgain(t *testing.T) {
+	tests := map[string]struct {
+		method, query string
+		err           error
+		status        int
+		options       Options
+		waits         time.Duration
+	}{
+		"a list whose connection is refused":              {err: refused, waits: 30 * time.Second},
+		"a watch whose connection is refused":             {query: "?watch=true", err: refused, waits: 30 * time.Second},
+		"a server whose name is not known yet":            {err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, waits: 30 * time.Second},
+		"a connection that is reset":                      {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, waits: 30 * time.Second},
+		"a connection that ends":                          {err: io.EOF, waits: 30 * time.Second},
+		"a connection that ends in the middle":            {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
+		"a connection that is lost":                       {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
+		"for as long as was asked for":                    {err: refused, options: Options{Limit: time.Minute}, waits: time.Minute},
+		"a watch has a limit of its own":                  {query: "?watch=1", err: refused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
+		"not what changes something":                      {method: http.MethodPost, err: refused},
+		"not a server that is not who it should be":       {err: x509.UnknownAuthorityError{}},
+		"not an answer":                                   {status: http.StatusInternalServerError},
+		"not that a server behind is away, if not asked":  {status: http.StatusServiceUnavailable},
+		"that a server behind is away, if asked":          {status: http.StatusServiceUnavailable, options: Options{Unavailable: true}, waits: 30 * time.Second},
+		"a request that took too long":                    {err: context.DeadlineExceeded},
+		"a request whose answer broke off is not told so": {err: errors.New("gzip: invalid header")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, began := &server{status: test.status, err: test.err}, time.Now()
+				status, err := ask(t.Context(), t, Transport(asked, test.options), test.method, test.query)
+				if took := time.Since(began); took != test.waits {
+					t.Errorf("it took %s, want %s", took, test.waits)
+				}
+				if status != test.status || !errors.Is(err, test.err) {
+					t.Errorf("answered %d and %v, want %d and %v", status, err, test.status, test.err)
+				}
+				if again := asked.tried() > 1; again != (test.waits > 0) {
+					t.Errorf("tried %d times", asked.tried())
+				}
+			})
+		})
+	}
+}
+
+func TestEverythingThatWaitsGoesOnWhenOneIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many, outage = 100, 10 * time.Second
+		var told []string
+		asked := &server{err: refused}
+		through := Transport(asked, Options{
+			Lost: func(err error) { told = append(told, "lost: "+err.Error()) },
+			Back: func(after time.Duration) { told = append(told, "back after "+after.String()) },
+		})
+		var answers sync.WaitGroup
+		var latest atomic.Int64
+		began := time.Now()
+		for range many {
+			answers.Go(func() {
+				if status, err := ask(t.Context(), t, through, http.MethodGet, "?watch=true"); status != http.StatusOK || err != nil {
+					t.Errorf("answered %d and %v", status, err)
+				}
+				latest.Store(int64(time.Since(began)))
+			})
+		}
+		time.Sleep(outage - time.Millisecond)
+		if tries := asked.tried(); tries > many+int(outage/DefaultPause) {
+			t.Errorf("a server that is away was tried %d times by %d", tries, many)
+		}
+		asked.set(http.StatusOK, nil)
+		answers.Wait()
+		if took := time.Duration(latest.Load()); took > outage+DefaultPause {
+			t.Errorf("the last answer came after %s, the server was away for %s", took, outage)
+		}
+		if diff := cmp.Diff([]string{"lost: dial tcp: connection refused", "back after 10s"}, told); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestOneThatGivesUpLetsAnotherOneTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := &server{err: refused}
+		through := Transport(asked, Options{})
+		var answers sync.WaitGroup
+		for _, patience := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
+			answers.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_, err := ask(ctx, t, through, http.MethodGet, "")
+				if patience < 10*time.Second != (err != nil) {
+					t.Errorf("after at most %s: %v", patience, err)
+				}
+				if err != nil && !strings.Contains(err.Error(), "refused") {
+					t.Errorf("the cause is not told: %v", err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Second)
+		asked.set(http.StatusOK, nil)
+		began := time.Now()
+		answers.Wait()
+		if took := time.Since(began); took > DefaultPause {
+			t.Errorf("noticed after %s", took)
+		}
+	})
+}
+
+func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries atomic.Int32
+		slow := roundTripper(func(request *http.Request) (*http.Response, error) {
+			if tries.Add(1) == 1 {
+				return nil, refused
+			}
+			select {
+			case <-request.Context().Done():
+				return nil, request.Context().Err()
+			case <-time.After(time.Minute):
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			}
+		})
+		if status, err := ask(t.Context(), t, Transport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
+			t.Errorf("answered %d and %v", status, err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
