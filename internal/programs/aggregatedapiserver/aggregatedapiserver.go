@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/pflag"
 
@@ -47,6 +48,7 @@ func newOptions(set *gates.Set) *options {
 		return &options{broken: err}
 	}
 	server.Gates = set
+	server.Server.SecureServing.BindAddress = net.ParseIP(flags.OwnAddress(net.IPv4zero.String()))
 	return &options{server: server}
 }
 

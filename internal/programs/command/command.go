@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/version"
 )
@@ -57,7 +58,7 @@ type Options interface {
 // (logging, feature gates, profiling), and the subcommands version and completion.
 func New(p Program) *cobra.Command {
 	set := gates.New()
-	options, logs, profile := p.New(set), newLogging(), profiling{Address: ":6060"}
+	options, logs, profile := p.New(set), newLogging(), profiling{Address: flags.OwnAddress(":6060")}
 	cmd := &cobra.Command{
 		Use:           p.Name,
 		Short:         p.Help,

@@ -81,7 +81,7 @@ func (c *Connection) load() (*rest.Config, error) {
 }
 
 func (c *Connection) inCluster() (*rest.Config, error) {
-	config, err := rest.InClusterConfig()
+	config, err := InCluster()
 	switch {
 	case err == nil && c.Master != "":
 		config.Host = c.Master

@@ -16,7 +16,9 @@ type Serving struct {
 }
 
 // DefaultServing has metrics on the port that all components have.
-func DefaultServing(health string) Serving { return Serving{Health: health, Metrics: ":8080"} }
+func DefaultServing(health string) Serving {
+	return Serving{Health: OwnAddress(health), Metrics: OwnAddress(":8080")}
+}
 
 // AddFlags adds the flags that all components have.
 func (s *Serving) AddFlags(flags *pflag.FlagSet) {

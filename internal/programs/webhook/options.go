@@ -41,7 +41,7 @@ type Options struct {
 // rules hold, and of which fields users are told that they have no effect.
 func NewOptions(set *gates.Set) *Options {
 	return &Options{
-		BindAddress:   "0.0.0.0",
+		BindAddress:   flags.OwnAddress("0.0.0.0"),
 		SecurePort:    8443,
 		CertDir:       "/tmp/k8s-webhook-server/serving-certs",
 		CertName:      "tls.crt",

@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+)
+
+// A node may run a Pod as plain processes of its machine, without containers. Such
+// processes share the files and the network of others, and are told by variables
+// what a container finds at places of its own.
+const (
+	// ServiceAccountVariable names the directory of the Pod's service account, which
+	// a container has at /var/run/secrets/kubernetes.io/serviceaccount.
+	ServiceAccountVariable = "KARMADA_SERVICE_ACCOUNT_DIR"
+	// PodAddressVariable holds the address that is the Pod's alone. A container may
+	// listen on all addresses, for all it has are its own.
+	PodAddressVariable = "KARMADA_POD_IP"
+)
+
+// InCluster is the configuration of a client that uses the service account of the
+// Pod that this process runs in. It is rest.ErrNotInCluster outside of a Pod. The
+// token is read again while the client lives.
+func InCluster() (*rest.Config, error) {
+	dir := os.Getenv(ServiceAccountVariable)
+	if dir == "" {
+		return rest.InClusterConfig() //nolint:wrapcheck // callers look at this error
+	}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, rest.ErrNotInCluster
+	}
+	tokenFile, caFile := filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt")
+	token, err := os.ReadFile(tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the token of the service account: %w", err)
+	}
+	if _, err := cert.NewPool(caFile); err != nil {
+		return nil, fmt.Errorf("reading the certificate authority of the service account: %w", err)
+	}
+	return &rest.Config{
+		Host:            "https://" + net.JoinHostPort(host, port),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: caFile},
+		BearerToken:     string(token), BearerTokenFile: tokenFile,
+	}, nil
+}
+
+// OwnAddress is where a program listens by default, given where it does in a
+// container: instead of on all addresses, on the one that is its Pod's, if it was
+// told which. Addresses are a host, or a host and a port.
+func OwnAddress(address string) string {
+	own := os.Getenv(PodAddressVariable)
+	if own == "" {
+		return address
+	}
+	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
+		return own
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort(own, port)
+	}
+	return address
+}
