@@ -117,17 +117,26 @@ const rememberedQuarrels = 10_000
 
 func newQuarrels() *quarrels { return &quarrels{known: lru.New(rememberedQuarrels)} }
 
+// noted is what the dependents of a binding differed in, and whether that was told.
+type noted struct {
+	message string
+	told    bool
+}
+
 // news notes a message, empty for none, and reports whether it is worth telling:
-// what was there when we first looked is not, unless we have just written.
+// what was there when we first looked is not, unless we have just written. Whoever
+// writes may come here after another pass that has already seen what was written.
 func (q *quarrels) news(of types.UID, message string, written bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	last, known := q.known.Get(of)
-	q.known.Add(of, message)
-	if known {
-		return last != message
+	last, known := noted{}, false
+	if stored, ok := q.known.Get(of); ok {
+		last, known = stored.(noted)
 	}
-	return written
+	changed := known && last.message != message
+	tell := changed || written && !last.told
+	q.known.Add(of, noted{message: message, told: tell || last.told && !changed})
+	return tell
 }
 
 // quarrel tells on an attached binding that its dependents want different things
