@@ -50,22 +50,27 @@ func InCluster() (*rest.Config, error) {
 }
 
 // OwnAddress is where a program listens by default, given where it does in a
-// container: instead of on all addresses, on the one that is its Pod's, if it was
-// told which. Addresses are a host, or a host and a port.
+// container: on the address that is its Pod's, if it was told which.
 func OwnAddress(address string) string {
 	own := os.Getenv(PodAddressVariable)
 	if own == "" {
 		return address
 	}
+	return Narrow(address, own)
+}
+
+// Narrow replaces all addresses of a machine, as in :8080, 0.0.0.0:8080 and ::, by
+// one. Anything else stays as it is.
+func Narrow(address, to string) string {
 	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
-		return own
+		return to
 	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
+	if err != nil || port == "" {
 		return address
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return net.JoinHostPort(own, port)
+		return net.JoinHostPort(to, port)
 	}
 	return address
 }

@@ -51,8 +51,8 @@ func TestAPodWithAnAddressOfItsOwnListensThere(t *testing.T) {
 		"all addresses of both families as well":   {"127.70.1.2", "[::]:8080", "127.70.1.2:8080"},
 		"a host without port":                      {"127.70.1.2", "0.0.0.0", "127.70.1.2"},
 		"an address that somebody chose is theirs": {"127.70.1.2", "127.0.0.1:8080", "127.0.0.1:8080"},
-		"off is off":                               {"127.70.1.2", "0", "0"},
-		"nothing is nothing":                       {"127.70.1.2", "", ""},
+		"off is off":         {"127.70.1.2", "0", "0"},
+		"nothing is nothing": {"127.70.1.2", "", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
