@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -131,49 +128,8 @@ func (s *side) clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) 
 // grantAccess makes the accounts of the control plane in the member and returns
 // their tokens.
 func (j Join) grantAccess(ctx context.Context, member *side) (access, error) {
-	asIs := func(client.Object) error { return nil }
-	if _, err := member.ensure(ctx, namespace(j.ClusterNamespace), asIs); err != nil {
-		return access{}, err
-	}
-	var accounts [2]*corev1.ServiceAccount
-	for i, name := range []string{impersonator, accountName(j.Name)} {
-		stored, err := member.ensure(ctx, account(j.ClusterNamespace, name), asIs)
-		if err != nil {
-			return access{}, err
-		}
-		accounts[i] = stored.(*corev1.ServiceAccount)
-	}
-	rights, grant := role(j.Name), roleBinding(j.Name, j.ClusterNamespace)
-	if _, err := member.ensure(ctx, rights, func(have client.Object) error { return adoptRole(have, rights) }); err != nil {
-		return access{}, err
-	}
-	if _, err := member.ensure(ctx, grant, func(have client.Object) error { return adoptBinding(have, grant) }); err != nil {
-		return access{}, err
-	}
-	if j.DryRun {
-		return access{}, nil
-	}
-	return j.collectTokens(ctx, member, accounts[0], accounts[1])
-}
-
-func (j Join) collectTokens(ctx context.Context, member *side, impersonation, own *corev1.ServiceAccount) (access, error) {
-	impersonating, err := member.token(ctx, impersonation, j.TokenTimeout)
-	if err != nil {
-		return access{}, err
-	}
-	acting, err := member.token(ctx, own, j.TokenTimeout)
-	if err != nil {
-		return access{}, err
-	}
-	found := access{token: acting.Data[corev1.ServiceAccountTokenKey], impersonatorToken: impersonating.Data[corev1.ServiceAccountTokenKey]}
-	trusted, err := caOf(j.Member)
-	if err != nil {
-		return access{}, err
-	}
-	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
-	// No CA at all means those that the system trusts.
-	found.ca, err = j.verify(ctx, member, found.token, append(authorities, nil)...)
-	return found, err
+	g := grant{cluster: j.Name, namespace: j.ClusterNamespace, member: member, config: j.Member, timeout: j.TokenTimeout}
+	return g.issue(ctx, ReportAll())
 }
 
 // register stores the credentials and the Cluster in the control plane.
@@ -184,7 +140,7 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 	acting, impersonating := credentials.secrets(j.Name, j.ClusterNamespace)
 	var stored []client.Object
 	for _, secret := range []*corev1.Secret{impersonating, acting} {
-		object, err := karmada.ensure(ctx, secret, func(have client.Object) error { return adoptSecret(have, secret, j.Name) })
+		object, err := karmada.ensure(ctx, secret, func(have client.Object) error { return adoptSecret(have, secret, j.Name, "") })
 		if err != nil {
 			return err
 		}
@@ -212,29 +168,6 @@ func (s *side) own(ctx context.Context, cluster, secret client.Object) error {
 	if _, err := patch.Object(ctx, s.api, before, secret); err != nil {
 		return s.explain("setting the owner of", secret, err)
 	}
-	return nil
-}
-
-func adoptRole(have client.Object, want *rbacv1.ClusterRole) error {
-	role, ok := have.(*rbacv1.ClusterRole)
-	if !ok {
-		return fmt.Errorf("it is a %T", have)
-	}
-	role.Rules = want.Rules
-	addLabels(role, want)
-	return nil
-}
-
-func adoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
-	binding, ok := have.(*rbacv1.ClusterRoleBinding)
-	if !ok {
-		return fmt.Errorf("it is a %T", have)
-	}
-	if !equality.Semantic.DeepEqual(binding.RoleRef, want.RoleRef) {
-		return fmt.Errorf("it grants %s %s; delete it if nobody needs it", binding.RoleRef.Kind, binding.RoleRef.Name)
-	}
-	binding.Subjects = want.Subjects
-	addLabels(binding, want)
 	return nil
 }
 

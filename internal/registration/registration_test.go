@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -194,11 +195,16 @@ func TestEndpointOfAKubeconfig(t *testing.T) {
 
 func TestASecretIsReusedUnlessItServesAnotherCluster(t *testing.T) {
 	owner := func(kind, name string) metav1.OwnerReference { return metav1.OwnerReference{Kind: kind, Name: name} }
+	current := owner("Cluster", "east")
+	current.UID = "now"
 	tests := map[string]struct {
 		owners, want []metav1.OwnerReference
+		uid          types.UID
 		refused      string
 	}{
 		"nobody's":                           {},
+		"of the Cluster that is":             {owners: []metav1.OwnerReference{current}, uid: "now", want: []metav1.OwnerReference{current}},
+		"of one of the same name before":     {owners: []metav1.OwnerReference{current}, uid: "later"},
 		"left by a Cluster of the same name": {owners: []metav1.OwnerReference{owner("Cluster", "east")}},
 		"belongs to another Cluster":         {owners: []metav1.OwnerReference{owner("Cluster", "east-impersonator")}, refused: `it belongs to Cluster "east-impersonator"`},
 		"others may own it too":              {owners: []metav1.OwnerReference{owner("Vault", "v"), owner("Cluster", "east")}, want: []metav1.OwnerReference{owner("Vault", "v")}},
@@ -210,7 +216,7 @@ func TestASecretIsReusedUnlessItServesAnotherCluster(t *testing.T) {
 				Data:       map[string][]byte{"token": []byte("old"), "more": nil},
 			}
 			want := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: systemLabels()}, Data: map[string][]byte{"token": []byte("new")}}
-			err := adoptSecret(have, want, "east")
+			err := adoptSecret(have, want, "east", test.uid)
 			if test.refused != "" {
 				if err == nil || err.Error() != test.refused {
 					t.Fatalf("got %v, want %q", err, test.refused)

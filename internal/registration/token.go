@@ -2,16 +2,13 @@ package registration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,56 +89,6 @@ func (s *side) awaitToken(ctx context.Context, request *corev1.Secret, account t
 	return nil, nil
 }
 
-// verifyTimeout is how long a new token may be refused: API servers learn of it
-// through a cache.
-const verifyTimeout = 10 * time.Second
-
-// verify finds the CA certificates with which the member can be reached by
-// nothing but what will be stored in the control plane, and proves that its token
-// is accepted.
-func (j Join) verify(ctx context.Context, member *side, token []byte, authorities ...[]byte) ([]byte, error) {
-	var errs []error
-	for _, ca := range authorities {
-		err := j.tryToken(ctx, token, ca)
-		if err == nil {
-			return ca, nil
-		}
-		errs = append(errs, err)
-		if !isUntrusted(err) {
-			break
-		}
-	}
-	return nil, member.explain("using the new token of", account(j.ClusterNamespace, accountName(j.Name)), errors.Join(errs...))
-}
-
-func (j Join) tryToken(ctx context.Context, token, ca []byte) error {
-	config := &rest.Config{
-		Host:            endpoint(j.Member),
-		Proxy:           j.Member.Proxy,
-		Timeout:         requestTimeout,
-		BearerToken:     string(token),
-		TLSClientConfig: rest.TLSClientConfig{Insecure: j.Member.Insecure},
-		ContentConfig:   rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
-	}
-	if !j.Member.Insecure {
-		config.CAData = ca
-	}
-	api, err := rest.UnversionedRESTClientFor(config)
-	if err != nil {
-		return fmt.Errorf("making a client with the new token: %w", err)
-	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, verifyTimeout, true, func(ctx context.Context) (bool, error) {
-		last = api.Get().AbsPath("/api").Do(ctx).Error()
-		refused := apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last)
-		return last == nil || !refused, nil
-	})
-	if last != nil {
-		return last
-	}
-	return err
-}
-
 // caOf is what the kubeconfig trusts.
 func caOf(config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
@@ -152,20 +99,21 @@ func caOf(config *rest.Config) ([]byte, error) {
 }
 
 // adoptSecret makes a Secret of the control plane hold what the wanted one holds.
-// One that serves another Cluster is not taken.
-func adoptSecret(have client.Object, want *corev1.Secret, cluster string) error {
+// One that serves another Cluster is not taken. An owner that is the Cluster with
+// the given UID stays.
+func adoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
 	}
 	owners := secret.OwnerReferences[:0:0]
-	for _, owner := range secret.OwnerReferences {
-		if owner.Kind != clusterv1alpha1.ResourceKindCluster {
-			owners = append(owners, owner)
+	for _, reference := range secret.OwnerReferences {
+		if reference.Kind != clusterv1alpha1.ResourceKindCluster || reference.Name == cluster && owner != "" && reference.UID == owner {
+			owners = append(owners, reference)
 			continue
 		}
-		if owner.Name != cluster {
-			return fmt.Errorf("it belongs to Cluster %q", owner.Name)
+		if reference.Name != cluster {
+			return fmt.Errorf("it belongs to Cluster %q", reference.Name)
 		}
 		// Left by a Cluster of this name that is gone; it would take the Secret
 		// with it.

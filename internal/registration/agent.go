@@ -1,0 +1,230 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
+)
+
+// Agent registers a cluster as a member that its own agent looks after. It is run
+// at every start of the agent, and writes what differs from what is stored.
+type Agent struct {
+	// Name is the name of the Cluster: a DNS label of at most 48 characters.
+	Name string
+	// ClusterNamespace is the namespace, on both sides, of what is created.
+	// Default karmada-cluster.
+	ClusterNamespace string
+	// Endpoint is where the control plane finds the API server of the member, for
+	// the features that go through the control plane. Empty leaves what is stored,
+	// and is the address in Member at first.
+	Endpoint string
+	// ProxyURL is the proxy on the way from the control plane to the member. One
+	// that Member names counts more.
+	ProxyURL string
+	// Provider, Region and Zones are where the cluster is; placements refer to
+	// them. What is empty is left as it is stored.
+	Provider, Region string
+	Zones            []string
+	// Report says which tokens of the member the control plane is told.
+	Report Reported
+	// Karmada and Member lead to the control plane and to the cluster.
+	Karmada, Member *rest.Config
+	// Log receives what happens, for people. Nil means nobody listens.
+	Log func(format string, args ...any)
+	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
+	TokenTimeout time.Duration
+}
+
+// Run registers the cluster and returns its Cluster, with an ID that is that of
+// the member. A Cluster that is being deleted is left alone and returned as it is.
+//
+// The Cluster is created before its Secrets are written: whoever creates it has
+// the name, so that a second agent of the same name changes nothing of the first
+// one. Run returns a *RegisteredError if the cluster or the name is taken. What
+// was created stays when it fails, for it is tried again.
+func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
+	a.TokenTimeout = cmp.Or(a.TokenTimeout, DefaultTokenTimeout)
+	if err := ValidateName(a.Name); err != nil {
+		return nil, err
+	}
+	karmada, err := karmadaSide(a.Karmada, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	member, err := memberSide(a.Name, a.Member, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	id, err := member.id(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := a.check(ctx, karmada, id)
+	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
+		return stored, err
+	}
+	g := grant{cluster: a.Name, namespace: a.ClusterNamespace, member: member, config: a.Member, timeout: a.TokenTimeout}
+	credentials, err := g.issue(ctx, a.Report)
+	if err != nil {
+		return nil, err
+	}
+	registered, err := a.enroll(ctx, karmada, stored, id)
+	if err != nil {
+		return nil, err
+	}
+	return registered, a.tell(ctx, karmada, registered, credentials)
+}
+
+// check returns the stored Cluster, nil if there is none, or why this is not the
+// one.
+func (a Agent) check(ctx context.Context, karmada *side, id string) (*clusterv1alpha1.Cluster, error) {
+	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
+	if err != nil || have == nil {
+		return nil, err
+	}
+	stored := have.(*clusterv1alpha1.Cluster)
+	if taken := (&RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
+		return nil, taken
+	}
+	wanted := stored.DeepCopy()
+	a.describe(wanted, id)
+	return stored, invalid(wanted)
+}
+
+// enroll makes the Cluster what the agent says of it.
+func (a Agent) enroll(ctx context.Context, karmada *side, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+	if stored == nil {
+		return a.create(ctx, karmada, id)
+	}
+	wanted := stored.DeepCopy()
+	a.describe(wanted, id)
+	if equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) {
+		return stored, nil
+	}
+	_, err := patch.Object(ctx, karmada.api, stored, wanted)
+	switch {
+	case apierrors.IsForbidden(err):
+		// Agents that other releases registered may create their Cluster and not
+		// change it. All that they do goes on with what is stored.
+		karmada.log.printf("warning: the agent may not change Cluster %q to what its flags say: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
+		return stored, nil
+	case err != nil:
+		return nil, karmada.explain("changing", stored, err)
+	}
+	karmada.log.printf("changed %s in %s", karmada.describe(wanted), karmada.name)
+	return wanted, nil
+}
+
+func (a Agent) create(ctx context.Context, karmada *side, id string) (*clusterv1alpha1.Cluster, error) {
+	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
+	a.describe(wanted, id)
+	if err := invalid(wanted); err != nil {
+		return nil, err
+	}
+	err := karmada.api.Create(ctx, wanted)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		// Another replica was faster, or another cluster.
+		return a.check(ctx, karmada, id)
+	case apierrors.IsInvalid(err):
+		return nil, &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
+	case err != nil:
+		return nil, karmada.explain("creating", wanted, err)
+	}
+	karmada.log.printf("created %s in %s", karmada.describe(wanted), karmada.name)
+	return wanted, nil
+}
+
+// describe brings the Cluster in line with what the agent knows, and leaves to
+// others what it does not.
+func (a Agent) describe(cluster *clusterv1alpha1.Cluster, id string) {
+	spec := &cluster.Spec
+	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
+	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, endpoint(a.Member))
+	spec.ProxyURL = cmp.Or(proxyOf(a.Member), a.ProxyURL)
+	spec.InsecureSkipTLSVerification = a.Member.Insecure
+	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
+	if len(a.Zones) > 0 {
+		spec.Zone, spec.Zones = "", slices.Clone(a.Zones)
+	}
+	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
+		return &clusterv1alpha1.LocalSecretReference{Namespace: a.ClusterNamespace, Name: name}
+	}
+	if a.Report.Credentials {
+		spec.SecretRef = reference(a.Name)
+	}
+	if a.Report.Impersonator {
+		spec.ImpersonatorSecretRef = reference(a.Name + impersonatorSuffix)
+	}
+}
+
+// tell stores the reported tokens in the control plane, where they go with the
+// Cluster.
+func (a Agent) tell(ctx context.Context, karmada *side, registered *clusterv1alpha1.Cluster, credentials access) error {
+	acting, impersonating := credentials.secrets(a.Name, a.ClusterNamespace)
+	var wanted []*corev1.Secret
+	if a.Report.Impersonator {
+		wanted = append(wanted, impersonating)
+	}
+	if a.Report.Credentials {
+		wanted = append(wanted, acting)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	if _, err := karmada.ensure(ctx, namespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+		return err
+	}
+	owner := *metav1.NewControllerRef(registered, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+	for _, secret := range wanted {
+		secret.OwnerReferences = []metav1.OwnerReference{owner}
+		if _, err := karmada.ensure(ctx, secret, func(have client.Object) error {
+			if err := adoptSecret(have, secret, a.Name, registered.UID); err != nil {
+				return err
+			}
+			owners := have.GetOwnerReferences()
+			if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == registered.UID }) {
+				have.SetOwnerReferences(append(owners, owner))
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InvalidError tells that what the agent says of its cluster cannot be stored.
+type InvalidError struct{ error }
+
+func (e *InvalidError) Unwrap() error { return e.error }
+
+func invalid(wanted *clusterv1alpha1.Cluster) error {
+	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
+		return &InvalidError{fmt.Errorf("cluster %q would not be valid: %w", wanted.Name, wrong.ToAggregate())}
+	}
+	return nil
+}
+
+// Final tells that an error is none that passes: the name is taken, or what is
+// said of the cluster is wrong.
+func Final(err error) bool {
+	var taken *RegisteredError
+	var wrong *InvalidError
+	return errors.As(err, &taken) || errors.As(err, &wrong)
+}
