@@ -25,6 +25,9 @@ type Options struct {
 	// Secrets reads the clusters' Secrets; it should ask the control plane, for a
 	// cache of all Secrets would hold what is none of our business.
 	Secrets client.Reader
+	// Local leads a process that runs in a member to it, without its Secret; nil
+	// reaches all members by what their Clusters say.
+	Local Local
 	// Throttle limits the requests to each member; the zero value does not.
 	Throttle Throttle
 	// Wrap is put around the transport to every member, watches included; nil puts
@@ -112,7 +115,7 @@ func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*
 		c.options.Metrics.reused()
 		return e.member, nil
 	}
-	secret, err := c.secret(ctx, cluster)
+	secret, err := c.credentialsOf(ctx, cluster)
 	if err != nil {
 		if e.member != nil && c.unmoved(e, cluster) {
 			// A control plane that does not answer is no reason to let go of a
@@ -129,7 +132,7 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 	from := sourceOf(cluster)
 	from.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
 	if e.member != nil && e.from.equal(from) {
-		if _, err := configFor(cluster, secret, c.options.Throttle, e.shown); err != nil {
+		if _, err := c.configure(cluster, secret, e.shown); err != nil {
 			return nil, err
 		}
 		e.readAt = c.options.Now()
@@ -137,7 +140,7 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 		return e.member, nil
 	}
 	shown := &credentials{}
-	config, err := configFor(cluster, secret, c.options.Throttle, shown)
+	config, err := c.configure(cluster, secret, shown)
 	if err != nil {
 		return nil, err
 	}
