@@ -6,6 +6,10 @@ const (
 	// Unknown means that its agent has fallen silent.
 	ClusterConditionReady = "Ready"
 
+	// ClusterConditionAnswering says what was seen of the cluster last. It is there
+	// only as long as Ready says something else and waits whether it lasts.
+	ClusterConditionAnswering = "Answering"
+
 	// ClusterConditionCompleteAPIEnablements says whether
 	// status.apiEnablements lists all that the cluster serves.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"

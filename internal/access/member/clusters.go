@@ -48,6 +48,8 @@ type Clusters struct {
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
 	entries     map[string]*entry
 	subscribers []func(Event)
+	// onLoss and onRecovery are told what members do.
+	onLoss, onRecovery []func(name string)
 }
 
 // entry is one member with what it was opened with.
@@ -57,6 +59,8 @@ type entry struct {
 	from   source
 	shown  *credentials
 	readAt time.Time
+	// liveness outlives the connection, and is known without waiting for one.
+	liveness *liveness
 }
 
 // source is the part of a Cluster and its Secret that a connection depends on.
@@ -145,7 +149,7 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 		return nil, err
 	}
 	config.Wrap(c.options.Wrap)
-	opened, err := open(c.ctx, cluster.Name, config, c.publish)
+	opened, err := open(c.ctx, cluster.Name, config, e.liveness, c.publish)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +219,7 @@ func (c *Clusters) entry(name string) *entry {
 	defer c.mu.Unlock()
 	e, ok := c.entries[name]
 	if !ok {
-		e = &entry{}
+		e = &entry{liveness: c.livenessOf(name)}
 		c.entries[name] = e
 	}
 	return e

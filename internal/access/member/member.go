@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/reconnect"
 )
 
 // RequestTimeout is how long one request to a member may take. Watches are
@@ -69,6 +70,7 @@ type Member struct {
 	ended  chan struct{}
 
 	inventory inventory
+	liveness  *liveness
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]cache.Informer
@@ -76,7 +78,8 @@ type Member struct {
 
 // open connects to a member. Nothing is asked of it yet, so that a member that
 // does not answer can be opened too.
-func open(ctx context.Context, name string, config *rest.Config, notify func(Event)) (*Member, error) {
+func open(ctx context.Context, name string, config *rest.Config, alive *liveness, notify func(Event)) (*Member, error) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listening(next, alive) })
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
@@ -90,9 +93,14 @@ func open(ctx context.Context, name string, config *rest.Config, notify func(Eve
 	if err != nil {
 		return nil, fmt.Errorf("making client of member %q: %w", name, err)
 	}
+	watching := patiently(config)
+	watchClient, err := rest.HTTPClientFor(watching)
+	if err != nil {
+		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
+	}
 	never := time.Duration(0)
-	objects, err := cache.New(config, cache.Options{
-		HTTPClient:           httpClient,
+	objects, err := cache.New(watching, cache.Options{
+		HTTPClient:           watchClient,
 		Scheme:               scheme,
 		Mapper:               mapper,
 		SyncPeriod:           &never,
@@ -104,15 +112,27 @@ func open(ctx context.Context, name string, config *rest.Config, notify func(Eve
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
-		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify,
+		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive,
 		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 	go func() {
 		defer close(m.ended)
 		_ = objects.Start(ctx)
 		utilnet.CloseIdleConnectionsFor(httpClient.Transport)
+		utilnet.CloseIdleConnectionsFor(watchClient.Transport)
 	}()
 	return m, nil
+}
+
+// patiently makes a configuration for watches: while the member does not answer,
+// they wait inside of their request and go on when it does, instead of sleeping
+// out a pause that grows to half a minute.
+func patiently(config *rest.Config) *rest.Config {
+	patient := rest.CopyConfig(config)
+	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1})
+	})
+	return patient
 }
 
 // close ends all watches of the member.

@@ -21,13 +21,29 @@ type Health struct {
 	Reachable bool
 	// Healthy tells that it said so of itself.
 	Healthy bool
+	// Refused tells that it does not take our credentials.
+	Refused bool
 	// Cause says why it is not reachable or not healthy.
 	Cause string
 }
 
 // Probe asks the member's API server for its health: /readyz, or /healthz of a
-// server too old to have it.
+// server too old to have it. Any answer tells that it is reachable; only 200 that
+// it is healthy.
 func (m *Member) Probe(ctx context.Context) Health {
+	health := m.probe(ctx)
+	switch {
+	case ctx.Err() != nil:
+		// Who has given up asking has learned nothing.
+	case health.Healthy:
+		m.liveness.answers()
+	default:
+		m.liveness.fails()
+	}
+	return health
+}
+
+func (m *Member) probe(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	client, err := m.discovery()
@@ -42,14 +58,18 @@ func (m *Member) Probe(ctx context.Context) Health {
 	case http.StatusOK:
 		return Health{Reachable: true, Healthy: true}
 	case 0:
-		return Health{Cause: err.Error()}
+		return Health{Cause: causeOf(err)}
 	default:
-		return Health{Reachable: true, Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status))}
+		return Health{
+			Reachable: true, Refused: status == http.StatusUnauthorized || status == http.StatusForbidden,
+			Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status)),
+		}
 	}
 }
 
 func ask(ctx context.Context, client rest.Interface, path string) (status int, err error) {
-	result := client.Get().AbsPath(path).Do(ctx)
+	// A server that asks to come again later is not healthy now.
+	result := client.Get().AbsPath(path).MaxRetries(0).Do(ctx)
 	result.StatusCode(&status)
 	return status, result.Error()
 }

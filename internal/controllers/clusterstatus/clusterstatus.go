@@ -45,27 +45,38 @@ type Options struct {
 	Inventory bool
 	// Models are used to grade nodes as the Cluster describes.
 	Models bool
+	// Settle is how long the first lists of nodes and Pods may take before that is
+	// told as a failure; they go on. 0 waits for ever.
+	Settle time.Duration
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
+	// Only is the name of the one cluster that is served; empty is all of the mode.
+	Only string
+	// OnHealthy is called after each look that found a member healthy; it may be nil.
+	OnHealthy func(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 }
 
 // DefaultOptions serve the push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Period: 10 * time.Second, Thresholds: domain.DefaultThresholds(), Inventory: true, Models: true, Mode: clusterv1alpha1.Push,
+		Period: 10 * time.Second, Thresholds: domain.DefaultThresholds(), Inventory: true, Models: true,
+		Settle: 2 * time.Minute, Mode: clusterv1alpha1.Push,
 	}
 }
 
 const (
 	baseDelay = 100 * time.Millisecond
-	// settle is when a member is looked at again whose first lists have not
+	// soon is when a member is looked at again of which news is expected: because it
+	// is not healthy, not healthy for long enough, or its first lists have not
 	// arrived yet.
-	settle = time.Second
+	soon = time.Second
 )
 
 // Members opens the way into member clusters.
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
+	OnLoss(notify func(name string))
+	Forget(name string)
 }
 
 type controller struct {
@@ -78,7 +89,6 @@ type controller struct {
 	now     func() time.Time
 
 	mu       sync.Mutex
-	health   map[string]domain.Observation
 	measured *measurements
 }
 
@@ -90,10 +100,13 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-		health: map[string]domain.Observation{}, measured: measured,
+		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		measured: measured,
 	}
-	c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, BaseDelay: baseDelay, MaxDelay: o.Period}, c.reconcile)
+	c.pools = fanout.New(fanout.Options{
+		Name: Name, Workers: 1, BaseDelay: baseDelay, MaxDelay: o.Period, Serves: c.serves,
+	}, c.reconcile)
+	members.OnLoss(c.look)
 	return mgr.Add(c)
 }
 
@@ -108,8 +121,8 @@ func (c *controller) Start(ctx context.Context) error {
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*clusterv1alpha1.Cluster)
 			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && (older.Generation != newer.Generation || len(older.Finalizers) != len(newer.Finalizers)) {
-				c.queue(newer)
+			if ok && ok2 {
+				c.follow(older, newer)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -128,17 +141,34 @@ func (c *controller) Start(ctx context.Context) error {
 
 func (c *controller) queue(obj any) {
 	if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-		c.pools.Add(cluster.Name, types.NamespacedName{Name: cluster.Name}, fanout.Live, 0)
+		c.look(cluster.Name)
 	}
 }
 
-// forget drops all that is remembered of a cluster that is gone. Its worker ends
-// first, and remembers nothing from then on.
+// look has a member looked at now.
+func (c *controller) look(name string) {
+	c.pools.Add(name, types.NamespacedName{Name: name}, fanout.Live, 0)
+}
+
+// follow looks at a cluster that is described anew, and lays down one that another
+// process serves from now on.
+func (c *controller) follow(older, newer *clusterv1alpha1.Cluster) {
+	switch {
+	case c.ours(older) && !c.ours(newer):
+		c.forget(newer.Name)
+	case older.Generation != newer.Generation || len(older.Finalizers) != len(newer.Finalizers):
+		c.look(newer.Name)
+	}
+}
+
+// forget drops all that is known of a cluster that is gone, or not ours any more,
+// and the connection to it. Its worker ends first, and remembers nothing from then
+// on.
 func (c *controller) forget(name string) {
 	c.pools.Drop(name)
+	c.members.Forget(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.health, name)
 	c.measured.forget(name)
 }
 
@@ -151,27 +181,51 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 		return reconcile.Result{}, nil
 	}
 	started := c.now()
-	seen := c.look(ctx, stored)
-	reported := stored.DeepCopy()
+	seen := c.probe(ctx, stored)
+	judgement := domain.Judge(stored.Status.Conditions, seen.ready, c.options.Thresholds, started)
+	if judgement.Answering == nil && seen.healthy() {
+		c.ask(ctx, stored, &seen)
+	}
 	if ctx.Err() != nil {
 		// It is gone; what a look found that was broken off says nothing.
 		return reconcile.Result{}, ctx.Err()
 	}
+	reported := stored.DeepCopy()
+	judgement.Apply(&reported.Status.Conditions)
 	c.report(reported, seen)
 	c.measure(ctx, reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	c.tell(stored, reported)
-	if seen.settling {
-		return reconcile.Result{RequeueAfter: settle}, nil
+	c.tell(stored, reported, seen)
+	if seen.healthy() && c.options.OnHealthy != nil {
+		c.options.OnHealthy(ctx, reported)
 	}
-	return reconcile.Result{RequeueAfter: c.options.Period}, nil
+	return reconcile.Result{RequeueAfter: c.pause(seen, judgement)}, nil
+}
+
+// pause is when the member is looked at again. Looks that come sooner than usual
+// are cheap: they ask for its health, and for nothing else.
+func (c *controller) pause(seen sight, judgement domain.Judgement) time.Duration {
+	pause := c.options.Period
+	if seen.hopeful || seen.settling || judgement.Answering != nil {
+		pause = min(pause, soon)
+	}
+	if judgement.Left > 0 {
+		pause = min(pause, judgement.Left)
+	}
+	return pause
 }
 
 // tell tells that a member was lost, and that it is back. That a new one is ready
 // is no news.
-func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster) {
+func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster, seen sight) {
+	switch {
+	case seen.late != nil:
+		c.events.Failed(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed, seen.late)
+	case seen.nodes != nil:
+		c.events.Recovered(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed)
+	}
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
@@ -184,13 +238,21 @@ func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster) {
 	}
 }
 
-// ours tells whether this process looks after a cluster. One without the
-// finalizer is not prepared yet.
+// ours tells whether this process looks after a cluster. One without the finalizer
+// is not prepared yet. One that leaves is looked at to its end: whether its objects
+// can be taken out of it depends on its health.
 func (c *controller) ours(cluster *clusterv1alpha1.Cluster) bool {
-	if cluster.Spec.SyncMode != c.options.Mode || cluster.DeletionTimestamp != nil {
+	if cluster.Spec.SyncMode != c.options.Mode || c.options.Only != "" && cluster.Name != c.options.Only {
 		return false
 	}
 	return controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer)
+}
+
+// serves is ours by what the cache shows.
+func (c *controller) serves(name string) bool {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+	return err == nil && c.ours(cluster)
 }
 
 // measure shows the cluster in the metrics, unless it is gone.
@@ -202,37 +264,18 @@ func (c *controller) measure(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 }
 
-// report brings the status in line with what was seen.
+// report brings the status in line with what the member was asked. What it was not
+// asked, or did not answer, stays as it was known.
 func (c *controller) report(cluster *clusterv1alpha1.Cluster, seen sight) {
-	now := c.now()
-	healthy := seen.ready.Status == metav1.ConditionTrue
-	observation, first := c.observe(cluster.Name, healthy, now)
-	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	ready := domain.Readiness(stored, seen.ready, observation, first, c.options.Thresholds, now)
-	conditions.Set(&cluster.Status.Conditions, ready)
-	if !healthy || ready.Status != metav1.ConditionTrue {
-		return
-	}
 	if seen.version != "" {
 		cluster.Status.KubernetesVersion = seen.version
 	}
-	cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, seen.enablements, seen.complete)
-	conditions.Set(&cluster.Status.Conditions,
-		domain.Completeness(seen.enablements, seen.complete, cluster.Generation, metav1.NewTime(now)))
+	if seen.asked {
+		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, seen.enablements, seen.complete)
+		conditions.Set(&cluster.Status.Conditions,
+			domain.Completeness(seen.enablements, seen.complete, cluster.Generation, metav1.NewTime(c.now())))
+	}
 	if seen.nodes != nil {
 		cluster.Status.NodeSummary, cluster.Status.ResourceSummary = seen.nodes, seen.resources
 	}
-}
-
-func (c *controller) observe(name string, healthy bool, now time.Time) (observation domain.Observation, first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, known := c.health[name]
-	if known {
-		observation = domain.Observe(&before, healthy, now)
-	} else {
-		observation = domain.Observe(nil, healthy, now)
-	}
-	c.health[name] = observation
-	return observation, !known
 }

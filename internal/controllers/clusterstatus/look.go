@@ -13,47 +13,74 @@ import (
 
 // sight is what one look at a member found out.
 type sight struct {
-	ready       metav1.Condition
+	ready  metav1.Condition
+	target *member.Member
+	// hopeful tells that a member which is not healthy may be any moment.
+	hopeful bool
+
+	// asked tells that the member was asked for its APIs.
+	asked       bool
 	version     string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
 	nodes       *clusterv1alpha1.NodeSummary
 	resources   *clusterv1alpha1.ResourceSummary
-	// settling tells that the first lists of nodes and Pods are on their way.
+	// settling tells that the first lists of nodes and Pods are on their way, late
+	// that they have been for longer than they may.
 	settling bool
+	late     error
 }
 
-// look probes the member and, when it is healthy, asks what it can do.
-func (c *controller) look(ctx context.Context, cluster *clusterv1alpha1.Cluster) sight {
+func (s sight) healthy() bool { return s.ready.Status == metav1.ConditionTrue }
+
+// probe asks the member for its health.
+func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster) sight {
 	now := metav1.NewTime(c.now())
-	target, err := c.members.For(ctx, cluster)
+	target, health, err := c.health(ctx, cluster)
 	if err != nil {
 		return sight{ready: domain.Uncollected(err.Error(), cluster.Generation, now)}
 	}
-	health := target.Probe(ctx)
-	seen := sight{ready: domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now)}
-	if !health.Healthy {
-		return seen
+	return sight{
+		ready:   domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
+		target:  target,
+		hopeful: !health.Healthy && !health.Refused,
 	}
+}
+
+// health asks a member that refuses its credentials twice, for they are read again
+// in between.
+func (c *controller) health(ctx context.Context, cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
+	for range 2 {
+		if target, err = c.members.For(ctx, cluster); err != nil {
+			return nil, health, err
+		}
+		if health = target.Probe(ctx); !health.Refused {
+			break
+		}
+	}
+	return target, health, nil
+}
+
+// ask asks a healthy member what it is and can do.
+func (c *controller) ask(ctx context.Context, cluster *clusterv1alpha1.Cluster, seen *sight) {
 	logger := klog.FromContext(ctx)
-	if info, err := target.Version(); err != nil {
+	if info, err := seen.target.Version(); err != nil {
 		logger.V(2).Info("Version is not known", "cause", err)
 	} else {
 		seen.version = info.GitVersion
 	}
-	lists, err := target.Resources()
+	lists, err := seen.target.Resources()
 	if err != nil {
 		logger.V(2).Info("APIs are not known completely", "cause", err)
 	}
-	seen.enablements, seen.complete = domain.Enablements(lists), err == nil
+	seen.asked, seen.enablements, seen.complete = true, domain.Enablements(lists), err == nil
 	if c.options.Inventory {
-		c.count(ctx, target, cluster, &seen)
+		c.count(ctx, cluster, seen)
 	}
-	return seen
 }
 
-func (c *controller) count(ctx context.Context, target *member.Member, cluster *clusterv1alpha1.Cluster, seen *sight) {
-	nodes, pods, complete, err := target.Inventory()
+func (c *controller) count(ctx context.Context, cluster *clusterv1alpha1.Cluster, seen *sight) {
+	nodes, pods, complete, err := seen.target.Inventory()
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Resources are not known", "cause", err)
 		return

@@ -33,7 +33,7 @@ func TestThatAMemberIsLostOrBackIsToldOnce(t *testing.T) {
 			for _, condition := range test.course {
 				reported := stored.DeepCopy()
 				reported.Status.Conditions = []metav1.Condition{condition}
-				c.tell(stored, reported)
+				c.tell(stored, reported, sight{})
 				stored = reported
 			}
 			close(recorder.Events)

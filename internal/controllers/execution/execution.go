@@ -70,6 +70,14 @@ type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
 	Forget(name string)
+	Signs
+}
+
+// Signs tell how members do, before their Clusters do.
+type Signs interface {
+	// Answers tells that a member was seen healthy last.
+	Answers(name string) bool
+	OnRecovery(notify func(name string))
 }
 
 type controller struct {
@@ -108,6 +116,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
+	members.OnRecovery(c.pools.Wake)
 	return mgr.Add(c)
 }
 
@@ -160,7 +169,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 		c.report(stored, report.Now, work.Dispatching(stored))
 		return reconcile.Result{}, nil
 	}
-	if !ready(cluster) {
+	if !c.usable(cluster) {
 		c.report(stored, report.Soon, work.Dispatching(stored))
 		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
 	}
@@ -221,6 +230,13 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 		}
 	}
 	return failures
+}
+
+// usable tells whether it is worth while to send something to the cluster: it is
+// said to be ready, or it is seen healthy again and its condition waits whether
+// that lasts.
+func (c *controller) usable(cluster *clusterv1alpha1.Cluster) bool {
+	return ready(cluster) || c.members.Answers(cluster.Name)
 }
 
 func ready(cluster *clusterv1alpha1.Cluster) bool {

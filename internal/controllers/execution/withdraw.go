@@ -68,7 +68,7 @@ func (c *controller) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 			return facts, guard.Hold, err
 		}
 	}
-	if !guard.Open(facts) || !ready(cluster) {
+	if !guard.Open(facts) || !c.usable(cluster) {
 		return facts, guard.Decide(facts, guard.Burst{}, c.options.Deletions), nil
 	}
 	burst, err := c.size(ctx, cluster, facts.Owner)
@@ -108,7 +108,7 @@ func preserves(of *workv1alpha1.Work) bool {
 }
 
 func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
-	if !ready(cluster) {
+	if !c.usable(cluster) {
 		if cluster.DeletionTimestamp != nil {
 			// The cluster goes and cannot be asked: its objects stay where they are.
 			return nil

@@ -57,6 +57,7 @@ func DefaultOptions() Options {
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
+	OnRecovery(notify func(name string))
 }
 
 type controller struct {
@@ -82,6 +83,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
+	members.OnRecovery(c.pools.Wake)
 	return mgr.Add(c)
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,45 +24,67 @@ func DefaultThresholds() Thresholds {
 	return Thresholds{Success: 30 * time.Second, Failure: 30 * time.Second}
 }
 
-// Observation is what a process remembers of how it saw a cluster.
-type Observation struct {
-	// Healthy is what was seen last.
-	Healthy bool
-	// Since is when it was first seen so.
-	Since time.Time
+// precision is that of times in stored objects.
+const precision = time.Second
+
+// Judgement is what one look at a cluster changes in its conditions.
+type Judgement struct {
+	// Ready is the condition Ready to write.
+	Ready metav1.Condition
+	// Answering is what was seen, as long as Ready does not follow yet; nil when
+	// they agree, and then the condition goes.
+	Answering *metav1.Condition
+	// Left is how much longer that must last until Ready follows.
+	Left time.Duration
 }
 
-// Observe carries the memory on by one look at the cluster. before is nil at the
-// first look.
-func Observe(before *Observation, healthy bool, now time.Time) Observation {
-	if before != nil && before.Healthy == healthy {
-		return *before
-	}
-	return Observation{Healthy: healthy, Since: now}
-}
-
-// Readiness is the condition Ready to write, given the one that was seen, the one
-// that is stored (nil if there is none), and since when the cluster is seen so.
+// Judge compares the condition Ready that was seen with those that are stored.
 //
 // A cluster without a condition, or with an Unknown one, gets what was seen at
-// once, and so does one that is seen healthy at the first look of a process.
-// Otherwise the stored condition stays until the new state has lasted for its
-// threshold: a single failed probe moves nothing.
-func Readiness(stored *metav1.Condition, seen metav1.Condition, observation Observation, first bool, thresholds Thresholds, now time.Time) metav1.Condition {
-	if stored == nil || stored.Status == metav1.ConditionUnknown || (stored.Status == metav1.ConditionTrue) == observation.Healthy {
-		return seen
-	}
-	if first && observation.Healthy {
-		return seen
-	}
+// once. Otherwise the stored condition stays until the new state has lasted for
+// its threshold: a single failed probe moves nothing. Since when it lasts is told
+// by the condition Answering, which is stored while the two disagree. So a process
+// that starts goes on counting where the last one ended, and nothing is written as
+// long as they agree. Its time is rounded up, for stored times have no fractions
+// and no condition comes before its time.
+func Judge(stored []metav1.Condition, seen metav1.Condition, thresholds Thresholds, now time.Time) Judgement {
+	healthy := seen.Status == metav1.ConditionTrue
 	threshold := thresholds.Failure
-	if observation.Healthy {
+	if healthy {
 		threshold = thresholds.Success
 	}
-	if now.Sub(observation.Since) >= threshold {
-		return seen
+	ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady)
+	if ready == nil || ready.Status == metav1.ConditionUnknown || (ready.Status == metav1.ConditionTrue) == healthy || threshold <= 0 {
+		return Judgement{Ready: seen}
 	}
-	return *stored
+	since := now.Add(precision - 1).Truncate(precision)
+	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
+	// A time that is to come is that of another clock.
+	if before != nil && before.Status == seen.Status && !before.LastTransitionTime.After(since) {
+		since = before.LastTransitionTime.Time
+	}
+	left := threshold - now.Sub(since)
+	if left <= 0 {
+		return Judgement{Ready: seen}
+	}
+	answering := seen
+	answering.Type = clusterv1alpha1.ClusterConditionAnswering
+	answering.LastTransitionTime = metav1.NewTime(since)
+	answering.Message = conditions.Clip(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, seen.Message))
+	return Judgement{Ready: *ready, Answering: &answering, Left: left}
+}
+
+// Apply brings the conditions of a cluster in line with the judgement.
+func (j Judgement) Apply(stored *[]metav1.Condition) {
+	conditions.Set(stored, j.Ready)
+	if j.Answering == nil {
+		conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
+		return
+	}
+	if before := conditions.Get(*stored, j.Answering.Type); before != nil && !before.LastTransitionTime.Equal(&j.Answering.LastTransitionTime) {
+		conditions.Remove(stored, j.Answering.Type)
+	}
+	conditions.Set(stored, *j.Answering)
 }
 
 // Seen is the condition Ready that a probe calls for. cause says more about a

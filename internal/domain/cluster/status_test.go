@@ -12,52 +12,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestReadinessFollowsOnlyWhatLasts(t *testing.T) {
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	thresholds := Thresholds{Success: 30 * time.Second, Failure: 20 * time.Second}
-	condition := func(status metav1.ConditionStatus) *metav1.Condition {
-		return &metav1.Condition{Type: "Ready", Status: status}
-	}
-	cases := map[string]struct {
-		stored  *metav1.Condition
-		healthy bool
-		lasted  time.Duration
-		first   bool
-		want    metav1.ConditionStatus
-	}{
-		"a cluster never seen before is ready at once":              {nil, true, 0, true, metav1.ConditionTrue},
-		"a cluster never seen before fails at once":                 {nil, false, 0, true, metav1.ConditionFalse},
-		"an unknown cluster fails at once":                          {condition(metav1.ConditionUnknown), false, 0, false, metav1.ConditionFalse},
-		"a single failure moves nothing":                            {condition(metav1.ConditionTrue), false, 0, false, metav1.ConditionTrue},
-		"a failure just short of the threshold moves nothing":       {condition(metav1.ConditionTrue), false, 20*time.Second - 1, false, metav1.ConditionTrue},
-		"a failure that lasts is believed":                          {condition(metav1.ConditionTrue), false, 20 * time.Second, false, metav1.ConditionFalse},
-		"a failure at the first look after a restart moves nothing": {condition(metav1.ConditionTrue), false, 0, true, metav1.ConditionTrue},
-		"a recovery must last":                                      {condition(metav1.ConditionFalse), true, 29 * time.Second, false, metav1.ConditionFalse},
-		"a recovery that lasts is believed":                         {condition(metav1.ConditionFalse), true, 30 * time.Second, false, metav1.ConditionTrue},
-		"health at the first look after a restart is believed":      {condition(metav1.ConditionFalse), true, 0, true, metav1.ConditionTrue},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			seen := Seen(tc.healthy, tc.healthy, "", 1, metav1.NewTime(now))
-			observation := Observation{Healthy: tc.healthy, Since: now.Add(-tc.lasted)}
-			if got := Readiness(tc.stored, seen, observation, tc.first, thresholds, now); got.Status != tc.want {
-				t.Errorf("Ready = %s, want %s", got.Status, tc.want)
-			}
-		})
-	}
-}
-
-func TestObserveRemembersWhenAStateBegan(t *testing.T) {
-	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	first := Observe(nil, false, start)
-	same := Observe(&first, false, start.Add(time.Minute))
-	other := Observe(&same, true, start.Add(2*time.Minute))
-	want := []Observation{{false, start}, {false, start}, {true, start.Add(2 * time.Minute)}}
-	if diff := cmp.Diff(want, []Observation{first, same, other}); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestHealthTaints(t *testing.T) {
 	now := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	notReady := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now}

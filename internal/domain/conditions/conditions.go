@@ -13,6 +13,7 @@
 package conditions
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,13 @@ func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition 
 		}
 	}
 	return nil
+}
+
+// Remove drops the condition of that type and reports whether there was one.
+func Remove(conditions *[]metav1.Condition, conditionType string) (changed bool) {
+	before := len(*conditions)
+	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
+	return len(*conditions) != before
 }
 
 // Is reports whether the condition exists and has that status. A missing

@@ -55,6 +55,7 @@ const (
 func clusterRows() []Row {
 	kinds := []string{"Cluster"}
 	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
+	answering := clusterv1alpha1.ClusterConditionAnswering
 	return []Row{
 		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
@@ -62,6 +63,10 @@ func clusterRows() []Row {
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client for the member can be made from its spec and secrets"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member reported, and stopped to"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
+		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member answers again; Ready follows if that lasts"},
+		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
+		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answered, but not ok; Ready follows if that lasts"},
+		{kinds, answering, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},

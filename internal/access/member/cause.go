@@ -1,0 +1,63 @@
+package member
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"syscall"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// causeOf says why a member was not reached, in the same words for the same cause:
+// a text with the port of our end or the present time would be news at every try.
+func causeOf(err error) string {
+	if text := certificateCause(err); text != "" {
+		return text
+	}
+	var lookup *net.DNSError
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &lookup):
+		return "its host name " + lookup.Name + " cannot be resolved"
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return "it did not answer in time"
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), utilnet.IsHTTP2ConnectionLost(err):
+		return "it closed the connection"
+	default:
+		return localAddress.ReplaceAllString(err.Error(), "")
+	}
+}
+
+// localAddress is our end of a connection, as errors show it.
+var localAddress = regexp.MustCompile(`\S+:\d+->`)
+
+func certificateCause(err error) string {
+	var invalid x509.CertificateInvalidError
+	var stranger x509.UnknownAuthorityError
+	var elsewhere x509.HostnameError
+	var unverified *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate is not valid at the present time"
+	case errors.As(err, &stranger):
+		return "its certificate is not signed by the CA that the Cluster trusts"
+	case errors.As(err, &elsewhere):
+		return "its certificate is not for host " + elsewhere.Host
+	case errors.As(err, &unverified):
+		return "its certificate is not trusted: " + unverified.Err.Error()
+	default:
+		return ""
+	}
+}
+
+func isTimeout(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
+}
