@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// ReadableSecrets are the names of the Secrets that the agent of a cluster may
+// read, which no other cluster must have for a name.
+func ReadableSecrets(cluster string) []string {
+	return []string{cluster, cluster + impersonatorSuffix}
+}
+
+// ValidateCluster says what is wrong with a Cluster that the user writes. An agent
+// may write its own only, which no role can say of one that is created. It must not
+// make the control plane use the credentials of others for what it says its
+// address is. Nothing is wrong with what others write.
+func ValidateCluster(user string, written *clusterv1alpha1.Cluster) field.ErrorList {
+	if !strings.HasPrefix(user, UserPrefix) {
+		return nil
+	}
+	var wrong field.ErrorList
+	forbid := func(path *field.Path, format string, args ...any) {
+		wrong = append(wrong, field.Forbidden(path, fmt.Sprintf(format, args...)))
+	}
+	spec := field.NewPath("spec")
+	own, ok := ClusterOf(user)
+	if !ok || written.Name != own {
+		forbid(field.NewPath("metadata", "name"), "user %s may write its own Cluster only", user)
+	}
+	if written.Spec.SyncMode != clusterv1alpha1.Pull {
+		forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
+	}
+	for _, each := range []struct {
+		field, name string
+		secret      *clusterv1alpha1.LocalSecretReference
+	}{
+		{"secretRef", own, written.Spec.SecretRef},
+		{"impersonatorSecretRef", own + impersonatorSuffix, written.Spec.ImpersonatorSecretRef},
+	} {
+		if each.secret != nil && each.secret.Name != each.name {
+			forbid(spec.Child(each.field, "name"), "the Secret of this cluster is %q", each.name)
+		}
+	}
+	return wrong
+}
+
+func isExecutionNamespace(name string) bool {
+	return strings.HasPrefix(name, clusterv1alpha1.ExecutionSpacePrefix)
+}

@@ -1,0 +1,274 @@
+package agent_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
+)
+
+// signingRequest is a request for the agent of a cluster, changed by the given
+// functions.
+func signingRequest(t testing.TB, user string, change ...func(*certificatesv1.CertificateSigningRequest, *x509.CertificateRequest)) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	csr := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
+		SignerName: "kubernetes.io/kube-apiserver-client", Username: "system:bootstrap:abcdef",
+		Usages: []certificatesv1.KeyUsage{"digital signature", "key encipherment", "client auth"},
+	}}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agent.Group}}}
+	for _, each := range change {
+		each(csr, template)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if csr.Spec.Request == nil {
+		csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	}
+	return csr
+}
+
+func TestRequestsThatAreAboutAgents(t *testing.T) {
+	type (
+		stored = certificatesv1.CertificateSigningRequest
+		asked  = x509.CertificateRequest
+	)
+	east := agent.Request{Cluster: "east", ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}
+	elsewhere := east
+	elsewhere.ClusterNamespace = "clusters"
+	uri := &url.URL{Scheme: "spiffe", Host: "x"}
+	tests := map[string]struct {
+		user   string
+		change func(*stored, *asked)
+		want   *agent.Request
+	}{
+		"one for the agent of a cluster": {"", func(*stored, *asked) {}, &east},
+		"no key encipherment": {"", func(s *stored, _ *asked) {
+			s.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "digital signature"}
+		}, &east},
+		"another namespace for the Secrets": {"", func(s *stored, _ *asked) {
+			s.Annotations = map[string]string{agent.ClusterNamespaceAnnotation: "clusters"}
+		}, &elsewhere},
+		"the generator": {agent.Generator, func(*stored, *asked) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
+		"another signer": {"", func(s *stored, _ *asked) {
+			s.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet"
+		}, nil},
+		"a server": {"", func(s *stored, _ *asked) {
+			s.Spec.Usages = []certificatesv1.KeyUsage{"digital signature", "server auth"}
+		}, nil},
+		"a client that is a server, too": {"", func(s *stored, _ *asked) { s.Spec.Usages = append(s.Spec.Usages, "server auth") }, nil},
+		"too few usages":                 {"", func(s *stored, _ *asked) { s.Spec.Usages = s.Spec.Usages[1:] }, nil},
+		"the same usage twice": {"", func(s *stored, _ *asked) {
+			s.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "client auth"}
+		}, nil},
+		"another organization": {"", func(_ *stored, a *asked) { a.Subject.Organization = []string{"system:masters"} }, nil},
+		"one more organization": {"", func(_ *stored, a *asked) {
+			a.Subject.Organization = append(a.Subject.Organization, "system:masters")
+		}, nil},
+		"no organization": {"", func(_ *stored, a *asked) { a.Subject.Organization = nil }, nil},
+		"a person":        {"anna", func(*stored, *asked) {}, nil},
+		"a DNS name":      {"", func(_ *stored, a *asked) { a.DNSNames = []string{"x"} }, nil},
+		"an address":      {"", func(_ *stored, a *asked) { a.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, nil},
+		"a mail address":  {"", func(_ *stored, a *asked) { a.EmailAddresses = []string{"a@b"} }, nil},
+		"a URI":           {"", func(_ *stored, a *asked) { a.URIs = []*url.URL{uri} }, nil},
+		"something else":  {"", func(s *stored, _ *asked) { s.Spec.Request = []byte("hello") }, nil},
+		"nothing":         {"", func(s *stored, _ *asked) { s.Spec.Request = []byte{} }, nil},
+		"a certificate": {"", func(s *stored, _ *asked) {
+			s.Spec.Request = []byte("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")
+		}, nil},
+		"a request of rubble": {"", func(s *stored, _ *asked) {
+			s.Spec.Request = []byte("-----BEGIN CERTIFICATE REQUEST-----\nAA==\n-----END CERTIFICATE REQUEST-----\n")
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			user := test.user
+			if user == "" {
+				user = agent.User("east")
+			}
+			got, ok := agent.Recognize(signingRequest(t, user, test.change))
+			if ok != (test.want != nil) {
+				t.Fatalf("recognized: %t, want %t", ok, test.want != nil)
+			}
+			if ok {
+				if diff := cmp.Diff(*test.want, got); diff != "" {
+					t.Errorf("request (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func clusters(names ...string) []clusterv1alpha1.Cluster {
+	var made []clusterv1alpha1.Cluster
+	for _, name := range names {
+		made = append(made, clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return made
+}
+
+func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
+	role := func(annotations ...string) *rbacv1.ClusterRole {
+		made := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Annotations: map[string]string{}}}
+		for i := 0; i < len(annotations); i += 2 {
+			made.Annotations[annotations[i]] = annotations[i+1]
+		}
+		return made
+	}
+	leaving := role(agent.RequestAnnotation, "other")
+	leaving.DeletionTimestamp = &metav1.Time{}
+	namespace := func(name, label string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karmada.io/system": label}}}
+	}
+	const token, self = "system:bootstrap:abcdef", "system:karmada:agent:east"
+	tests := map[string]struct {
+		request agent.Request
+		facts   agent.Facts
+		want    string
+	}{
+		"a token for a new cluster": {facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
+		"a token that may not":      {want: agent.ReasonNotAllowed},
+		"a token for a Cluster that exists": {
+			facts: agent.Facts{MayRegister: true, Clusters: clusters("east")}, want: agent.ReasonNameTaken,
+		},
+		"a token for a name that is the Secret of another Cluster": {
+			facts: agent.Facts{MayRegister: true, Clusters: clusters("east-impersonator")}, want: agent.ReasonNameTaken,
+		},
+		"a token for a name that somebody else is about to use": {
+			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "other")}, want: agent.ReasonIssued,
+		},
+		"the same request again, after a restart": {
+			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
+		},
+		"a role that somebody made beforehand": {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
+		"a name that is being given up":        {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
+		"an agent that renews":                 {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: clusters("east")}, want: "AutoApproved"},
+		"an agent that renews before its Cluster exists": {
+			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
+		},
+		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotRegistered},
+		"an agent that wants to be another one": {
+			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed,
+		},
+		"an agent that wants to be another one and may register": {
+			request: agent.Request{Requester: "system:karmada:agent:west"},
+			facts:   agent.Facts{MayRenew: true, MayRegister: true, Clusters: clusters("east")}, want: agent.ReasonNameTaken,
+		},
+		"a name that no cluster can have": {request: agent.Request{Cluster: "East"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName},
+		"the name of a Secret": {
+			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName,
+		},
+		"a namespace that was prepared": {
+			request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("clusters", "true")}, want: "AutoApproved",
+		},
+		"a namespace that does not exist": {request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonNamespace},
+		"the namespace of the tokens": {
+			request: agent.Request{ClusterNamespace: "kube-system"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("kube-system", "")}, want: agent.ReasonNamespace,
+		},
+		"the namespace of the components": {
+			request: agent.Request{ClusterNamespace: "karmada-system"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("karmada-system", "true")}, want: agent.ReasonNamespace,
+		},
+		"the namespace of Works": {
+			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: agent.ReasonNamespace,
+		},
+		"the generator":                   {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
+		"a generator that may do all":     {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
+		"a generator that renews":         {request: agent.Request{Generator: true, Requester: agent.Generator}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
+		"an agent that wants to generate": {request: agent.Request{Generator: true, Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := test.request
+			if request.Cluster == "" && !request.Generator {
+				request.Cluster = "east"
+			}
+			if request.ClusterNamespace == "" {
+				request.ClusterNamespace = "karmada-cluster"
+			}
+			if request.Requester == "" {
+				request.Requester = token
+			}
+			got := agent.Decide(request, test.facts)
+			if got.Wait != (test.want == "wait") || !got.Wait && got.Reason != test.want {
+				t.Errorf("got %+v, want %s", got, test.want)
+			}
+			if got.Approved != (got.Reason == "AutoApproved") {
+				t.Errorf("approved: %t for reason %s", got.Approved, got.Reason)
+			}
+			if strings.Contains(got.Message, "%!") || !got.Wait && got.Message == "" {
+				t.Errorf("message %q", got.Message)
+			}
+		})
+	}
+}
+
+func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
+	cluster := func(name string, mode clusterv1alpha1.ClusterSyncMode, secret, impersonator string) *clusterv1alpha1.Cluster {
+		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+		if secret != "" {
+			made.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: secret}
+		}
+		if impersonator != "" {
+			made.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: impersonator}
+		}
+		return made
+	}
+	tests := map[string]struct {
+		user    string
+		cluster *clusterv1alpha1.Cluster
+		want    []string
+	}{
+		"its own":                              {agent.User("east"), cluster("east", "Pull", "east", "east-impersonator"), nil},
+		"its own, without secrets":             {agent.User("east"), cluster("east", "Pull", "", ""), nil},
+		"another one":                          {agent.User("west"), cluster("east", "Pull", "", ""), []string{"metadata.name"}},
+		"another one with its secrets":         {agent.User("west"), cluster("east", "Pull", "east", ""), []string{"metadata.name", "spec.secretRef.name"}},
+		"its own in Push mode":                 {agent.User("east"), cluster("east", "Push", "east", ""), []string{"spec.syncMode"}},
+		"its own with the secret of another":   {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
+		"the generator is no agent":            {agent.Generator, cluster("rbac-generator", "Pull", "", ""), []string{"metadata.name"}},
+		"administrators may do what they want": {"system:admin", cluster("east", "Push", "west", ""), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, wrong := range agent.ValidateCluster(test.user, test.cluster) {
+				got = append(got, wrong.Field)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzRecognizeNeverPanics(f *testing.F) {
+	f.Add(signingRequest(f, agent.User("east")).Spec.Request)
+	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\n"))
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		csr := signingRequest(t, "x")
+		csr.Spec.Request = encoded
+		request, ok := agent.Recognize(csr)
+		if ok && !request.Generator && !strings.HasPrefix(request.User(), agent.UserPrefix) {
+			t.Errorf("user %q", request.User())
+		}
+	})
+}
