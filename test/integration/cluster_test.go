@@ -12,14 +12,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/discovery"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/testenv"
 )
 
 func clusterNamed(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// leave removes a Cluster that a test has registered and returns when no component
+// counts it any more, so that tests that follow find the members they expect.
+func leave(t *testing.T, name string) {
+	t.Helper()
+	deleteObject(t, env.Karmada, clusterNamed(name))
+	awaitGone(t, env.Karmada, clusterNamed(name))
+	namespace := env.Namespace(t)
+	testenv.Eventually(t, "the scheduler forgets cluster "+name, func(ctx context.Context) error {
+		probe := configMap(namespace, "probe-"+rand.String(5))
+		env.Create(t, policyFor(t, on("nowhere"), probe), probe)
+		bound := await(t, env.Karmada, bindingOf(t, probe), func(b *workv1alpha2.ResourceBinding) error {
+			return condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "")
+		})
+		return condition(bound.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+			fmt.Sprintf("0/%d clusters are available: ", len(env.Members)))
+	})
 }
 
 func TestRegisteredClusterBecomesReadyAndTellsWhatItServes(t *testing.T) {

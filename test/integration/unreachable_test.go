@@ -79,8 +79,7 @@ func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
 	await(t, leaving.Client, template, exists)
 	inMember(t, member1, template, exists)
 
-	deleteObject(t, env.Karmada, clusterNamed(name))
-	awaitGone(t, env.Karmada, clusterNamed(name))
+	leave(t, name)
 	// The Cluster goes last, so what belonged to it is gone when it is.
 	if err := absent(t.Context(), env.Karmada, namespaceNamed(work.ExecutionNamespace(name))); err != nil {
 		t.Errorf("the execution namespace: %v", err)
@@ -107,10 +106,7 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = between.URL() })
-	defer func() {
-		deleteObject(t, env.Karmada, clusterNamed(name))
-		awaitGone(t, env.Karmada, clusterNamed(name))
-	}()
+	defer leave(t, name)
 
 	// deliver sends a number of templates to both members and tells how long the
 	// healthy one waited for them.
