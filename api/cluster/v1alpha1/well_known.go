@@ -14,6 +14,23 @@ const (
 	// status.apiEnablements lists all that the cluster serves.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"
 
+	// ClusterConditionCredentialsValid says whether the cluster takes what it is
+	// reached with, and for how long. It is absent as long as that is taken and does
+	// not expire.
+	ClusterConditionCredentialsValid = "CredentialsValid"
+
+	// CredentialsValidReason: they are taken, and their end is far.
+	CredentialsValidReason = "Valid"
+
+	// CredentialsExpireSoonReason: they are taken, and end soon.
+	CredentialsExpireSoonReason = "ExpiresSoon"
+
+	// CredentialsExpiredReason: they have ended.
+	CredentialsExpiredReason = "Expired"
+
+	// CredentialsRefusedReason: the cluster does not take them.
+	CredentialsRefusedReason = "Refused"
+
 	// ServiceDomainNameResolutionReady is a condition of clusters and of their
 	// nodes, set by a detector of its own. It is its reason for True as well.
 	ServiceDomainNameResolutionReady = "ServiceDomainNameResolutionReady"

@@ -55,7 +55,7 @@ const (
 func clusterRows() []Row {
 	kinds := []string{"Cluster"}
 	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
-	answering := clusterv1alpha1.ClusterConditionAnswering
+	answering, credentials := clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCredentialsValid
 	return []Row{
 		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
@@ -67,6 +67,10 @@ func clusterRows() []Row {
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answered, but not ok; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
+		{kinds, credentials, yes, clusterv1alpha1.CredentialsValidReason, "the member takes the token, whose end is far or unknown"},
+		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason, "the last tenth of the life of token or CA certificate, a month at most"},
+		{kinds, credentials, no, clusterv1alpha1.CredentialsExpiredReason, "the token or the CA certificate has expired"},
+		{kinds, credentials, no, clusterv1alpha1.CredentialsRefusedReason, "the member does not take the token"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},
