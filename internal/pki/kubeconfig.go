@@ -19,30 +19,30 @@ type Access struct {
 	Server string
 	// CA is the PEM bundle that the server's certificate is checked against.
 	CA []byte
-	// ClientCertFile and ClientKeyFile are embedded in the kubeconfig.
+	// ClientCertFile and ClientKeyFile are named in the kubeconfig, not copied into
+	// it: they are renewed, and whoever reads the kubeconfig has the current ones.
 	ClientCertFile, ClientKeyFile string
 }
 
 // WriteKubeconfig writes a kubeconfig with one context for each access, the
-// first being current. The file holds credentials and is readable by its owner
-// only.
+// first being current. It leads to credentials and is readable by its owner only.
 func WriteKubeconfig(path string, accesses ...Access) error {
 	config := clientcmdapi.NewConfig()
 	for i, access := range accesses {
-		cert, err := os.ReadFile(access.ClientCertFile)
+		cert, err := existing(access.ClientCertFile)
 		if err != nil {
-			return fmt.Errorf("reading client certificate of context %q: %w", access.Context, err)
+			return fmt.Errorf("looking for the client certificate of context %q: %w", access.Context, err)
 		}
-		key, err := os.ReadFile(access.ClientKeyFile)
+		key, err := existing(access.ClientKeyFile)
 		if err != nil {
-			return fmt.Errorf("reading client key of context %q: %w", access.Context, err)
+			return fmt.Errorf("looking for the client key of context %q: %w", access.Context, err)
 		}
 		user := access.User
 		if user == "" {
 			user = access.Context
 		}
 		config.Clusters[access.Context] = &clientcmdapi.Cluster{Server: access.Server, CertificateAuthorityData: access.CA}
-		config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
+		config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificate: cert, ClientKey: key}
 		config.Contexts[access.Context] = &clientcmdapi.Context{Cluster: access.Context, AuthInfo: user}
 		if i == 0 {
 			config.CurrentContext = access.Context
@@ -56,4 +56,12 @@ func WriteKubeconfig(path string, accesses ...Access) error {
 		return fmt.Errorf("creating directory of kubeconfig: %w", err)
 	}
 	return writeFile(path, data, 0o600)
+}
+
+// existing is the absolute path of a file that is there.
+func existing(path string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }

@@ -5,7 +5,8 @@
 // Keys never leave the directory and are readable by their owner only. Ensure*
 // functions are idempotent: what is valid stays as it is, and a leaf that is
 // missing, signed by another authority, or in the last third of its life is
-// issued anew.
+// issued anew. It keeps its key: whoever reads the two files one after the other
+// finds a pair that fits, before, during and after.
 package pki
 
 import (
@@ -33,8 +34,10 @@ const (
 	authorityLifetime = 10 * 365 * 24 * time.Hour
 	// DefaultLeafLifetime is how long an issued certificate is valid.
 	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// backdate tolerates clocks that are a little behind.
-	backdate = 5 * time.Minute
+	// maxBackdate tolerates clocks that are a little behind.
+	maxBackdate = 5 * time.Minute
+	// backdateShare is the part of a short life that may lie in the past.
+	backdateShare = 20
 )
 
 // Dir is a directory of certificates and keys.
@@ -93,7 +96,7 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: commonName},
-		NotBefore:             now.Add(-backdate),
+		NotBefore:             now.Add(-maxBackdate),
 		NotAfter:              now.Add(authorityLifetime),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
@@ -128,13 +131,14 @@ type Leaf struct {
 // authority, names the wanted identity and hosts, and has at least a third of
 // its life left. It reports whether it had to be issued.
 func (a *Authority) Ensure(name string, leaf Leaf) (issued bool, err error) {
-	cert, _, err := a.dir.load(name)
+	cert, signer, err := a.dir.load(name)
 	if err == nil && a.serves(cert, leaf) {
 		return false, nil
 	}
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return false, fmt.Errorf("generating key %q: %w", name, err)
+		if signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return false, fmt.Errorf("generating key %q: %w", name, err)
+		}
 	}
 	raw, err := a.sign(signer.Public(), leaf)
 	if err != nil {
@@ -154,8 +158,21 @@ func (a *Authority) serves(cert *x509.Certificate, leaf Leaf) bool {
 			return false
 		}
 	}
-	life := cert.NotAfter.Sub(cert.NotBefore)
-	return cert.NotAfter.Sub(a.dir.now()) > life/3
+	return a.dir.now().Before(renewal(cert))
+}
+
+// renewal is when a certificate enters the last third of its life.
+func renewal(cert *x509.Certificate) time.Time {
+	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
+}
+
+// Renewal is when the certificate called name is due to be issued anew.
+func (d Dir) Renewal(name string) (time.Time, error) {
+	cert, _, err := d.load(name)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("loading certificate %q: %w", name, err)
+	}
+	return renewal(cert), nil
 }
 
 func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
@@ -171,7 +188,7 @@ func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations},
-		NotBefore:    now.Add(-backdate),
+		NotBefore:    now.Add(-min(maxBackdate, lifetime/backdateShare)),
 		NotAfter:     now.Add(lifetime),
 		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

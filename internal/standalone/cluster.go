@@ -19,23 +19,10 @@ import (
 	"karmada.io/karmada/internal/standalone/inprocess"
 )
 
-// Names of the certificates in a cluster's pki directory.
 const (
-	certCA               = "ca"
-	certAPIServer        = "apiserver"
-	certAdmin            = "karmada"
-	certServiceAccount   = "sa"
-	certFrontProxyCA     = "front-proxy-ca"
-	certFrontProxyClient = "front-proxy-client"
-)
-
-const (
-	readyTimeout  = 90 * time.Second
-	readyPoll     = 50 * time.Millisecond
-	probeTimeout  = 5 * time.Second
-	adminUser     = "system:admin"
-	adminGroup    = "system:masters"
-	localhostName = "localhost"
+	readyTimeout = 90 * time.Second
+	readyPoll    = 50 * time.Millisecond
+	probeTimeout = 5 * time.Second
 )
 
 // Options describe a cluster.
@@ -53,6 +40,10 @@ type Options struct {
 	ServingNames []string
 	// CommonName is the name of the certificate authority.
 	CommonName string
+	// CertificateLifetime is how long the certificates of its servers and of its
+	// administrator are valid; 0 means pki.DefaultLeafLifetime. They are renewed when
+	// a third of it is left.
+	CertificateLifetime time.Duration
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
 	// Admission are plugins that run inside the API server.
@@ -69,6 +60,7 @@ type Cluster struct {
 	options  Options
 	certs    pki.Dir
 	ca       *pki.Authority
+	leaves   []issued
 	endpoint string
 	listener *listener
 	config   *rest.Config
@@ -121,7 +113,8 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	c.inside = &rest.Config{
 		Host: c.Server(), BearerToken: apiServer.token, QPS: -1, Transport: &inprocess.Transport{Handler: apiServer.handler},
 	}
-	if err := pki.WriteKubeconfig(c.Kubeconfig(), c.Access()); err != nil {
+	c.group.add(stageStorage, start(ctx, "certificate renewal", c.renewCertificates))
+	if err := errors.Join(pki.WriteKubeconfig(c.Kubeconfig(), c.Access()), c.writeInsideKubeconfig()); err != nil {
 		return nil, err
 	}
 	if c.config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
@@ -129,42 +122,6 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	}
 	c.config.QPS = -1
 	return c, c.awaitReady(ctx)
-}
-
-func (c *Cluster) ensureCertificates() error {
-	var err error
-	if c.ca, err = c.certs.EnsureAuthority(certCA, c.options.CommonName); err != nil {
-		return err
-	}
-	frontProxyCA, err := c.certs.EnsureAuthority(certFrontProxyCA, certFrontProxyCA)
-	if err != nil {
-		return err
-	}
-	hosts := []string{
-		localhostName, Loopback, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-		"karmada-apiserver", "karmada-apiserver.karmada-system.svc", "10.96.0.1",
-	}
-	if ip := net.ParseIP(c.options.BindAddress); ip != nil && !ip.IsUnspecified() && c.options.BindAddress != Loopback {
-		hosts = append(hosts, c.options.BindAddress)
-	}
-	hosts = append(hosts, c.options.ServingNames...)
-	if hostname, err := os.Hostname(); err == nil {
-		hosts = append(hosts, hostname)
-	}
-	for _, leaf := range []struct {
-		authority *pki.Authority
-		name      string
-		leaf      pki.Leaf
-	}{
-		{c.ca, certAPIServer, pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts}},
-		{c.ca, certAdmin, pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts}},
-		{frontProxyCA, certFrontProxyClient, pki.Leaf{CommonName: certFrontProxyClient}},
-	} {
-		if _, err := leaf.authority.Ensure(leaf.name, leaf.leaf); err != nil {
-			return err
-		}
-	}
-	return c.certs.EnsureKey(certServiceAccount)
 }
 
 // awaitReady polls the API server until it says that it is ready.
@@ -216,7 +173,7 @@ func (c *Cluster) Port() int { return Port(c.listener) }
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.options.Dir, "admin.kubeconfig") }
 
 // Config is the administrator's client configuration, without a client-side
-// rate limit.
+// rate limit. It names the files of its certificate, which are renewed.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Inside is the configuration of clients that run in this process: they have all
@@ -234,7 +191,8 @@ func (c *Cluster) CA() *pki.Authority { return c.ca }
 func (c *Cluster) Certs() pki.Dir { return c.certs }
 
 // ServingCert returns the certificate and key that servers beside the API server
-// show; it is valid for localhost.
+// show; it is valid for localhost. The files are renewed while the cluster runs: a
+// server has to look for changes.
 func (c *Cluster) ServingCert() (certFile, keyFile string) {
 	return c.certs.CertFile(certAdmin), c.certs.KeyFile(certAdmin)
 }
@@ -242,7 +200,7 @@ func (c *Cluster) ServingCert() (certFile, keyFile string) {
 // StartControllers runs the named controllers of kube-controller-manager; none
 // means all that are on by default.
 func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
-	s, err := startControllerManager(ctx, c.certs, c.Kubeconfig(), c.options.Name, controllers)
+	s, err := startControllerManager(ctx, c.certs, c.insideKubeconfig(), c.options.Name, controllers)
 	if err != nil {
 		return err
 	}
@@ -269,12 +227,12 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	if err := c.StartControllers(ctx); err != nil {
 		return err
 	}
-	scheduler, err := startScheduler(ctx, c.Kubeconfig())
+	scheduler, err := startScheduler(ctx, c.insideKubeconfig())
 	if err != nil {
 		return err
 	}
 	c.group.add(stageClients, scheduler)
-	simulator, err := startSimulator(ctx, c.Kubeconfig())
+	simulator, err := startSimulator(ctx, c.insideKubeconfig())
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ type Options struct {
 	// Ports are the ports of the servers by name; one that is missing or 0 gets a
 	// free one.
 	Ports map[string]int
+	// CertificateLifetime is how long its certificates are valid; 0 means a year. They
+	// renew themselves.
+	CertificateLifetime time.Duration
 	// Fsync makes its storage survive a crash of the machine.
 	Fsync bool
 	// Components are the names of the components to run; see programs.Components.
@@ -102,7 +105,8 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	var err error
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
-		Fsync: c.options.Fsync, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
+		Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
+		Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a
 		// cluster with nodes and service accounts has.
@@ -158,7 +162,7 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	options.Karmada = c.Config()
+	options.Karmada = c.Inside()
 	options.KubeAPIQPS = -1
 	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
 	serving := options.Server.SecureServing

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/standalone"
@@ -73,6 +75,7 @@ func upCommand() *cobra.Command {
 	flags.StringSliceVar(&o.Components, "components", o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
 	o.Gates.AddFlag(flags)
+	lifetimeFlag(flags, &o.CertificateLifetime)
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
 	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
 	return cmd
@@ -86,6 +89,9 @@ func (o Options) validate(membersGiven bool) error {
 	}
 	if o.NodesPerMember < 1 {
 		return Wrong(fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember))
+	}
+	if o.CertificateLifetime < minLifetime {
+		return Wrong(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))
 	}
 	if err := programs.CheckSelection("components", "component", o.Components, programs.Names()); err != nil {
 		return Wrong(err)
@@ -174,8 +180,19 @@ func memberCommandLine() *cobra.Command {
 	flags.IntVar(&o.Nodes.Count, "nodes", o.Nodes.Count, "Simulated nodes")
 	flags.StringVar(&o.Nodes.Region, "region", "", "Region label of the nodes")
 	flags.StringSliceVar(&o.Nodes.Zones, "zones", nil, "Zone labels of the nodes, dealt out in turn")
+	lifetimeFlag(flags, &o.CertificateLifetime)
 	return cmd
 }
+
+// lifetimeFlag is for those who want to see certificates renewed: nobody needs
+// another lifetime, for they renew themselves.
+func lifetimeFlag(flags *pflag.FlagSet, lifetime *time.Duration) {
+	flags.DurationVar(lifetime, "certificate-lifetime", pki.DefaultLeafLifetime, "How long issued certificates are valid; each is renewed when a third of that is left")
+	_ = flags.MarkHidden("certificate-lifetime")
+}
+
+// minLifetime leaves the servers time to notice that a certificate is another one.
+const minLifetime = 5 * time.Second
 
 const (
 	stopTimeout   = 30 * time.Second

@@ -59,6 +59,9 @@ func (o Options) arguments() []string {
 	if given := o.Gates.Given(); given != "" {
 		args = append(args, "--feature-gates="+given)
 	}
+	if o.CertificateLifetime != 0 {
+		args = append(args, "--certificate-lifetime", o.CertificateLifetime.String())
+	}
 	if o.Members >= 0 {
 		args = append(args, "--members", strconv.Itoa(o.Members))
 	}

@@ -25,6 +25,8 @@ type memberOptions struct {
 	Dir   string
 	Port  int
 	Nodes standalone.NodeOptions
+	// CertificateLifetime is how long its certificates are valid.
+	CertificateLifetime time.Duration
 }
 
 // runMember is the child: it runs one simulated cluster until its standard input
@@ -38,7 +40,8 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	}()
 	tell := encoder(events)
 	cluster, err := standalone.Start(ctx, standalone.Options{
-		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, Log: zapcore.AddSync(os.Stderr),
+		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
+		Log: zapcore.AddSync(os.Stderr),
 	})
 	if err == nil {
 		defer cluster.Stop()

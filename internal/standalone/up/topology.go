@@ -44,7 +44,7 @@ func memberCommand(o memberOptions, nodes int, where topology) *exec.Cmd {
 		self = os.Args[0]
 	}
 	cmd := exec.Command(self, "member", "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
-		"--nodes", strconv.Itoa(nodes), "--region", where.Region, "--zones", strings.Join(where.Zones, ","))
+		"--nodes", strconv.Itoa(nodes), "--region", where.Region, "--zones", strings.Join(where.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String())
 	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
 	return cmd
 }

@@ -41,6 +41,8 @@ type Options struct {
 	Members int
 	// NodesPerMember is how many nodes each has.
 	NodesPerMember int
+	// CertificateLifetime is how long certificates are valid; they renew themselves.
+	CertificateLifetime time.Duration
 	// Join registers the members; else that is left to the user.
 	Join bool
 	// Components are those of Karmada to run in this process, as programs.Selects
@@ -95,7 +97,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: components, Gates: o.Gates,
+		Components: components, Gates: o.Gates, CertificateLifetime: o.CertificateLifetime,
 	})
 	if err != nil {
 		return err
@@ -169,7 +171,7 @@ func (i *installation) startMembers(ctx context.Context) []chan error {
 }
 
 func (i *installation) child(index int, name string) *child {
-	c := &child{options: memberOptions{Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name]}}
+	c := &child{options: memberOptions{Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime}}
 	c.started = i.recordProcesses
 	c.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
 	c.command = func() *exec.Cmd {
