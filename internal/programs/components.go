@@ -7,6 +7,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/controllers/agentcsrapproving"
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/bindingstatus"
 	"karmada.io/karmada/internal/controllers/cluster"
@@ -101,7 +102,11 @@ func Controllers() []Controller {
 			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
-		{Name: "agentcsrapproving", Help: "approves certificates of agents"},
+		{Name: "agentcsrapproving", Help: "approves certificates of agents and gives them their rights", Add: func(h *Host) error {
+			of, o := h.Settings.Controllers, agentcsrapproving.DefaultOptions()
+			o.BaseDelay, o.MaxDelay = of.BaseDelay, of.MaxDelay
+			return agentcsrapproving.Add(h.Manager, o)
+		}},
 		{Name: "applicationFailover", Help: "evicts workloads that are not healthy"},
 		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},

@@ -18,8 +18,9 @@ func ReadableSecrets(cluster string) []string {
 // ValidateCluster says what is wrong with a Cluster that the user writes. An agent
 // may write its own only, which no role can say of one that is created. It must not
 // make the control plane use the credentials of others for what it says its
-// address is. Nothing is wrong with what others write.
-func ValidateCluster(user string, written *clusterv1alpha1.Cluster) field.ErrorList {
+// address is. Nothing is wrong with what others write, nor with what stored, the
+// Cluster before the write or nil, holds already.
+func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	if !strings.HasPrefix(user, UserPrefix) {
 		return nil
 	}
@@ -32,17 +33,21 @@ func ValidateCluster(user string, written *clusterv1alpha1.Cluster) field.ErrorL
 	if !ok || written.Name != own {
 		forbid(field.NewPath("metadata", "name"), "user %s may write its own Cluster only", user)
 	}
-	if written.Spec.SyncMode != clusterv1alpha1.Pull {
+	if stored == nil {
+		stored = &clusterv1alpha1.Cluster{}
+	}
+	if mode := written.Spec.SyncMode; mode != clusterv1alpha1.Pull && mode != stored.Spec.SyncMode {
 		forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
 	}
 	for _, each := range []struct {
 		field, name string
-		secret      *clusterv1alpha1.LocalSecretReference
+		secret, old *clusterv1alpha1.LocalSecretReference
 	}{
-		{"secretRef", own, written.Spec.SecretRef},
-		{"impersonatorSecretRef", own + impersonatorSuffix, written.Spec.ImpersonatorSecretRef},
+		{"secretRef", own, written.Spec.SecretRef, stored.Spec.SecretRef},
+		{"impersonatorSecretRef", own + impersonatorSuffix, written.Spec.ImpersonatorSecretRef, stored.Spec.ImpersonatorSecretRef},
 	} {
-		if each.secret != nil && each.secret.Name != each.name {
+		kept := each.secret == nil || each.old != nil && *each.secret == *each.old
+		if !kept && each.secret.Name != each.name {
 			forbid(spec.Child(each.field, "name"), "the Secret of this cluster is %q", each.name)
 		}
 	}

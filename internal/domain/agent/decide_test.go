@@ -234,23 +234,29 @@ func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
 		return made
 	}
 	tests := map[string]struct {
-		user    string
-		cluster *clusterv1alpha1.Cluster
-		want    []string
+		user            string
+		cluster, stored *clusterv1alpha1.Cluster
+		want            []string
 	}{
-		"its own":                              {agent.User("east"), cluster("east", "Pull", "east", "east-impersonator"), nil},
-		"its own, without secrets":             {agent.User("east"), cluster("east", "Pull", "", ""), nil},
-		"another one":                          {agent.User("west"), cluster("east", "Pull", "", ""), []string{"metadata.name"}},
-		"another one with its secrets":         {agent.User("west"), cluster("east", "Pull", "east", ""), []string{"metadata.name", "spec.secretRef.name"}},
-		"its own in Push mode":                 {agent.User("east"), cluster("east", "Push", "east", ""), []string{"spec.syncMode"}},
-		"its own with the secret of another":   {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
-		"the generator is no agent":            {agent.Generator, cluster("rbac-generator", "Pull", "", ""), []string{"metadata.name"}},
-		"administrators may do what they want": {"system:admin", cluster("east", "Push", "west", ""), nil},
+		"its own":                            {agent.User("east"), cluster("east", "Pull", "east", "east-impersonator"), nil, nil},
+		"its own, without secrets":           {agent.User("east"), cluster("east", "Pull", "", ""), nil, nil},
+		"another one":                        {agent.User("west"), cluster("east", "Pull", "", ""), nil, []string{"metadata.name"}},
+		"another one with its secrets":       {agent.User("west"), cluster("east", "Pull", "east", ""), nil, []string{"metadata.name", "spec.secretRef.name"}},
+		"its own in Push mode":               {agent.User("east"), cluster("east", "Push", "east", ""), nil, []string{"spec.syncMode"}},
+		"its own with the secret of another": {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), nil, []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
+		"the generator is no agent":          {agent.Generator, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
+		"what an administrator set, left as it is": {
+			agent.User("east"), cluster("east", "Push", "mine", ""), cluster("east", "Push", "mine", ""), nil,
+		},
+		"what an administrator set, changed to that of another": {
+			agent.User("east"), cluster("east", "Pull", "west", ""), cluster("east", "Pull", "mine", ""), []string{"spec.secretRef.name"},
+		},
+		"administrators may do what they want": {"system:admin", cluster("east", "Push", "west", ""), nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, wrong := range agent.ValidateCluster(test.user, test.cluster) {
+			for _, wrong := range agent.ValidateCluster(test.user, test.cluster, test.stored) {
 				got = append(got, wrong.Field)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

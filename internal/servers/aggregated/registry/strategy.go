@@ -7,11 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -71,13 +73,23 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 }
 
 // Validate refuses Clusters that must not be stored.
-func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return cluster.Validate(obj.(*clusterv1alpha1.Cluster))
+func (strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	created := obj.(*clusterv1alpha1.Cluster)
+	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil)...)
+}
+
+// requester is the user who sent the request, nobody for the server itself.
+func requester(ctx context.Context) string {
+	if who, ok := request.UserFrom(ctx); ok {
+		return who.GetName()
+	}
+	return ""
 }
 
 // ValidateUpdate refuses changes that must not be stored.
-func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return cluster.ValidateUpdate(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+func (strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
+	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(requester(ctx), updated, stored)...)
 }
 
 // Canonicalize does nothing: the generation is decided on the canonical form, so
