@@ -23,6 +23,7 @@ import (
 	"karmada.io/karmada/internal/cli/cordon"
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
+	"karmada.io/karmada/internal/cli/kubectl"
 )
 
 // Names of the program, as users type them.
@@ -50,13 +51,26 @@ var groups = []*cobra.Group{
 
 // commands are all commands, in the order in which help lists them.
 var commands = []row{
+	{"basic", kubectl.NewExplain},
 	{"basic", get.New},
+	{"basic", kubectl.NewCreate},
+	{"basic", kubectl.NewDelete},
+	{"basic", kubectl.NewEdit},
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
 	{"management", cordon.NewCordon},
 	{"management", cordon.NewUncordon},
 	{"management", cordon.NewTaint},
+	{"troubleshooting", kubectl.NewAttach},
+	{"troubleshooting", kubectl.NewLogs},
+	{"troubleshooting", kubectl.NewExec},
+	{"troubleshooting", kubectl.NewDescribe},
+	{"advanced", kubectl.NewPatch},
+	{"settings", kubectl.NewLabel},
+	{"settings", kubectl.NewAnnotate},
 	{"settings", newCompletion},
+	{"other", kubectl.NewAPIResources},
+	{"other", kubectl.NewAPIVersions},
 	{"other", newVersion},
 	{"other", newOptions},
 }
@@ -101,6 +115,9 @@ func New(program *command.Program) *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:                       knownCommand,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			program.Completing = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
+		},
 	}
 	root.SetOut(program.Out)
 	root.SetErr(program.ErrOut)
@@ -116,7 +133,7 @@ func New(program *command.Program) *cobra.Command {
 		inOrder = append(inOrder, cmd)
 	}
 	root.AddCommand(inOrder...)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(program.Out, helpOf(cmd, program.Name, inOrder)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), helpOf(cmd, program.Name, inOrder)) })
 	return root
 }
 

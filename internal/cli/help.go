@@ -24,7 +24,13 @@ func helpOf(cmd *cobra.Command, program string, inOrder []*cobra.Command) string
 	for _, group := range cmd.Groups() {
 		section(group.Title, listOf(inOrder, group.ID))
 	}
+	if cmd.HasParent() {
+		section("Available Commands:", listOf(cmd.Commands(), ""))
+	}
 	section("Usage:", "  "+usageOf(cmd))
+	if len(cmd.Aliases) > 0 {
+		section("Aliases:", "  "+cmd.NameAndAliases())
+	}
 	if cmd.HasParent() {
 		section("Options:", cmd.NonInheritedFlags().FlagUsages())
 	}

@@ -18,8 +18,8 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// completionTimeout is how long a shell waits for names after a press of Tab.
-const completionTimeout = 3 * time.Second
+// CompletionTimeout is how long a shell waits for names after a press of Tab.
+const CompletionTimeout = 3 * time.Second
 
 // Clusters are the Clusters of a control plane.
 type Clusters struct {
@@ -140,7 +140,7 @@ func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []str
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	names, err := clusters.Names(ctx)
 	if err != nil {

@@ -30,6 +30,9 @@ type Program struct {
 	// Kubeconfig is the file of the global flag; empty means $KUBECONFIG, else
 	// ~/.kube/config.
 	Kubeconfig string
+	// Completing tells that a shell waits for names: an answer that comes late is
+	// worth nothing.
+	Completing bool
 }
 
 // Tell writes a line for people, apart from the data.

@@ -36,9 +36,10 @@ func (p *Program) Karmada(context string) Access {
 	return Access{Path: p.Kubeconfig, Context: context}
 }
 
-// AddKarmadaContext adds the flag that chooses the control plane.
+// AddKarmadaContext adds the flag that chooses the control plane, for the command
+// and those below it.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
-	cmd.Flags().StringVar(context, "karmada-context", "", "context of the control plane in the kubeconfig; the current one if empty")
+	cmd.PersistentFlags().StringVar(context, "karmada-context", "", "context of the control plane in the kubeconfig; the current one if empty")
 	p.completeContexts(cmd, "karmada-context", func() string { return p.Kubeconfig })
 }
 

@@ -3,7 +3,6 @@ package get
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/cli/place"
 )
 
 // answer is what one place knows.
 type answer struct {
-	place place
+	place place.Place
 	infos []*resource.Info
 	// single tells that one object was asked for by name.
 	single bool
@@ -25,70 +24,37 @@ type answer struct {
 	err       error
 }
 
-// atOnce is how many members are asked at the same time.
-const atOnce = 16
-
-// askAll asks all places, several at a time. It returns when all have answered or
+// askAll asks all places. It returns when all have answered, in time or not, or
 // ctx ends; requests that are under way then are left behind.
-func (o *options) askAll(ctx context.Context, places []place, args []string) ([]answer, error) {
-	answers := make([]answer, len(places))
-	var asking sync.WaitGroup
-	turns := make(chan struct{}, atOnce)
-	for i, where := range places {
-		asking.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			if ctx.Err() == nil {
-				answers[i] = o.ask(ctx, where, args)
-			}
-		})
+func (o *options) askAll(ctx context.Context, places []place.Place, args []string) ([]answer, error) {
+	answers, errs := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (answer, error) {
+		return o.ask(ctx, where, args)
+	})
+	for i := range answers {
+		answers[i].place, answers[i].err = places[i], errs[i]
 	}
-	done := make(chan struct{})
-	go func() {
-		asking.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return answers, ctx.Err()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return answers, ctx.Err()
 }
 
-func (o *options) ask(ctx context.Context, where place, args []string) answer {
-	factory := o.factory(where)
-	a := answer{place: where}
-	if a.namespace, a.err = reach(ctx, factory, where); a.err != nil {
-		return a
+func (o *options) ask(ctx context.Context, where place.Place, args []string) (a answer, err error) {
+	factory := o.Factory(&where, o.patience.Limit())
+	if a.namespace, err = reach(ctx, factory, where); err != nil {
+		return a, err
 	}
 	result := o.request(factory, a.namespace, args).Flatten().Do()
 	if o.ignoreNotFound {
 		result.IgnoreErrors(apierrors.IsNotFound)
 	}
-	if a.err = result.Err(); a.err != nil {
-		return a
+	if err := result.Err(); err != nil {
+		return a, err
 	}
-	a.infos, a.err = result.IntoSingleItemImplied(&a.single).Infos()
-	return a
+	a.infos, err = result.IntoSingleItemImplied(&a.single).Infos()
+	return a, err
 }
 
-// reach makes sure that a place answers, before its types are looked up: that
-// would take several failures to give up. It returns the namespace to look in.
-func reach(ctx context.Context, factory cmdutil.Factory, where place) (namespace string, err error) {
-	api, err := factory.RESTClient()
-	if err != nil {
-		return "", err
-	}
-	if err := api.Get().AbsPath("/api").Do(ctx).Error(); err != nil {
-		side := "the control plane"
-		if where.member {
-			side = fmt.Sprintf("member %q", where.name)
-		}
-		err = fmt.Errorf("reaching %s: %w", side, err)
-		if advice := registration.Advice(err, side); advice != "" {
-			err = fmt.Errorf("%w\n%s", err, advice)
-		}
+// reach makes sure that a place answers and returns the namespace to look in.
+func reach(ctx context.Context, factory cmdutil.Factory, where place.Place) (namespace string, err error) {
+	if err := place.Reach(ctx, factory, where); err != nil {
 		return "", err
 	}
 	namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()

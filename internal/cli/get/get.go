@@ -10,32 +10,24 @@ package get
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
+	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/cli/place"
 )
-
-// Scopes of an operation.
-const (
-	scopeKarmada = "karmada"
-	scopeMembers = "members"
-	scopeAll     = "all"
-)
-
-var scopes = []string{scopeKarmada, scopeMembers, scopeAll}
 
 type options struct {
-	program *command.Program
-	print   *kubectlget.PrintFlags
+	place.Access
+	print *kubectlget.PrintFlags
 
-	karmadaContext    string
-	scope             string
+	scope    place.Scope
+	patience place.Patience
+	// completed is the place whose names a shell completes.
+	completed         place.Place
 	clusters          []string
-	namespace         string
 	allNamespaces     bool
 	labels            string
 	ignoreNotFound    bool
@@ -46,7 +38,7 @@ type options struct {
 
 // New is the command that shows objects.
 func New(program *command.Program) *cobra.Command {
-	o := &options{program: program, print: kubectlget.NewGetPrintFlags()}
+	o := &options{Access: place.Access{Program: program}, print: kubectlget.NewGetPrintFlags()}
 	cmd := &cobra.Command{
 		Use:   "get [NAME | -l label | -n namespace]",
 		Short: "Show objects of the control plane and of its members",
@@ -80,30 +72,28 @@ annotation resource.karmada.io/query-from-cluster with the name of the member.`,
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.print.AddFlags(cmd)
-	o.program.AddKarmadaContext(cmd, &o.karmadaContext)
+	o.Access.AddFlags(cmd)
+	o.AddNamespace(cmd, o.Factory(&o.completed, 0))
+	place.AddScope(cmd, &o.scope, "where to look: karmada, members or all", place.ScopeKarmada, place.ScopeMembers, place.ScopeAll)
+	o.patience.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&o.scope, "operation-scope", "s", scopeKarmada, "where to look: karmada, members or all")
 	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to look in, comma separated; all if empty")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in every namespace")
 	flags.StringVarP(&o.labels, "labels", "l", "", "label query, such as app=web,tier!=db")
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a missing object is no error")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on showing changes")
 	flags.BoolVar(&o.watchOnly, "watch-only", false, "show changes, and not what is there at first")
 	flags.BoolVar(&o.outputWatchEvents, "output-watch-events", false, "show the type of each change")
-	_ = cmd.RegisterFlagCompletionFunc("operation-scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
-	o.program.CompleteClusters(cmd, "clusters", &o.karmadaContext)
+	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
 }
 
 // check finds wrong usage before anybody is asked.
 func (o *options) check(_ *cobra.Command, args []string) error {
 	switch {
-	case !slices.Contains(scopes, o.scope):
-		return command.Wrong("unsupported value %q of --operation-scope: use karmada, members or all", o.scope)
-	case o.scope == scopeKarmada && len(o.clusters) > 0:
+	case !o.scope.Members() && len(o.clusters) > 0:
 		return command.Wrong("--clusters needs --operation-scope members or all")
 	case len(args) == 0:
-		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.program.Name)
+		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.Program.Name)
 	case o.outputWatchEvents && !o.watching():
 		return command.Wrong("--output-watch-events needs --watch or --watch-only")
 	}
@@ -127,7 +117,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(places) == 0 {
-		o.program.Tell("No member clusters found: \"%s join\" adds one.", o.program.Name)
+		o.Program.Tell("No member clusters found: \"%s join\" adds one.", o.Program.Name)
 		return nil
 	}
 	if o.watching() {
@@ -145,42 +135,37 @@ func (o *options) run(ctx context.Context, args []string) error {
 	return errors.Join(append(failures(answers), err)...)
 }
 
+// places are where the user wants to look: the control plane first, then members
+// by name.
+func (o *options) places(ctx context.Context) (places []place.Place, err error) {
+	if o.scope.Members() {
+		if places, err = o.Members(ctx, o.clusters); err != nil {
+			return nil, err
+		}
+	}
+	if o.scope.Karmada() {
+		places = append([]place.Place{{}}, places...)
+	}
+	return places, nil
+}
+
 // failures are the errors of all places, each with its name unless there is only
 // the control plane.
 func failures(answers []answer) []error {
 	var errs []error
 	for _, a := range answers {
-		if a.err == nil {
-			continue
+		if a.err != nil {
+			errs = append(errs, a.place.Prefix(a.err))
 		}
-		if a.place.member {
-			errs = append(errs, fmt.Errorf("cluster(%s): %w", a.place.name, a.err))
-			continue
-		}
-		errs = append(errs, a.err)
 	}
 	return errs
 }
 
-// complete completes the type of the objects.
-func (o *options) complete(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// complete completes the type of the objects, then their names, from the first
+// place where they are looked for.
+func (o *options) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if !o.scope.Karmada() && len(o.clusters) > 0 {
+		o.completed = place.Place{Cluster: o.clusters[0]}
 	}
-	discovery, err := o.factory(place{}).ToDiscoveryClient()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	// What some group does not tell is left out.
-	lists, _ := discovery.ServerPreferredResources()
-	var names []string
-	for _, list := range lists {
-		for i := range list.APIResources {
-			if slices.Contains(list.APIResources[i].Verbs, "list") {
-				names = append(names, list.APIResources[i].Name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+	return completion.ResourceTypeAndNameCompletionFunc(o.Factory(&o.completed, 0))(cmd, args, begun)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/cli/place"
 )
 
 func (o *options) printTables(answers []answer) error {
@@ -25,13 +26,13 @@ func (o *options) printTables(answers []answer) error {
 	severalKinds := len(found) > 1 && found[0].mapping.Resource != found[len(found)-1].mapping.Resource
 	for i, s := range found {
 		if i > 0 && !*o.print.NoHeaders {
-			fmt.Fprintln(o.program.Out)
+			fmt.Fprintln(o.Program.Out)
 		}
 		printer, err := o.printer(s.mapping, severalKinds)
 		if err != nil {
 			return err
 		}
-		if err := printer.PrintObj(s.table, o.program.Out); err != nil {
+		if err := printer.PrintObj(s.table, o.Program.Out); err != nil {
 			return fmt.Errorf("printing the table of %s: %w", s.mapping.Resource.Resource, err)
 		}
 	}
@@ -87,9 +88,9 @@ func (o *options) printObjects(answers []answer) error {
 		return err
 	}
 	if single && len(list.Items) == 1 {
-		return printer.PrintObj(&list.Items[0], o.program.Out)
+		return printer.PrintObj(&list.Items[0], o.Program.Out)
 	}
-	return printer.PrintObj(list, o.program.Out)
+	return printer.PrintObj(list, o.Program.Out)
 }
 
 // itemsOf is what a list holds, or the object itself.
@@ -110,15 +111,15 @@ func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
 }
 
 // origin notes on an object of a member where it is.
-func origin(object *unstructured.Unstructured, where place) *unstructured.Unstructured {
-	if !where.member {
+func origin(object *unstructured.Unstructured, where place.Place) *unstructured.Unstructured {
+	if !where.Member() {
 		return object
 	}
 	annotations := object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[clusterv1alpha1.QueryFromClusterAnnotation] = where.name
+	annotations[clusterv1alpha1.QueryFromClusterAnnotation] = where.Name()
 	object.SetAnnotations(annotations)
 	return object
 }
@@ -139,8 +140,8 @@ func (o *options) tellNothing(answers []answer) {
 	switch {
 	case o.ignoreNotFound:
 	case namespaced:
-		o.program.Tell("No resources found in %s namespace.", namespace)
+		o.Program.Tell("No resources found in %s namespace.", namespace)
 	default:
-		o.program.Tell("No resources found")
+		o.Program.Tell("No resources found")
 	}
 }

@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/cli/place"
 )
 
 // section is one table of the output: rows of one kind with the same columns,
@@ -26,16 +28,17 @@ type section struct {
 // own.
 func sections(answers []answer) ([]*section, error) {
 	var found []*section
+	form := layout{narrow: asksForPods(answers)}
 	for _, a := range answers {
 		for _, info := range a.infos {
 			table, err := tableOf(info.Object)
 			if err != nil {
-				return nil, fmt.Errorf("reading the table of %s from %s: %w", info.Mapping.Resource.Resource, a.place.name, err)
+				return nil, fmt.Errorf("reading the table of %s from %s: %w", info.Mapping.Resource.Resource, a.place.Name(), err)
 			}
 			if len(table.Rows) == 0 {
 				continue
 			}
-			addColumns(table, a.place, info.Mapping.GroupVersionKind.Kind)
+			form.addColumns(table, a.place)
 			found = include(found, info.Mapping, table)
 		}
 	}
@@ -118,14 +121,39 @@ func plainTable(object *unstructured.Unstructured) *metav1.Table {
 	}
 }
 
+// layout is how tables are shown.
+type layout struct {
+	// narrow tells that ADOPTION is for the wide output only: tables of pods are
+	// wide enough, and tables that are shown beside one look alike.
+	narrow bool
+	// watched tells that rows are changes, which say of each object whether it is
+	// managed, wherever it is.
+	watched bool
+}
+
+// asksForPods tells whether pods are among the answers.
+func asksForPods(answers []answer) bool {
+	for _, a := range answers {
+		for _, info := range a.infos {
+			if isPod(info.Mapping) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isPod(mapping *meta.RESTMapping) bool {
+	return mapping.GroupVersionKind.GroupKind() == schema.GroupKind{Kind: "Pod"}
+}
+
 // addColumns puts CLUSTER in the second place and ADOPTION in the last one. A
 // table of a watch may come without definitions of columns, which are those of
 // the table before.
-func addColumns(table *metav1.Table, where place, kind string) {
+func (l layout) addColumns(table *metav1.Table, where place.Place) {
 	if len(table.ColumnDefinitions) > 0 {
 		adoption := metav1.TableColumnDefinition{Name: "Adoption", Type: "string"}
-		if kind == "Pod" {
-			// The table of pods is wide enough.
+		if l.narrow {
 			adoption.Priority = 1
 		}
 		table.ColumnDefinitions = slices.Insert(table.ColumnDefinitions, 1, metav1.TableColumnDefinition{Name: "Cluster", Type: "string"})
@@ -136,13 +164,13 @@ func addColumns(table *metav1.Table, where place, kind string) {
 		if len(row.Cells) == 0 {
 			continue
 		}
-		row.Cells = append(slices.Insert(row.Cells, 1, any(where.name)), adoptionOf(row.Object.Object, where))
+		row.Cells = append(slices.Insert(row.Cells, 1, any(where.Name())), l.adoption(row.Object.Object, where))
 	}
 }
 
-// adoptionOf tells whether Karmada manages an object.
-func adoptionOf(object runtime.Object, where place) string {
-	if !where.member {
+// adoption tells whether Karmada manages an object.
+func (l layout) adoption(object runtime.Object, where place.Place) string {
+	if !where.Member() && !l.watched {
 		return "-"
 	}
 	accessor, err := meta.Accessor(object)

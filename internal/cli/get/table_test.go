@@ -18,12 +18,13 @@ import (
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/cli/place"
 )
 
 var (
-	karmada = place{name: karmadaName}
-	east    = place{name: "east", member: true}
-	west    = place{name: "west", member: true}
+	karmada = place.Place{}
+	east    = place.Place{Cluster: "east"}
+	west    = place.Place{Cluster: "west"}
 )
 
 type row struct {
@@ -77,10 +78,14 @@ func pods(object *unstructured.Unstructured) *resource.Info {
 	return info("", "pods", "Pod", object)
 }
 
+func services(object *unstructured.Unstructured) *resource.Info {
+	return info("", "services", "Service", object)
+}
+
 func testOptions() (o *options, out, talk interface{ String() string }) {
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	return &options{
-		program: &command.Program{Name: "karmadactl", IOStreams: streams}, print: kubectlget.NewGetPrintFlags(), scope: scopeKarmada,
+		Access: place.Access{Program: &command.Program{Name: "karmadactl", IOStreams: streams}}, print: kubectlget.NewGetPrintFlags(),
 	}, stdout, stderr
 }
 
@@ -106,15 +111,15 @@ own    east      x       N
 web    west      x       Y
 `,
 		},
-		"kinds stand apart and are told by prefixes": {
+		"kinds stand apart and are told by prefixes, and look alike beside pods": {
 			answers: []answer{
 				{place: karmada, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"})), pods(serverTable(columns, row{name: "p"}))}},
 				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"}))}},
 			},
 			want: `
-NAME                  CLUSTER   READY   ADOPTION
-deployment.apps/web   Karmada   x       -
-deployment.apps/web   east      x       N
+NAME                  CLUSTER   READY
+deployment.apps/web   Karmada   x
+deployment.apps/web   east      x
 
 NAME    CLUSTER   READY
 pod/p   Karmada   x
@@ -130,7 +135,7 @@ p      east      x       Y
 		},
 		"a member with other columns has a table of its own, beside its kind": {
 			answers: []answer{
-				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"})), pods(serverTable(columns, row{name: "p"}))}},
+				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"})), services(serverTable(columns, row{name: "p"}))}},
 				{place: west, infos: []*resource.Info{deployments(serverTable([]string{"Name", "Ready", "New"}, row{name: "web"}))}},
 			},
 			want: `
@@ -140,8 +145,8 @@ deployment.apps/web   east      x       N
 NAME                  CLUSTER   READY   NEW   ADOPTION
 deployment.apps/web   west      x       x     N
 
-NAME    CLUSTER   READY
-pod/p   east      x
+NAME        CLUSTER   READY   ADOPTION
+service/p   east      x       N
 `,
 		},
 		"all namespaces: the namespace stands first": {
@@ -276,7 +281,7 @@ func TestFailuresNameTheMember(t *testing.T) {
 
 func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 	columns := []string{"Name", "Ready"}
-	streamOf := func(where place, first *unstructured.Unstructured, later ...watch.Event) *stream {
+	streamOf := func(where place.Place, first *unstructured.Unstructured, later ...watch.Event) *stream {
 		changes := watch.NewFakeWithChanSize(len(later)+1, false)
 		for _, event := range later {
 			changes.Action(event.Type, event.Object)
@@ -296,7 +301,7 @@ func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.program.Out)}
+	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
 	streams := []*stream{
 		streamOf(karmada, serverTable(columns, row{name: "web"})),
 		streamOf(east, serverTable(columns), watch.Event{Type: watch.Added, Object: later(row{name: "web", managed: true})}, watch.Event{Type: watch.Deleted, Object: later(row{name: "web", managed: true})}),
@@ -308,7 +313,7 @@ func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 		t.Fatal(errs)
 	}
 	want := `EVENT      NAME   CLUSTER   READY   ADOPTION
-ADDED      web    Karmada   x       -
+ADDED      web    Karmada   x       N
 ADDED      web    east      x       Y
 DELETED    web    east      x       Y
 `
@@ -321,7 +326,7 @@ func TestAWatchThatBreaksIsAnError(t *testing.T) {
 	changes := watch.NewFakeWithChanSize(2, false)
 	changes.Error(&metav1.Status{Message: "too old"})
 	o, _, _ := testOptions()
-	show := &shown{options: o, out: printers.GetNewTabWriter(o.program.Out)}
+	show := &shown{options: o, out: printers.GetNewTabWriter(o.Program.Out)}
 	errs := show.changes(t.Context(), []*stream{{place: east, mapping: deployments(nil).Mapping, changes: changes}})
 	if err := errors.Join(errs...); err == nil || err.Error() != "cluster(east): too old" {
 		t.Errorf("got %v", err)

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"karmada.io/karmada/internal/cli/place"
 )
 
 // change is what happened somewhere, or why no more will be heard from there.
 type change struct {
-	place place
+	place place.Place
 	kind  watch.EventType
 	// object is nil at the end of a watch.
 	object runtime.Object
@@ -26,7 +28,7 @@ type change struct {
 
 // stream is the watch of one place.
 type stream struct {
-	place   place
+	place   place.Place
 	mapping *meta.RESTMapping
 	first   []runtime.Object
 	changes watch.Interface
@@ -37,39 +39,56 @@ type stream struct {
 
 // follow shows what is there and then each change, until ctx ends or nobody can
 // be watched any more.
-func (o *options) follow(ctx context.Context, places []place, args []string) error {
+func (o *options) follow(ctx context.Context, places []place.Place, args []string) error {
 	if *o.print.HumanReadableFlags.SortBy != "" {
-		o.program.Tell("warning: --sort-by has no effect on changes")
+		o.Program.Tell("warning: --sort-by has no effect on changes")
 	}
-	var errs []error
-	var streams []*stream
-	for _, where := range places {
-		s, err := o.open(ctx, where, args)
-		if err != nil {
-			errs = append(errs, failures([]answer{{place: where, err: err}})...)
-			continue
-		}
+	streams, errs := o.openAll(ctx, places, args)
+	for _, s := range streams {
 		defer s.changes.Stop()
-		streams = append(streams, s)
 	}
-	if len(streams) == 0 {
+	if len(streams) == 0 || ctx.Err() != nil {
 		return errors.Join(errs...)
+	}
+	// Who waits for changes should know at once of whom none will come.
+	for _, err := range errs {
+		o.Program.Tell("error: %s", err)
 	}
 	printer, err := o.printer(streams[0].mapping, false)
 	if err != nil {
 		return err
 	}
 	// One writer for all, which remembers how wide the columns were.
-	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.program.Out)}
+	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
 	if err := show.firsts(streams); err != nil {
 		return err
 	}
-	return errors.Join(append(errs, show.changes(ctx, streams)...)...)
+	if err := errors.Join(show.changes(ctx, streams)...); err != nil || len(errs) == 0 {
+		return err
+	}
+	return fmt.Errorf("%d of %d clusters could not be watched", len(errs), len(places))
+}
+
+// openAll opens the watches of all places. Those that cannot be watched, or do not
+// answer in time, hide no other one.
+func (o *options) openAll(ctx context.Context, places []place.Place, args []string) (streams []*stream, errs []error) {
+	opened, failed := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (*stream, error) {
+		return o.open(ctx, where, args)
+	})
+	for i, err := range failed {
+		if err != nil {
+			errs = append(errs, places[i].Prefix(err))
+			continue
+		}
+		streams = append(streams, opened[i])
+	}
+	return streams, errs
 }
 
 // open lists and starts to watch one kind of objects.
-func (o *options) open(ctx context.Context, where place, args []string) (*stream, error) {
-	factory := o.factory(where)
+func (o *options) open(ctx context.Context, where place.Place, args []string) (*stream, error) {
+	// A limit on requests would end the watch.
+	factory := o.Factory(&where, 0)
 	namespace, err := reach(ctx, factory, where)
 	if err != nil {
 		return nil, err
@@ -95,8 +114,13 @@ func (o *options) open(ctx context.Context, where place, args []string) (*stream
 	for _, info := range infos {
 		s.first = append(s.first, info.Object)
 	}
-	s.changes, err = result.Watch(version)
-	return s, err
+	if s.changes, err = result.Watch(version); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		s.changes.Stop() // nobody waits for it any more
+	}
+	return s, ctx.Err()
 }
 
 // shown is the output of a watch.
@@ -115,7 +139,7 @@ func (s *shown) firsts(streams []*stream) error {
 	}
 	for _, from := range streams {
 		for _, object := range from.first {
-			if err := s.print(change{place: from.place, kind: watch.Added, object: object}, from.mapping.GroupVersionKind.Kind); err != nil {
+			if err := s.print(change{place: from.place, kind: watch.Added, object: object}, from.layout()); err != nil {
 				return err
 			}
 		}
@@ -142,7 +166,7 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 				open--
 				continue
 			}
-			if err := s.print(next, streams[0].mapping.GroupVersionKind.Kind); err != nil {
+			if err := s.print(next, streams[0].layout()); err != nil {
 				return append(errs, err)
 			}
 			if err := s.out.Flush(); err != nil {
@@ -152,6 +176,9 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 	}
 	return errs
 }
+
+// layout is how changes are shown.
+func (f *stream) layout() layout { return layout{narrow: isPod(f.mapping), watched: true} }
 
 // forward passes on the changes of one place.
 func (f *stream) forward(ctx context.Context, all chan<- change) {
@@ -180,14 +207,14 @@ func (f *stream) forward(ctx context.Context, all chan<- change) {
 	send(change{})
 }
 
-func (s *shown) print(c change, kind string) error {
+func (s *shown) print(c change, form layout) error {
 	object := c.object
 	if s.table() {
 		table, err := tableOf(object)
 		if err != nil {
-			return fmt.Errorf("reading a change from %s: %w", c.place.name, err)
+			return fmt.Errorf("reading a change from %s: %w", c.place.Name(), err)
 		}
-		addColumns(table, c.place, kind)
+		form.addColumns(table, c.place)
 		object = table
 		return s.printOne(c.kind, object)
 	}

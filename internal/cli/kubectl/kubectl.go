@@ -1,0 +1,114 @@
+// Package kubectl answers: how does a command of kubectl act on a control plane
+// and its members? It is the command of kubectl itself, with its flags, output and
+// exit codes, on clients of the place that the flags choose.
+package kubectl
+
+import (
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/cli/place"
+)
+
+// side is where a verb can act.
+type side int
+
+const (
+	// karmadaOnly verbs change templates, which Karmada carries to the members.
+	karmadaOnly side = iota
+	// eitherSide verbs take --operation-scope and --cluster.
+	eitherSide
+	// memberOnly verbs take --cluster.
+	memberOnly
+)
+
+// verb is a command of kubectl and what differs here.
+type verb struct {
+	make func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
+	// use replaces the usage of kubectl, unless empty.
+	use   string
+	short string
+	// examples come before those of kubectl.
+	examples string
+	side     side
+	// shorthand is the one of --cluster.
+	shorthand string
+	// clusterWide tells that the namespace has no meaning.
+	clusterWide bool
+}
+
+// command makes the command for a program.
+func (v verb) command(program *command.Program) *cobra.Command {
+	choice := &place.Choice{Access: place.Access{Program: program}}
+	factory := choice.Factory(&choice.Place, 0)
+	cmd := v.make(program.Name, factory, program.IOStreams)
+	choice.AddFlags(cmd)
+	if !v.clusterWide {
+		choice.AddNamespace(cmd, factory)
+	}
+	switch v.side {
+	case eitherSide:
+		choice.AddEither(cmd, v.shorthand)
+	case memberOnly:
+		choice.AddMember(cmd, v.shorthand)
+	}
+	Adopt(cmd, program, choice)
+	cmd.Short = v.short
+	if v.use != "" {
+		cmd.Use = v.use
+	}
+	if v.examples != "" {
+		cmd.Example = program.Examples(v.examples) + "\n\n" + cmd.Example
+	}
+	return cmd
+}
+
+// Adopt makes a command of kubectl, and those below it, one of the program: its
+// examples carry the name of the program, and it runs in the chosen place. An
+// interrupt ends it at once, as commands of kubectl expect.
+func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
+	cmd.Example = renamed(cmd.Example, program.Name)
+	cmd.Long = renamed(cmd.Long, program.Name)
+	if arguments := cmd.Args; arguments == nil {
+		cmd.Args = func(*cobra.Command, []string) error { return choice.Check() }
+	}
+	if run := cmd.Run; run != nil {
+		cmd.Run = nil
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := choice.Resolve(cmd.Context()); err != nil {
+				return err
+			}
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			run(cmd, args)
+			return nil
+		}
+	}
+	if complete := cmd.ValidArgsFunction; complete != nil {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			choice.Guess()
+			return complete(cmd, args, begun)
+		}
+	}
+	for _, below := range cmd.Commands() {
+		Adopt(below, program, choice)
+	}
+}
+
+// renamed is a text of kubectl as if it were one of the program.
+func renamed(text, program string) string {
+	return strings.ReplaceAll(text, "kubectl ", program+" ")
+}
+
+// withoutParent fits a constructor that does not ask for the name of the program.
+func withoutParent(make func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
+	return func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+		return make(factory, streams)
+	}
+}

@@ -1,0 +1,51 @@
+package kubectl
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/cmd/attach"
+	"k8s.io/kubectl/pkg/cmd/exec"
+	"k8s.io/kubectl/pkg/cmd/logs"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+// NewLogs is the command that shows what containers of a member write.
+func NewLogs(program *command.Program) *cobra.Command {
+	return verb{
+		make: withoutParent(logs.NewCmdLogs), side: memberOnly, shorthand: "C",
+		use:   "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] (-C CLUSTER)",
+		short: "Show what a container in a member writes",
+		examples: `
+			# The log of a Pod in a member
+			{{program}} logs web-5d8c-abcde --cluster east
+
+			# All Pods of a Deployment, as they write
+			{{program}} logs deployment/web --all-pods --follow --cluster east`,
+	}.command(program)
+}
+
+// NewExec is the command that runs a command in a container.
+func NewExec(program *command.Program) *cobra.Command {
+	return verb{
+		make: withoutParent(exec.NewCmdExec), side: eitherSide,
+		use:   "exec (POD | TYPE/NAME) [-c CONTAINER] (--operation-scope=SCOPE --cluster=CLUSTER) -- COMMAND [args...]",
+		short: "Run a command in a container",
+		examples: `
+			# Run date in a Pod of a member
+			{{program}} exec web-5d8c-abcde --operation-scope members --cluster east -- date
+
+			# Open a shell in the first Pod of a Deployment
+			{{program}} exec deployment/web -s members --cluster east -i -t -- sh`,
+	}.command(program)
+}
+
+// NewAttach is the command that joins the streams of a running container.
+func NewAttach(program *command.Program) *cobra.Command {
+	return verb{
+		make: withoutParent(attach.NewCmdAttach), side: eitherSide,
+		short: "Attach to a running container",
+		examples: `
+			# The output of a running Pod in a member
+			{{program}} attach web-5d8c-abcde --operation-scope members --cluster east`,
+	}.command(program)
+}

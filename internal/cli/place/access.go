@@ -1,0 +1,110 @@
+package place
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/registration"
+)
+
+// Access is how one command reaches places, as its flags say.
+type Access struct {
+	Program *command.Program
+	// Context is the context of the control plane; empty means the current one.
+	Context string
+	// Namespace is where to look for objects that are named without one; empty
+	// means that of the context.
+	Namespace string
+}
+
+// AddFlags adds the flags that choose the control plane. They hold for the
+// subcommands also.
+func (a *Access) AddFlags(cmd *cobra.Command) {
+	a.Program.AddKarmadaContext(cmd, &a.Context)
+}
+
+// AddNamespace adds the flag of the namespace.
+func (a *Access) AddNamespace(cmd *cobra.Command, factory cmdutil.Factory) {
+	cmd.PersistentFlags().StringVarP(&a.Namespace, "namespace", "n", "", "namespace; that of the context if empty")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return completion.CompGetResource(factory, "namespaces", begun), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// Factory makes clients of a place. Neither the flags nor where are read before
+// the first client is made. Each request ends after the limit, which also holds
+// for watches; 0 means no limit.
+func (a *Access) Factory(where *Place, limit time.Duration) cmdutil.Factory {
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
+	flags.KubeConfig, flags.Context, flags.Namespace = &a.Program.Kubeconfig, &a.Context, &a.Namespace
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
+		config.Host = where.host(config.Host)
+		config.Timeout = limit
+		if a.Program.Completing {
+			config.Timeout = command.CompletionTimeout
+		}
+		config.WarningHandler = rest.NewWarningWriter(a.Program.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+		return config
+	}
+	return cmdutil.NewFactory(flags)
+}
+
+// Clusters are the Clusters of the control plane.
+func (a *Access) Clusters() (command.Clusters, error) {
+	config, err := a.Program.Karmada(a.Context).Config()
+	if err != nil {
+		return command.Clusters{}, err
+	}
+	return command.OpenClusters(config)
+}
+
+// Members are the wanted members by name, all if none is wanted. A wanted one
+// that does not exist is an error that lists those that do.
+func (a *Access) Members(ctx context.Context, wanted []string) ([]Place, error) {
+	clusters, err := a.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	existing, err := clusters.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Missing(wanted, existing); err != nil {
+		return nil, err
+	}
+	var found []Place
+	for _, name := range existing {
+		if len(wanted) == 0 || slices.Contains(wanted, name) {
+			found = append(found, Place{Cluster: name})
+		}
+	}
+	return found, nil
+}
+
+// Reach makes sure that a place answers, before its types are looked up: that
+// would take several failures to give up.
+func Reach(ctx context.Context, factory cmdutil.Factory, where Place) error {
+	api, err := factory.RESTClient()
+	if err != nil {
+		return err
+	}
+	err = api.Get().AbsPath("/api").Do(ctx).Error()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("reaching %s: %w", where, err)
+	if advice := registration.Advice(err, where.String()); advice != "" {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
+}

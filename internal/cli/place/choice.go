@@ -1,0 +1,79 @@
+package place
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+// Choice is the one place that the flags of a command choose.
+type Choice struct {
+	Access
+	// Place is the chosen one, once Resolve has returned.
+	Place Place
+
+	scope   Scope
+	cluster string
+	// sides tells that the user may choose between the control plane and a member.
+	sides bool
+	// always tells that the command acts in members only.
+	always bool
+}
+
+// AddEither adds flags that choose the control plane or a member.
+func (c *Choice) AddEither(cmd *cobra.Command, shorthand string) {
+	c.sides = true
+	AddScope(cmd, &c.scope, "where to act: karmada, the control plane, or members, with --cluster", ScopeKarmada, ScopeMembers)
+	c.addCluster(cmd, shorthand, "member to act in, with --operation-scope members")
+}
+
+// AddMember adds the flag that chooses a member.
+func (c *Choice) AddMember(cmd *cobra.Command, shorthand string) {
+	c.always = true
+	c.addCluster(cmd, shorthand, "member to act in; required")
+}
+
+func (c *Choice) addCluster(cmd *cobra.Command, shorthand, usage string) {
+	cmd.Flags().StringVarP(&c.cluster, "cluster", shorthand, "", usage)
+	c.Program.CompleteClusters(cmd, "cluster", &c.Context)
+}
+
+// Check finds wrong usage before anybody is asked.
+func (c *Choice) Check() error {
+	member := c.always || c.sides && c.scope.Members()
+	switch {
+	case c.always && c.cluster == "":
+		return command.Wrong("a cluster must be specified: name the member with --cluster")
+	case member && c.cluster == "":
+		return command.Wrong("a member cluster must be specified: --operation-scope members needs --cluster")
+	case !member && c.cluster != "":
+		return command.Wrong("--cluster needs --operation-scope members")
+	}
+	return nil
+}
+
+// Resolve sets Place. A member must be a Cluster of the control plane; the error
+// lists those that are.
+func (c *Choice) Resolve(ctx context.Context) error {
+	if c.cluster == "" {
+		return nil
+	}
+	clusters, err := c.Clusters()
+	if err != nil {
+		return err
+	}
+	if _, err := clusters.Get(ctx, c.cluster); err != nil {
+		return err
+	}
+	c.Place = Place{Cluster: c.cluster}
+	return nil
+}
+
+// Guess sets Place without asking anybody, for completion.
+func (c *Choice) Guess() {
+	if c.Check() == nil {
+		c.Place = Place{Cluster: c.cluster}
+	}
+}
