@@ -246,6 +246,19 @@ func TestWhatChangesIsPatchedOnce(t *testing.T) {
 	}
 }
 
+func TestRoleBindingsGiveNoWay(t *testing.T) {
+	inNamespace := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "proxy-bob"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "proxy"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"}},
+	}
+	w := newWorld(t, cluster(), space(), proxyRole("proxy"), inNamespace)
+	w.pass()
+	if diff := cmp.Diff(map[string]string{}, w.mayPass()); diff != "" {
+		t.Errorf("who may pass (-want +got):\n%s", diff)
+	}
+}
+
 func TestClustersThatAreLeftAlone(t *testing.T) {
 	leaving := cluster()
 	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.Now()), []string{"karmada.io/cluster-controller"}

@@ -14,6 +14,7 @@ package impersonation
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -22,6 +23,13 @@ import (
 
 // searchGroup is the API group that reads from all clusters at once.
 const searchGroup = "search.karmada.io"
+
+// everyCluster is the name under which the proxy leads to all clusters.
+const everyCluster = "*"
+
+// serviceAccount begins the user names of service accounts, namespace and name
+// follow.
+const serviceAccount = "system:serviceaccount:"
 
 // Subjects are those who may be impersonated: names, sorted and distinct. A
 // service account is named without its namespace.
@@ -36,11 +44,11 @@ func Concerns(rules []rbacv1.PolicyRule) bool {
 }
 
 // Reaches tells whether rules open the way to the cluster of that name: to its
-// proxy, or to the proxy of search, which leads to all. Verbs are not looked at,
-// for each of them needs an identity in the member.
+// proxy, to that of all clusters, or to the proxy of search, which leads to all.
+// Verbs are not looked at, for each of them needs an identity in the member.
 func Reaches(rules []rbacv1.PolicyRule, cluster string) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return searches(rule) || proxies(rule) && (len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, cluster))
+		return searches(rule) || proxies(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
 	})
 }
 
@@ -83,11 +91,23 @@ func (s *Subjects) add(subjects []rbacv1.Subject) {
 	for _, subject := range subjects {
 		switch subject.Kind {
 		case rbacv1.UserKind:
-			s.Users = append(s.Users, subject.Name)
+			s.addUser(subject.Name)
 		case rbacv1.ServiceAccountKind:
 			s.ServiceAccounts = append(s.ServiceAccounts, subject.Name)
 		case rbacv1.GroupKind:
 			s.Groups = append(s.Groups, subject.Name)
 		}
 	}
+}
+
+// addUser adds a user. A service account may be bound by its user name, but acting
+// for it is a right of its own.
+func (s *Subjects) addUser(name string) {
+	if account, ok := strings.CutPrefix(name, serviceAccount); ok {
+		if namespace, account, ok := strings.Cut(account, ":"); ok && namespace != "" && account != "" {
+			s.ServiceAccounts = append(s.ServiceAccounts, account)
+			return
+		}
+	}
+	s.Users = append(s.Users, name)
 }

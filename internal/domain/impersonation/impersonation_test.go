@@ -35,6 +35,7 @@ func TestRulesThatOpenTheWayToACluster(t *testing.T) {
 		"the proxy of all clusters":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy")}, true, true},
 		"the proxy of this cluster":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "m2", "m1")}, true, true},
 		"not the proxy of another cluster":                 {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "m2")}, false, true},
+		"the proxy of all clusters by its name":            {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "*")}, true, true},
 		"any resource of the group":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "*")}, true, true},
 		"any resource of the group, under another name":    {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "*", "m2")}, false, true},
 		"the proxy in any group":                           {[]rbacv1.PolicyRule{rule("*", "clusters/proxy")}, true, true},
@@ -95,6 +96,10 @@ func TestSubjectsOf(t *testing.T) {
 			bindings: []rbacv1.ClusterRoleBinding{bind("east",
 				rbacv1.Subject{Kind: "ServiceAccount", Namespace: "a", Name: "robot"}, rbacv1.Subject{Kind: "ServiceAccount", Namespace: "b", Name: "robot"})},
 			want: impersonation.Subjects{ServiceAccounts: []string{"robot"}},
+		},
+		"a service account by its user name": {
+			bindings: []rbacv1.ClusterRoleBinding{bind("east", subject("User", "system:serviceaccount:a:robot"), subject("User", "system:serviceaccount:robot"))},
+			want:     impersonation.Subjects{Users: []string{"system:serviceaccount:robot"}, ServiceAccounts: []string{"robot"}},
 		},
 		"nobody of another cluster":         {bindings: []rbacv1.ClusterRoleBinding{bind("west", subject("User", "ann"))}},
 		"nobody of a role without the rule": {bindings: []rbacv1.ClusterRoleBinding{bind("view", subject("User", "ann"))}},
