@@ -1,0 +1,68 @@
+package clustertaintpolicy
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/taint"
+)
+
+// concerned lets clusters pass that are new, or of which policies may say something
+// else than before.
+func concerned() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			return ok && ok2 && taint.Concerns(older, newer)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// onPolicy looks at the clusters that a new policy targets, or that one that
+// changed targets now or did before.
+func (r *reconciler) onPolicy() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if policy, ok := e.Object.(*policyv1alpha1.ClusterTaintPolicy); ok {
+				r.enqueue(ctx, q, policy)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			older, ok := e.ObjectOld.(*policyv1alpha1.ClusterTaintPolicy)
+			newer, ok2 := e.ObjectNew.(*policyv1alpha1.ClusterTaintPolicy)
+			if ok && ok2 && !equality.Semantic.DeepEqual(older.Spec, newer.Spec) {
+				r.enqueue(ctx, q, older, newer)
+			}
+		},
+	}
+}
+
+func (r *reconciler) enqueue(ctx context.Context, q queue, policies ...*policyv1alpha1.ClusterTaintPolicy) {
+	clusters := &clusterv1alpha1.ClusterList{}
+	if err := r.karmada.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		klog.FromContext(ctx).Error(err, "Clusters of a ClusterTaintPolicy are not known", "policy", policies[0].Name)
+		return
+	}
+	for i := range clusters.Items {
+		for _, policy := range policies {
+			if taint.Targets(policy, &clusters.Items[i]) {
+				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+				break
+			}
+		}
+	}
+}
