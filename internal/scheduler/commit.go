@@ -64,7 +64,7 @@ func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) 
 	return placement.Input{
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
 		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
-		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers, Now: p.started,
 		Observer: s.measured.observer(s.now),
 	}, nil
 }

@@ -51,7 +51,7 @@ var layers = []layer{
 		libraries: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
 			"github.com/evanphx/json-patch/v5", "gomodules.xyz/jsonpatch/v2",
-			"github.com/yuin/gopher-lua", "layeh.com/gopher-json",
+			"github.com/yuin/gopher-lua", "layeh.com/gopher-json", "k8s.io/client-go/util/jsonpath",
 		},
 		never:   []string{"net/http", "os", "os/exec", "net", "log"},
 		because: "decisions are values in, values out: let the caller read the world and pass in what it found",

@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/toleration"
 )
 
 // filter is a reason for which a cluster may be no candidate.
@@ -100,47 +101,31 @@ func serves(cluster *clusterv1alpha1.Cluster, template *workv1alpha2.ObjectRefer
 }
 
 // rejectTaint keeps new work out of tainted clusters. Taking away what is there
-// already is the business of others.
+// already is the business of others. What tolerates a taint for a time that is over
+// would be taken away as soon as it came.
 func rejectTaint(t *task, cluster *clusterv1alpha1.Cluster) string {
 	if len(cluster.Spec.Taints) == 0 || t.targets(cluster.Name) {
 		return ""
 	}
+	tolerations := t.spec.Placement.ClusterTolerations
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]
-		if keepsOut(taint) && !tolerated(taint, t.spec.Placement.ClusterTolerations) {
-			return fmt.Sprintf("cluster(s) had untolerated taint {%s=%s:%s}", taint.Key, taint.Value, taint.Effect)
+		if keepsOut(taint) && toleration.First(tolerations, taint) == nil {
+			return untolerated(taint)
 		}
+	}
+	if stay := toleration.InFor(cluster.Spec.Taints, tolerations); stay.Over(t.input.Now) {
+		return untolerated(stay.Taint)
 	}
 	return ""
 }
 
+func untolerated(taint *corev1.Taint) string {
+	return fmt.Sprintf("cluster(s) had untolerated taint {%s=%s:%s}", taint.Key, taint.Value, taint.Effect)
+}
+
 func keepsOut(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
-}
-
-func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
-	return slices.ContainsFunc(tolerations, func(toleration corev1.Toleration) bool {
-		return tolerates(&toleration, taint)
-	})
-}
-
-// tolerates compares as pods do: an empty key or effect stands for any, an empty
-// operator for Equal. Lt and Gt tolerate nothing.
-func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
-	if toleration.Effect != "" && toleration.Effect != taint.Effect {
-		return false
-	}
-	if toleration.Key != "" && toleration.Key != taint.Key {
-		return false
-	}
-	switch toleration.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case "", corev1.TolerationOpEqual:
-		return toleration.Value == taint.Value
-	default:
-		return false
-	}
 }
 
 func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) string {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -41,6 +43,12 @@ func TestFilters(t *testing.T) {
 	gate := Features{WorkloadAffinity: true}
 	taint := tainted("k", "v", corev1.TaintEffectNoSchedule)
 
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	addedTaint := func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "n", Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: noon}})
+	}
+	forAMinute := corev1.Toleration{Key: "n", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60))}
+
 	const (
 		noAPI     = "cluster(s) did not have the API resource"
 		untol     = "cluster(s) had untolerated taint {k=v:NoSchedule}"
@@ -56,6 +64,7 @@ func TestFilters(t *testing.T) {
 		features  Features
 		plugins   Plugins
 		peers     Peers
+		now       time.Time
 		want      string // reason, empty if the cluster passes
 	}{
 		"a fitting cluster passes":                       {cluster: member("a")},
@@ -90,6 +99,9 @@ func TestFilters(t *testing.T) {
 		"a rival targets this cluster":                   {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b"), sets.New("a")}}, want: rival},
 		"a rival targets another cluster":                {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b")}}},
 		"a rival, but the template is there already":     {cluster: member("a"), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("a")}}, change: func(s *workv1alpha2.ResourceBindingSpec) { grouped(apart)(s); present(s) }},
+		"a toleration whose time is over":                {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Minute), want: "cluster(s) had untolerated taint {n=:NoExecute}"},
+		"a toleration whose time is not over":            {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(59 * time.Second)},
+		"a toleration whose time is over, where it runs": {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Hour), change: present},
 		"a cluster being removed has no reason":          {cluster: member("a", beingRemoved), want: "none"},
 		"the first filter in the table gives the reason": {cluster: member("a", withoutAPIs, taint), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: noAPI},
 		"a filter switched off":                          {cluster: member("a", withoutAPIs), plugins: Plugins{"*", "-APIEnablement"}, placement: strategyless},
@@ -105,7 +117,7 @@ func TestFilters(t *testing.T) {
 				test.change(spec)
 			}
 			in := input(spec, []*clusterv1alpha1.Cluster{test.cluster}, nil)
-			in.Features, in.Plugins, in.Peers = test.features, test.plugins, test.peers
+			in.Features, in.Plugins, in.Peers, in.Now = test.features, test.plugins, test.peers, test.now
 			_, err := Schedule(in)
 			want := ""
 			switch test.want {

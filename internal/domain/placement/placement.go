@@ -21,6 +21,7 @@ package placement
 import (
 	"errors"
 	"slices"
+	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -48,6 +49,8 @@ type Input struct {
 	Plugins  Plugins
 	// Peers matter with Features.WorkloadAffinity only.
 	Peers Peers
+	// Now tells which tolerations for a time are over. At the zero time none is.
+	Now time.Time
 	// Observer is told of the steps.
 	Observer Observer
 }

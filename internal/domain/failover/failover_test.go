@@ -1,0 +1,405 @@
+package failover
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/toleration"
+)
+
+func TestEvict(t *testing.T) {
+	eviction := Eviction{From: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "R", Producer: "P"}
+	task := workv1alpha2.GracefulEvictionTask{FromCluster: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "R", Producer: "P"}
+	with := func(change func(*workv1alpha2.GracefulEvictionTask)) []workv1alpha2.GracefulEvictionTask {
+		return []workv1alpha2.GracefulEvictionTask{changed(task, change)}
+	}
+	tests := map[string]struct {
+		spec     workv1alpha2.ResourceBindingSpec
+		eviction Eviction
+		want     workv1alpha2.ResourceBindingSpec
+		not      bool
+	}{
+		"a target leaves with its replicas": {
+			spec:     workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 2), target("b", 1)}},
+			eviction: eviction,
+			want: workv1alpha2.ResourceBindingSpec{
+				Clusters:              []workv1alpha2.TargetCluster{target("b", 1)},
+				GracefulEvictionTasks: with(func(task *workv1alpha2.GracefulEvictionTask) { task.Replicas = new(int32(2)) }),
+			},
+		},
+		"none are omitted": {
+			spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 0)}}, eviction: eviction,
+			want: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task}},
+		},
+		"a task that is there already stays as it is": {
+			spec: workv1alpha2.ResourceBindingSpec{
+				Clusters:              []workv1alpha2.TargetCluster{target("a", 2)},
+				GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)},
+			},
+			eviction: eviction,
+			want:     workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)}},
+		},
+		"what is no target does not leave": {
+			spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("b", 2)}}, eviction: eviction,
+			want: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("b", 2)}}, not: true,
+		},
+		"Never waits for the user": {
+			spec:     workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 0)}},
+			eviction: Eviction{From: "a", PurgeMode: policyv1alpha1.PurgeModeNever, Reason: "R", Producer: "P"},
+			want: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: with(func(task *workv1alpha2.GracefulEvictionTask) {
+				task.PurgeMode, task.SuppressDeletion = policyv1alpha1.PurgeModeNever, new(true)
+			})},
+		},
+		"a long message is cut": {
+			spec:     workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 0)}},
+			eviction: Eviction{From: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "R", Producer: "P", Message: strings.Repeat("x", 2000)},
+			want: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: with(func(task *workv1alpha2.GracefulEvictionTask) {
+				task.Message = strings.Repeat("x", 1021) + "..."
+			})},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Evict(&test.spec, test.eviction); got == test.not {
+				t.Errorf("Evict = %t", got)
+			}
+			if diff := cmp.Diff(test.want, test.spec); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEvictLosesNoReplica(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := drawn(t)
+		b.Spec.GracefulEvictionTasks = nil
+		var before, after int32
+		for _, each := range b.Spec.Clusters {
+			before += each.Replicas
+		}
+		Evict(&b.Spec, Eviction{From: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "from")})
+		for _, each := range b.Spec.Clusters {
+			after += each.Replicas
+		}
+		for _, task := range b.Spec.GracefulEvictionTasks {
+			if task.Replicas != nil {
+				after += *task.Replicas
+			}
+		}
+		if before != after {
+			t.Fatalf("%d replicas became %d", before, after)
+		}
+	})
+}
+
+func taintedCluster() *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{}
+	cluster.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: noon}}}
+	return cluster
+}
+
+func TestStayIn(t *testing.T) {
+	cluster := taintedCluster()
+	out := toleration.Stay{Taint: &cluster.Spec.Taints[0]}
+	tolerant := &policyv1alpha1.Placement{ClusterTolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}}
+	tests := map[string]struct {
+		applied   string
+		placement *policyv1alpha1.Placement
+		want      toleration.Stay
+		unknown   bool
+	}{
+		"the tolerations that it was scheduled with count": {
+			applied: `{"clusterTolerations":[{"key":"k","operator":"Exists"}]}`, placement: &policyv1alpha1.Placement{},
+		},
+		"those that it asks for now do not":                            {applied: `{}`, placement: tolerant, want: out},
+		"without a record those count that it asks for":                {placement: tolerant},
+		"with a record that cannot be read, too":                       {applied: `{`, placement: tolerant},
+		"nothing is said of a workload that nobody places":             {unknown: true},
+		"a workload that asks for nothing tolerates nothing":           {placement: &policyv1alpha1.Placement{}, want: out},
+		"a record of another form is as good as none, and not trusted": {applied: `[]`, placement: tolerant},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{}
+			b.Spec.Placement = test.placement
+			if test.applied != "" {
+				b.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: test.applied}
+			}
+			stay, ok := StayIn(cluster, b)
+			if ok == test.unknown {
+				t.Errorf("known is %t", ok)
+			}
+			if diff := cmp.Diff(test.want, stay); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClusterPurgeModes(t *testing.T) {
+	tests := map[string]struct {
+		failover *policyv1alpha1.FailoverBehavior
+		want     policyv1alpha1.PurgeMode
+	}{
+		"the operator's, when the policy says nothing":       {want: policyv1alpha1.PurgeModeDirectly},
+		"the operator's, when it speaks of the applications": {failover: &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}, want: policyv1alpha1.PurgeModeDirectly},
+		"gracefully, when the policy leaves it open":         {failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{}}, want: policyv1alpha1.PurgeModeGracefully},
+		"that of the policy": {
+			failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}},
+			want:     policyv1alpha1.PurgeModeDirectly,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := bound(1, target("a", 1))
+			b.Spec.Failover = test.failover
+			got, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeDirectly, true)
+			if err != nil || got.PurgeMode != test.want || got.Producer != "TaintManager" || got.Reason != "TaintUntolerated" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestApplication(t *testing.T) {
+	tests := map[string]struct {
+		behavior policyv1alpha1.ApplicationFailoverBehavior
+		graceful bool
+		want     Eviction
+		wrong    string
+	}{
+		"gracefully with the default time": {graceful: true, want: Eviction{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(600))}},
+		"gracefully with a time of its own": {
+			behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(30))}, graceful: true,
+			want: Eviction{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(30))},
+		},
+		"gracefully where that is switched off": {wrong: "feature gate GracefulEviction"},
+		"directly":                              {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Directly"}, want: Eviction{PurgeMode: "Directly"}},
+		"never":                                 {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Never"}, want: Eviction{PurgeMode: "Never"}},
+		"in a way that nobody knows":            {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Slowly"}, wrong: "must be Directly"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for producer, b := range map[string]binding.Object{
+				"resource-binding-application-failover-controller":         &workv1alpha2.ResourceBinding{},
+				"cluster-resource-binding-application-failover-controller": &workv1alpha2.ClusterResourceBinding{},
+			} {
+				b.BindingSpec().Failover = &policyv1alpha1.FailoverBehavior{Application: &test.behavior}
+				got, err := Application(b, "a", test.graceful, false)
+				if test.wrong != "" {
+					if err == nil || !strings.Contains(err.Error(), test.wrong) {
+						t.Errorf("error %v", err)
+					}
+					continue
+				}
+				want := test.want
+				want.From, want.Reason, want.Producer, want.Message = "a", "ApplicationFailure", producer, "unhealthy for longer than 5m0s"
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestTakesPart(t *testing.T) {
+	part := func(change func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+		b := reporting(bound(1, target("a", 1)), healthy, "a")
+		b.Spec.PropagateDeps = true
+		b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
+		change(b)
+		return b
+	}
+	tests := map[string]struct {
+		of       binding.Object
+		unjudged bool
+		want     bool
+	}{
+		"a policy that asks for it":           {of: part(func(*workv1alpha2.ResourceBinding) {}), want: true},
+		"no policy for applications":          {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover.Application = nil })},
+		"no policy at all":                    {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil })},
+		"no report yet":                       {of: part(func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = nil })},
+		"dependencies that stay behind":       {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })},
+		"a binding that goes":                 {of: part(func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} })},
+		"a kind whose health nobody can tell": {of: part(func(*workv1alpha2.ResourceBinding) {}), unjudged: true},
+		"a cluster-wide workload has no dependencies": {
+			of: &workv1alpha2.ClusterResourceBinding{Status: part(func(*workv1alpha2.ResourceBinding) {}).Status, Spec: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }).Spec}, want: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := TakesPart(test.of, !test.unjudged); got != test.want {
+				t.Errorf("TakesPart = %t", got)
+			}
+		})
+	}
+}
+
+func TestMemoryOfUnhealthyClusters(t *testing.T) {
+	unknown := workv1alpha2.ResourceUnknown
+	minute := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+	tests := map[string]struct {
+		memory Memory
+		bound  *workv1alpha2.ResourceBinding
+		want   Memory
+	}{
+		"what becomes unhealthy is remembered": {bound: reporting(bound(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": noon}},
+		"what stays unhealthy is so since it was first seen": {
+			memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": minute(-5)},
+		},
+		"what is healthy again is forgotten":      {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), healthy, "a"), want: Memory{}},
+		"what is not known is forgotten":          {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), unknown, "a"), want: Memory{}},
+		"what is no target any more is forgotten": {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("b", 1)), unhealthy, "a"), want: Memory{}},
+		"what leaves already is not remembered": {
+			bound: func() *workv1alpha2.ResourceBinding {
+				b := reporting(bound(1, target("a", 1)), unhealthy, "a")
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)}
+				return b
+			}(), want: Memory{},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := test.memory.Observe(&test.bound.Spec, &test.bound.Status, noon.Add(time.Millisecond))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			text, err := got.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, ReadMemory(text, noon)); diff != "" {
+				t.Errorf("stored and read (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOverdue(t *testing.T) {
+	memory := Memory{"c": noon.Add(-301 * time.Second), "a": noon.Add(-300 * time.Second), "b": noon.Add(-299 * time.Second), "d": noon}
+	clusters, next := memory.Overdue(&policyv1alpha1.ApplicationFailoverBehavior{}, noon)
+	if diff := cmp.Diff([]string{"a", "c"}, clusters); diff != "" || !next.Equal(noon.Add(time.Second)) {
+		t.Errorf("next at %s (-want +got):\n%s", next, diff)
+	}
+	soon := policyv1alpha1.ApplicationFailoverBehavior{}
+	soon.DecisionConditions.TolerationSeconds = new(int32(0))
+	if clusters, next = memory.Overdue(&soon, noon); len(clusters) != 4 || !next.IsZero() {
+		t.Errorf("without toleration %v are overdue, next at %s", clusters, next)
+	}
+}
+
+func FuzzReadMemory(f *testing.F) {
+	for _, seed := range []string{"", "{}", `{"a":"2026-05-01T12:00:00Z"}`, `{"a":null}`, `{"a":"2126-05-01T12:00:00Z"}`, "["} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		memory := ReadMemory(text, noon)
+		for cluster, since := range memory {
+			if since.After(noon) || since.IsZero() {
+				t.Errorf("%q has been unhealthy since %s", cluster, since)
+			}
+		}
+		if _, err := memory.Text(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+const status = `{"checkpoint":{"id":"s3-0042","steps":7},"ready":true,"conditions":[{"type":"Ready","status":"True"},{"type":"Old","status":"False"}]}`
+
+func TestCollect(t *testing.T) {
+	items := []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}, {ClusterName: "b"},
+		{ClusterName: "c", Status: &runtime.RawExtension{Raw: []byte("{")}},
+	}
+	tests := map[string]struct {
+		path, cluster, want, wrong string
+	}{
+		"a text":                            {path: "{.checkpoint.id}", want: "s3-0042"},
+		"a path without braces":             {path: ".checkpoint.id", want: "s3-0042"},
+		"a path without anything":           {path: "checkpoint.id", want: "s3-0042"},
+		"a number":                          {path: "{.checkpoint.steps}", want: "7"},
+		"a truth":                           {path: "{.ready}", want: "true"},
+		"an element found by a field":       {path: `{.conditions[?(@.type=="Ready")].status}`, want: "True"},
+		"text around it":                    {path: "at-{.checkpoint.steps}", want: "at-7"},
+		"a key that is missing":             {path: "{.checkpoint.name}", wrong: "name is not found"},
+		"an element that is missing":        {path: "{.conditions[5].status}", wrong: "out of bounds"},
+		"a path that cannot be read":        {path: "{.checkpoint", wrong: "unclosed action"},
+		"a value that no label can have":    {path: "{.checkpoint}", wrong: "select a shorter text"},
+		"a cluster that has not reported":   {path: "{.ready}", cluster: "b", wrong: "has not reported"},
+		"a cluster that nobody knows":       {path: "{.ready}", cluster: "z", wrong: "has not reported"},
+		"a status that cannot be read":      {path: "{.ready}", cluster: "c", wrong: "reading the status"},
+		"a path into what has no keys":      {path: "{.ready.so}", wrong: "jsonPath"},
+		"no elements that the filter finds": {path: `{.conditions[?(@.type=="None")].status}`, want: ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.cluster == "" {
+				test.cluster = "a"
+			}
+			got, err := Collect([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: test.path}}, items, test.cluster)
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) {
+					t.Errorf("%v, error %v", got, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(map[string]string{"l": test.want}, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestStateIsTakenAlongWithTheClustersItIsNotFor(t *testing.T) {
+	b := bound(2, target("a", 1), target("b", 1))
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}}
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
+		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
+		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.checkpoint.id}"}}},
+	}}
+	got, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeGracefully, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"l": "s3-0042"}, got.State); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, got.Before); diff != "" {
+		t.Error(diff)
+	}
+	if off, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.State != nil || off.Before != nil {
+		t.Errorf("state is taken along although that is off: %+v, %v", off, err)
+	}
+	if _, err := Cluster(b, "b", nil, policyv1alpha1.PurgeModeGracefully, true); err == nil {
+		t.Error("state of a cluster that has not reported is taken along")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{"{.checkpoint.id}", "{..status}", "{.conditions[-1:0:1]}", "{range .conditions[*]}{.type}{end}", "{.conditions[?(@.a==1)]}", "{$}", "{@['a']}", `{"x"}`, "{.[0]}", "{.conditions[0:2:0]}"} {
+		f.Add(seed, status)
+	}
+	f.Fuzz(func(t *testing.T, path, document string) {
+		if len(path) > 1000 || len(document) > 1000 {
+			return
+		}
+		items := []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(document)}}}
+		state, err := Collect([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: path}}, items, "a")
+		if err == nil && len(state) != 1 {
+			t.Errorf("%v and no error", state)
+		}
+	})
+}
