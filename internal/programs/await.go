@@ -56,6 +56,16 @@ func await(ctx context.Context, karmada *rest.Config, election flags.Election, c
 	return f.await(ctx, awaitLimit, awaitPause)
 }
 
+// Served returns what the control plane lacks that the components need, nothing
+// if they can start. It asks once.
+func Served(ctx context.Context, karmada *rest.Config, components ...Component) error {
+	f, err := newFoundation(karmada, flags.Election{}, components)
+	if err != nil {
+		return err
+	}
+	return f.check(ctx)
+}
+
 func newFoundation(karmada *rest.Config, election flags.Election, components []Component) (*foundation, error) {
 	asking := rest.CopyConfig(karmada)
 	asking.Timeout = askLimit

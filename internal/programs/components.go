@@ -26,9 +26,10 @@ import (
 const (
 	ControllerManager = "karmada-controller-manager"
 	Scheduler         = "karmada-scheduler"
+	Agent             = "karmada-agent"
 )
 
-// Components is the table of components.
+// Components is the table of components of a control plane.
 func Components() []Component {
 	return []Component{
 		{
@@ -56,10 +57,7 @@ func Controllers() []Controller {
 			return cluster.Add(h.Manager, o)
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
-			o.Period, o.Thresholds, o.Inventory, o.Mode = of.StatusPeriod, of.Thresholds, of.Inventory, h.Settings.Mode
-			o.Models = h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
-			return clusterstatus.Add(h.Manager, h.Members, o)
+			return clusterstatus.Add(h.Manager, h.Members, clusterStatusOptions(h))
 		}},
 		{Name: "unifiedAuth", Help: "lets users of the control plane go through it to member clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, unifiedauth.DefaultOptions()
@@ -86,16 +84,8 @@ func Controllers() []Controller {
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
-		{Name: "execution", Help: "applies Works to push mode clusters", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, execution.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
-			return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
-		}},
-		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, workstatus.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
-			return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
-		}},
+		{Name: "execution", Help: "applies Works to push mode clusters", Add: addExecution},
+		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: addWorkStatus},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			o := bindingstatus.DefaultOptions()
 			o.Workers = max(h.Settings.Controllers.Workers.Bindings, h.Settings.Controllers.Workers.ClusterBindings)
@@ -126,6 +116,25 @@ func Controllers() []Controller {
 		{Name: "serviceImport", Help: "makes services of imports"},
 		{Name: "workloadRebalancer", Help: "has workloads scheduled anew"},
 	}
+}
+
+func clusterStatusOptions(h *Host) clusterstatus.Options {
+	of, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
+	o.Period, o.Thresholds, o.Inventory, o.Mode, o.Only = of.StatusPeriod, of.Thresholds, of.Inventory, h.Settings.Mode, h.Settings.Only
+	o.Models = h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
+	return o
+}
+
+func addExecution(h *Host) error {
+	of, o := h.Settings.Controllers, execution.DefaultOptions()
+	o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
+}
+
+func addWorkStatus(h *Host) error {
+	of, o := h.Settings.Controllers, workstatus.DefaultOptions()
+	o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func detectorOptions(h *Host) detector.Options {

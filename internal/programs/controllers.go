@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Controller is one control loop of the controller manager.
+// Controller is one control loop of the controller manager or of an agent.
 type Controller struct {
 	// Name is its name in the flag --controllers; empty for one that cannot be
 	// switched off.
@@ -63,8 +63,11 @@ func CheckSelection(flag, what string, list, known []string) error {
 
 // ControllerNames are the names that --controllers knows, sorted, and those of them
 // that * does not switch on.
-func ControllerNames() (known, off []string) {
-	for _, controller := range Controllers() {
+func ControllerNames() (known, off []string) { return NamesOf(Controllers()) }
+
+// NamesOf is ControllerNames for other tables.
+func NamesOf(table []Controller) (known, off []string) {
+	for _, controller := range table {
 		if controller.Name == "" {
 			continue
 		}
@@ -79,9 +82,12 @@ func ControllerNames() (known, off []string) {
 }
 
 // AbsentControllers are those that the list names and this version does not have.
-func AbsentControllers(list []string) []string {
+func AbsentControllers(list []string) []string { return AbsentOf(Controllers(), list) }
+
+// AbsentOf is AbsentControllers for other tables.
+func AbsentOf(table []Controller, list []string) []string {
 	var absent []string
-	for _, controller := range Controllers() {
+	for _, controller := range table {
 		if controller.Add == nil && slices.Contains(list, controller.Name) {
 			absent = append(absent, controller.Name)
 		}
@@ -90,8 +96,10 @@ func AbsentControllers(list []string) []string {
 }
 
 // addControllers adds the controllers that are selected.
-func addControllers(h *Host) error {
-	for _, controller := range Controllers() {
+func addControllers(h *Host) error { return addSelected(h, Controllers()) }
+
+func addSelected(h *Host, table []Controller) error {
+	for _, controller := range table {
 		if !controller.runs(h.Settings.Controllers.Selected, h.Settings.Gates) {
 			continue
 		}

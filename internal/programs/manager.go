@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -78,8 +82,23 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 	if o.Election.Enabled {
 		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.Election.LeaseDuration, &o.Election.RenewDeadline, &o.Election.RetryPeriod
 	}
+	if o.Election.Enabled && o.Lock != nil {
+		options.LeaderElectionResourceLockInterface = o.Lock
+	}
+	if only := o.Settings.Only; only != "" {
+		options.Cache.ByObject = seenBy(only)
+	}
 	options.HealthProbeBindAddress, options.Metrics = serve(o.Serving)
 	return options
+}
+
+// seenBy is what a process that serves one cluster watches: it may see no other
+// Cluster and no other Works.
+func seenBy(only string) map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", only)},
+		&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{work.ExecutionNamespace(only): {}}},
+	}
 }
 
 // pingCheck is the name of the health check: the process answers.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,12 +38,18 @@ type HostOptions struct {
 	// Election is how replicas agree on the one that works; the zero value runs
 	// without.
 	Election flags.Election
+	// Lock is the Lease of the election as its owner sees it; nil is that of an owner
+	// who is new with each Host.
+	Lock resourcelock.Interface
 	// Serving is where health and metrics are served; the zero value serves none.
 	Serving flags.Serving
 	// Resync is how often everything that is stored is looked at again; 0 is never.
 	Resync time.Duration
 	// Members limits the requests to each member; the zero value does not.
 	Members member.Throttle
+	// LocalMember leads a process that runs in a member to it; nil reaches members by
+	// what their Clusters say.
+	LocalMember member.Local
 	// WrapMembers is put around the transport to every member; nil puts nothing
 	// there. That to the control plane is wrapped by its own configuration.
 	WrapMembers transport.WrapperFunc
@@ -100,7 +107,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
 	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {
@@ -162,6 +169,11 @@ func (h *Host) Add(names ...string) error {
 	if err != nil {
 		return err
 	}
+	return h.AddComponents(components...)
+}
+
+// AddComponents registers components with the host.
+func (h *Host) AddComponents(components ...Component) error {
 	for _, component := range components {
 		if err := component.Add(h); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)

@@ -5,6 +5,8 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/controllers/binding"
+	"karmada.io/karmada/internal/controllers/certrotation"
+	"karmada.io/karmada/internal/controllers/clusterlease"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
@@ -23,10 +25,22 @@ type Settings struct {
 	// Mode is the sync mode whose clusters execution, workStatus and clusterStatus
 	// serve.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Controllers are for the controller manager.
+	// Only is the name of the one cluster that they serve; empty is all of the mode.
+	Only string
+	// Controllers are for the controller manager and for agents.
 	Controllers ControllerSettings
+	// Agent is for agents.
+	Agent AgentSettings
 	// Scheduler is for the scheduler. What depends on gates is taken from Gates.
 	Scheduler scheduler.Options
+}
+
+// AgentSettings are what can be decided for agents only.
+type AgentSettings struct {
+	// Lease tells the control plane that the agent lives.
+	Lease clusterlease.Options
+	// Rotation renews its certificate.
+	Rotation certrotation.Options
 }
 
 // ControllerSettings are what can be decided for controllers.
@@ -81,6 +95,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			SkippedAPIs: policy.DefaultSkippedAPIs(),
 		},
+		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),
 	}
 }
