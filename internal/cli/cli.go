@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
+	"karmada.io/karmada/internal/cli/token"
 )
 
 // Names of the program, as users type them.
@@ -58,6 +59,7 @@ var commands = []row{
 	{"basic", kubectl.NewEdit},
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
+	{"registration", token.New},
 	{"management", cordon.NewCordon},
 	{"management", cordon.NewUncordon},
 	{"management", cordon.NewTaint},

@@ -9,11 +9,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-const (
-	bootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
-	agentGroup     = "system:karmada:agents"
-)
-
 // systemLabels mark what an installation owns.
 func systemLabels() map[string]string {
 	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
@@ -30,33 +25,15 @@ func Namespaces() []client.Object {
 	return []client.Object{namespace(clusterv1alpha1.NamespaceKarmadaSystem), namespace(clusterv1alpha1.NamespaceKarmadaCluster)}
 }
 
-// Roles are the roles that users, members that register themselves, and their
-// agents need.
+// Roles are the roles that users need.
 func Roles() []client.Object {
 	objects := []client.Object{
 		userRole("karmada-view", "view", "get", "list", "watch"),
 		userRole("karmada-edit", "edit", "create", "update", "patch", "delete", "deletecollection"),
 	}
 	proxyAdmin := rbacv1.PolicyRule{APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, Verbs: []string{"*"}}
-	objects = append(objects, role("cluster-proxy-admin", proxyAdmin),
-		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
-		bind("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, bootstrapGroup))
-	return append(objects, approvalRoles()...)
-}
-
-func approvalRoles() []client.Object {
-	create := func(subresource string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{
-			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/" + subresource}, Verbs: []string{"create"},
-		}
-	}
-	const approver, selfApprover = "system:karmada:certificatesigningrequest:autoapprover", "system:karmada:certificatesigningrequest:selfautoapprover"
-	return []client.Object{
-		role(approver, create("clusteragent")),
-		bind("system:karmada:agent-autoapprove-bootstrap", approver, rbacv1.GroupKind, bootstrapGroup),
-		role(selfApprover, create("selfclusteragent")),
-		bind("system:karmada:agent-autoapprove-certificate-rotation", selfApprover, rbacv1.GroupKind, agentGroup),
-	}
+	return append(objects, role("cluster-proxy-admin", proxyAdmin),
+		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"))
 }
 
 // userRole is a role that is added to one of the roles that Kubernetes gives to

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
@@ -141,7 +143,11 @@ func (c *ControlPlane) install(ctx context.Context) error {
 		return err
 	}
 	service, apiService := aggregated.Registration(c.CA().PEM(), "localhost", port)
-	if err := install.Apply(ctx, karmada, append(install.Roles(), service, apiService)...); err != nil {
+	registration, err := install.Registration(c.Server(), c.CA().PEM())
+	if err != nil {
+		return err
+	}
+	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), registration, []client.Object{service, apiService})...); err != nil {
 		return err
 	}
 	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhook, crds.ConversionPath)
@@ -226,13 +232,13 @@ func (c *ControlPlane) reviewer() admission.Reviewer {
 
 // awaitAvailable waits until requests for the API group reach its server.
 func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) error {
-	client, err := aggregator.NewForConfig(karmada)
+	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("making client of the control plane: %w", err)
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, availablePoll, availableTimeout, true, func(ctx context.Context) (bool, error) {
-		last = available(ctx, client, name)
+		last = available(ctx, services, name)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -1,0 +1,84 @@
+package token
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/registration/bootstraptoken"
+)
+
+func TestTableOfTokens(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	both := []string{bootstraptoken.Signing, bootstraptoken.Authentication}
+	tokens := []bootstraptoken.Token{
+		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(23 * time.Hour), Usages: both, Groups: []string{"system:bootstrappers:a", "system:bootstrappers:b"}, Description: "edge"},
+		{ID: "ghijkl", Secret: "0123456789abcdef"},
+		{ID: "mnopqr", Secret: "0123456789abcdef", Expires: now.Add(-time.Second)},
+	}
+	want := []string{
+		"TOKEN                     TTL         EXPIRES                USAGES                   DESCRIPTION   EXTRA GROUPS",
+		"abcdef.0123456789abcdef   23h         2026-07-02T11:00:00Z   signing,authentication   edge          system:bootstrappers:a,system:bootstrappers:b",
+		"ghijkl.0123456789abcdef   <forever>   <never>                <none>                   <none>        <none>",
+		"mnopqr.0123456789abcdef   <expired>   2026-07-01T11:59:59Z   <none>                   <none>        <none>",
+	}
+	var out strings.Builder
+	if err := write(&out, tokens, now); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	for i := range got {
+		got[i] = strings.TrimRight(got[i], " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegisterCommand(t *testing.T) {
+	token := bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
+	pins := []bootstraptoken.Pin{{1}, {2}}
+	for host, endpoint := range map[string]string{
+		"https://10.0.0.1:5443": "10.0.0.1:5443", "10.0.0.1:5443": "10.0.0.1:5443", "https://karmada.example/": "karmada.example",
+	} {
+		got := registerCommand("kubectl karmada", &rest.Config{Host: host}, token, pins)
+		want := "kubectl karmada register " + endpoint + " --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:01" + strings.Repeat("0", 62) + ",sha256:02" + strings.Repeat("0", 62)
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestTokensThatAreNotMade(t *testing.T) {
+	tests := map[string]struct {
+		token        bootstraptoken.Token
+		ttl          time.Duration
+		printCommand bool
+		want         string
+	}{
+		"the default":            {},
+		"a life that is over":    {ttl: -time.Second, want: "--ttl must not be negative"},
+		"an unknown usage":       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose of signing, authentication"},
+		"one that only signs":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}},
+		"a command with that":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, printCommand: true, want: "needs a token of usage authentication"},
+		"a command with default": {printCommand: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := check(test.token, test.ttl, test.printCommand)
+			if test.want == "" {
+				if err != nil {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) || command.ExitCode(err) != command.WrongUsage {
+				t.Errorf("got %v, want wrong usage: %s", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package install
+
+import (
+	_ "embed"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/domain/agent"
+)
+
+// policies are the admission policies that say of registrations and agents what
+// roles cannot say.
+//
+//go:embed policies.yaml
+var policies []byte
+
+// ClusterInfo is what a cluster that registers itself may know before it has a
+// credential: where the control plane is, a URL, and what its certificate is
+// checked with.
+func ClusterInfo(server string, ca []byte) (client.Object, error) {
+	info := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{
+		"": {Server: server, CertificateAuthorityData: ca},
+	}}
+	kubeconfig, err := clientcmd.Write(info)
+	if err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig of ConfigMap %s: %w", bootstrapapi.ConfigMapClusterInfo, err)
+	}
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo},
+		Data:       map[string]string{bootstrapapi.KubeConfigKey: string(kubeconfig)},
+	}, nil
+}
+
+// Registration is what lets clusters register themselves: ClusterInfo and the right
+// of everybody to read it, what holders of a bootstrap token may ask for, and the
+// policies that bound what they get.
+func Registration(server string, ca []byte) ([]client.Object, error) {
+	info, err := ClusterInfo(server, ca)
+	if err != nil {
+		return nil, err
+	}
+	objects := append([]client.Object{info}, readClusterInfo()...)
+	objects = append(objects, bind("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, agent.BootstrapGroup))
+	objects = append(objects, approvalRoles()...)
+	objects = append(objects, generatorRole(), bind("system:karmada:agent-rbac-generator", "system:karmada:agent-rbac-generator", rbacv1.UserKind, agent.Generator))
+	var list []map[string]any
+	if err := yaml.Unmarshal(policies, &list); err != nil {
+		return nil, fmt.Errorf("reading admission policies: %w", err)
+	}
+	for _, content := range list {
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	return objects, nil
+}
+
+func readClusterInfo() []client.Object {
+	const name = "system:karmada:bootstrap-signer-clusterinfo"
+	meta := metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: name, Labels: systemLabels()}
+	return []client.Object{
+		&rbacv1.Role{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{corev1.GroupName}, Resources: []string{"configmaps"}, Verbs: []string{"get"},
+				ResourceNames: []string{bootstrapapi.ConfigMapClusterInfo},
+			}},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"}},
+		},
+	}
+}
+
+func approvalRoles() []client.Object {
+	create := func(subresource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/" + subresource}, Verbs: []string{"create"},
+		}
+	}
+	const approver, selfApprover = "system:karmada:certificatesigningrequest:autoapprover", "system:karmada:certificatesigningrequest:selfautoapprover"
+	return []client.Object{
+		role(approver, create(agent.ApproveAny)),
+		bind("system:karmada:agent-autoapprove-bootstrap", approver, rbacv1.GroupKind, agent.BootstrapGroup),
+		role(selfApprover, create(agent.ApproveSelf)),
+		bind("system:karmada:agent-autoapprove-certificate-rotation", selfApprover, rbacv1.GroupKind, agent.Group),
+	}
+}
+
+// generatorRole lets the register command of other releases give an agent its
+// rights. Whoever holds a token can be this user: it may make any role as far as
+// roles can tell, and the policy karmada-agent-rbac-generator leaves of that the
+// roles of agents. It may delete none, for that would cut off members.
+func generatorRole() client.Object {
+	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	return role("system:karmada:agent-rbac-generator",
+		rule("cluster.karmada.io", []string{"get"}, "clusters"),
+		rule(corev1.GroupName, []string{"get", "create"}, "namespaces"),
+		rule(rbacv1.GroupName, []string{"get", "create", "update"}, "clusterroles", "clusterrolebindings", "roles", "rolebindings"),
+		rule(rbacv1.GroupName, []string{"escalate", "bind"}, "clusterroles", "roles"),
+		rule("certificates.k8s.io", []string{"get", "delete"}, "certificatesigningrequests"),
+	)
+}

@@ -1,0 +1,57 @@
+package bootstraptoken
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+)
+
+const pinPrefix = "sha256:"
+
+// Pin is the hash of the public key of a certificate authority.
+type Pin [sha256.Size]byte
+
+// PinOf is the pin of a certificate.
+func PinOf(certificate *x509.Certificate) Pin {
+	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+}
+
+// ParsePin reads a pin: sha256: and 64 hexadecimal digits.
+func ParsePin(text string) (Pin, error) {
+	digits, ok := strings.CutPrefix(strings.ToLower(text), pinPrefix)
+	decoded, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(decoded) != sha256.Size {
+		return Pin{}, fmt.Errorf("%q is no hash: it is %s and %d hexadecimal digits", text, pinPrefix, 2*sha256.Size)
+	}
+	return Pin(decoded), nil
+}
+
+// String is the pin as people pass it on.
+func (p Pin) String() string { return pinPrefix + hex.EncodeToString(p[:]) }
+
+// Pins are those of the certificate authorities that a client of the control plane
+// trusts. It is an error if it names none.
+func Pins(karmada *rest.Config) ([]Pin, error) {
+	config := rest.CopyConfig(karmada)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the CA certificates of the kubeconfig: %w", err)
+	}
+	if len(config.CAData) == 0 {
+		return nil, errors.New("the kubeconfig of the control plane names no CA certificates, whose hash the register command needs: add certificate-authority or certificate-authority-data to its cluster")
+	}
+	certificates, err := cert.ParseCertsPEM(config.CAData)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA certificates of the kubeconfig: %w", err)
+	}
+	pins := make([]Pin, 0, len(certificates))
+	for _, certificate := range certificates {
+		pins = append(pins, PinOf(certificate))
+	}
+	return pins, nil
+}
