@@ -38,6 +38,9 @@ const (
 	// stopTimeout bounds the wait for streams to members when it stops.
 	stopTimeout = 10 * time.Second
 	readyPoll   = 20 * time.Millisecond
+	// sweepPeriod is how soon connections end to a cluster that another replica of
+	// the server has deleted.
+	sweepPeriod = 30 * time.Second
 )
 
 // Server is an aggregated API server that is ready to run.
@@ -54,7 +57,7 @@ func New(o *Options) (*Server, error) {
 	if err := o.ApplyFeatureGates(); err != nil {
 		return nil, err
 	}
-	config, secrets, err := o.config()
+	config, from, err := o.config()
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +71,7 @@ func New(o *Options) (*Server, error) {
 	}
 	generic.ShutdownTimeout = stopTimeout
 	s := &Server{generic: generic, address: config.SecureServing.Listener.Addr(), ready: make(chan struct{})}
-	if err := s.install(o, config, secrets); err != nil {
+	if err := s.install(o, config, from); err != nil {
 		generic.Destroy()
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func New(o *Options) (*Server, error) {
 }
 
 // install serves the API group.
-func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig, secrets proxy.SecretGetter) error {
+func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig, from proxy.Sources) error {
 	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
 		ResourceModels: o.resourceModels,
 		Now:            metav1.Now,
@@ -84,11 +87,22 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 	if err != nil {
 		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
-	members := proxy.New(registry.Getter(storage.Cluster), secrets)
+	from.Cluster, from.Clusters = registry.Getter(storage.Cluster), registry.Lister(storage.Cluster)
+	members, err := proxy.New(from)
+	if err != nil {
+		return err
+	}
 	storage.Cluster.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) {
 		if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
 			members.Forget(cluster.Name)
 		}
+	}
+	err = s.generic.AddPostStartHook("sweep-connections", func(hook genericapiserver.PostStartHookContext) error {
+		go wait.UntilWithContext(hook, members.Sweep, sweepPeriod)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("ending connections to clusters that have left: %w", err)
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(clusterv1alpha1.GroupName, o.scheme, runtime.NewParameterCodec(o.scheme), o.codecs)
 	group.VersionedResourcesStorageMap[clusterv1alpha1.GroupVersion.Version] = map[string]rest.Storage{

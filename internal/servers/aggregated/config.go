@@ -21,8 +21,9 @@ import (
 )
 
 // config turns the options into the configuration of an API server, and returns
-// where secrets are read.
-func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.SecretGetter, error) {
+// what the proxy learns from the Karmada API server.
+func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, error) {
+	from := proxy.Sources{Secret: o.Secrets}
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 	// A version of its own keeps this server out of the process-wide registry of
 	// components, where another API server may have set one.
@@ -36,29 +37,30 @@ func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.SecretGet
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("proxy"))
 
 	if err := o.applyServing(config); err != nil {
-		return nil, nil, err
+		return nil, from, err
 	}
 	if err := o.applyIdentity(config); err != nil {
-		return nil, nil, err
+		return nil, from, err
 	}
 	if err := o.Server.Etcd.ApplyTo(&config.Config); err != nil {
-		return nil, nil, fmt.Errorf("configuring etcd: %w", err)
+		return nil, from, fmt.Errorf("configuring etcd: %w", err)
 	}
 	if err := o.Server.Audit.ApplyTo(&config.Config); err != nil {
-		return nil, nil, fmt.Errorf("configuring audit: %w", err)
+		return nil, from, fmt.Errorf("configuring audit: %w", err)
 	}
 	if o.alone() {
-		return config, o.Secrets, o.applyFeatures(config, nil)
+		return config, from, o.applyFeatures(config, nil)
 	}
 	karmada, err := o.karmadaClient(config)
 	if err != nil {
-		return nil, nil, err
+		return nil, from, err
 	}
 	if err := o.applyFeatures(config, karmada); err != nil {
-		return nil, nil, err
+		return nil, from, err
 	}
-	secrets, err := o.secrets(config, karmada)
-	return config, secrets, err
+	from.Karmada = config.ClientConfig
+	from.Secret, from.FreshSecret, err = o.secrets(config, karmada)
+	return config, from, err
 }
 
 func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error {

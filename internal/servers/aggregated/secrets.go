@@ -14,30 +14,34 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// secrets returns a reader of the clusters' credentials. It follows the Secrets of
-// the one namespace where they are by convention, and asks the Karmada API server
-// for what it does not find there.
-func (o *Options) secrets(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (proxy.SecretGetter, error) {
+// secrets returns two readers of the clusters' credentials. The first follows the
+// Secrets of the one namespace where they are by convention, and asks the Karmada
+// API server for what it does not find there; the second always asks.
+func (o *Options) secrets(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (cached, fresh proxy.SecretGetter, err error) {
 	if o.Secrets != nil {
-		return o.Secrets, nil
+		return o.Secrets, o.Secrets, nil
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(karmada, 0,
 		informers.WithNamespace(clusterv1alpha1.NamespaceKarmadaCluster),
 		informers.WithTransform(dropManagedFields))
-	cached := factory.Core().V1().Secrets().Lister()
-	err := config.AddPostStartHook("follow-cluster-credentials", func(hook genericapiserver.PostStartHookContext) error {
+	followed := factory.Core().V1().Secrets().Lister()
+	err = config.AddPostStartHook("follow-cluster-credentials", func(hook genericapiserver.PostStartHookContext) error {
 		factory.StartWithContext(hook.Context)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("following the credentials of clusters: %w", err)
+		return nil, nil, fmt.Errorf("following the credentials of clusters: %w", err)
 	}
-	return func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-		if secret, err := cached.Secrets(namespace).Get(name); err == nil {
+	fresh = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		return karmada.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	cached = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		if secret, err := followed.Secrets(namespace).Get(name); err == nil {
 			return secret, nil
 		}
-		return karmada.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	}, nil
+		return fresh(ctx, namespace, name)
+	}
+	return cached, fresh, nil
 }
 
 func dropManagedFields(obj any) (any, error) {

@@ -15,6 +15,16 @@ import (
 	"golang.org/x/net/proxy"
 )
 
+// proxyError is a failure of the proxy in front of a member, or on the way to it.
+type proxyError struct {
+	doing string
+	cause error
+}
+
+func (e *proxyError) Error() string { return e.doing + ": " + e.cause.Error() }
+
+func (e *proxyError) Unwrap() error { return e.cause }
+
 // dialFunc opens a connection to an address.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -54,7 +64,16 @@ func dialSOCKS5(proxyURL *url.URL, direct dialFunc) (dialFunc, error) {
 	if !ok {
 		return nil, fmt.Errorf("using SOCKS5 proxy %s: the dialer cannot be cancelled", proxyURL.Redacted())
 	}
-	return contextDialer.DialContext, nil
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		// The handshake with the proxy has the time of a dial.
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		conn, err := contextDialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, &proxyError{fmt.Sprintf("reaching %s through proxy %s", address, proxyURL.Redacted()), err}
+		}
+		return conn, nil
+	}, nil
 }
 
 // httpProxy opens tunnels with CONNECT.
@@ -67,13 +86,13 @@ type httpProxy struct {
 func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := p.connect(ctx, network)
 	if err != nil {
-		return nil, fmt.Errorf("reaching proxy %s: %w", p.url.Redacted(), err)
+		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
 	}
 	// The handshake has the time of a dial, and ends with the context.
 	deadline := time.Now().Add(dialTimeout)
 	if err := conn.SetDeadline(deadline); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("reaching proxy %s: %w", p.url.Redacted(), err)
+		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err = p.tunnel(conn, address)
@@ -85,7 +104,7 @@ func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn,
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("reaching %s through proxy %s: %w", address, p.url.Redacted(), err)
+		return nil, &proxyError{fmt.Sprintf("reaching %s through proxy %s", address, p.url.Redacted()), err}
 	}
 	return conn, nil
 }

@@ -2,34 +2,50 @@ package proxy
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// put returns the request as the member may see it: acting for the caller with
-// the impersonator's token. Credentials and identities that the request brought
-// along do not pass. UID and extra fields of the caller stay behind, because the
-// impersonator's role in the member covers users and groups only.
-func (i identity) put(req *http.Request) *http.Request {
-	out := req.Clone(req.Context())
-	for name := range out.Header {
+const (
+	protocolHeader = "Sec-Websocket-Protocol"
+	// tokenProtocol is how browsers, which cannot set headers on a WebSocket, hand
+	// in a token.
+	tokenProtocol = "base64url.bearer.authorization.k8s.io."
+)
+
+// strip takes from a header what says who somebody is: credentials and identities
+// that the request brought along are for the control plane only.
+func strip(header http.Header) {
+	for name := range header {
 		if isIdentityHeader(name) {
-			delete(out.Header, name)
+			delete(header, name)
 		}
 	}
-	out.Header.Set("Authorization", "Bearer "+i.token)
-	out.Header.Set(authenticationv1.ImpersonateUserHeader, i.caller.GetName())
-	for _, group := range i.caller.GetGroups() {
-		// The member adds the group of all authenticated users itself, and a
-		// caller without credentials must not gain it there by being named.
-		if group == user.AllAuthenticated || group == user.AllUnauthenticated {
-			continue
-		}
-		out.Header.Add(authenticationv1.ImpersonateGroupHeader, group)
+	stripProtocols(header)
+}
+
+// stripProtocols takes tokens from the list of protocols of a WebSocket.
+func stripProtocols(header http.Header) {
+	offered := header[protocolHeader]
+	if !slices.ContainsFunc(offered, func(line string) bool { return strings.Contains(line, tokenProtocol) }) {
+		return
 	}
-	return out
+	var kept []string
+	for _, line := range offered {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, tokenProtocol) {
+				kept = append(kept, protocol)
+			}
+		}
+	}
+	header.Set(protocolHeader, strings.Join(kept, ","))
+	if len(kept) == 0 {
+		header.Del(protocolHeader)
+	}
 }
 
 // isIdentityHeader reports whether a header says who somebody is, to an API
@@ -39,4 +55,40 @@ func isIdentityHeader(name string) bool {
 	return lower == "authorization" ||
 		strings.HasPrefix(lower, "impersonate-") ||
 		strings.HasPrefix(lower, "x-remote-")
+}
+
+// impersonate lets a request act for the caller. UID and extra fields of the caller
+// stay behind, because the impersonator's role in the member covers users, service
+// accounts and groups only.
+func impersonate(header http.Header, caller user.Info) {
+	header.Set(authenticationv1.ImpersonateUserHeader, caller.GetName())
+	for _, group := range groupsToSend(caller) {
+		header.Add(authenticationv1.ImpersonateGroupHeader, group)
+	}
+}
+
+// groupsToSend are the caller's groups that the member cannot know by itself. It
+// adds the group of all authenticated users to everybody, and a caller without
+// credentials must not gain it there by being named. A service account without
+// groups gets those of its namespace: sending them would need a right to act for
+// the groups of all service accounts.
+func groupsToSend(caller user.Info) []string {
+	var groups []string
+	for _, group := range caller.GetGroups() {
+		if group != user.AllAuthenticated && group != user.AllUnauthenticated {
+			groups = append(groups, group)
+		}
+	}
+	namespace, _, err := serviceaccount.SplitUsername(caller.GetName())
+	if err != nil {
+		return groups
+	}
+	implied := serviceaccount.MakeGroupNames(namespace)
+	for _, group := range groups {
+		if !slices.Contains(implied, group) {
+			// With any group given, the member adds none.
+			return groups
+		}
+	}
+	return nil
 }

@@ -3,8 +3,11 @@ package proxy_test
 import (
 	"context"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
@@ -22,8 +26,14 @@ import (
 // between requests.
 type fixture struct {
 	cluster *clusterv1alpha1.Cluster
+	// others are further clusters, with m1's secrets.
+	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
-	proxy   *proxy.Proxy
+	// stale are secrets as a cache that lags behind has them.
+	stale map[string]*corev1.Secret
+	// caller is alice, unless a test says otherwise.
+	caller user.Info
+	proxy  *proxy.Proxy
 }
 
 // newFixture registers a member that answers with handler, over TLS.
@@ -48,48 +58,96 @@ func newFixture(t *testing.T, handler http.Handler) (*fixture, *httptest.Server)
 			"m1-impersonator": {Data: map[string][]byte{"token": []byte("impersonator-token")}},
 		},
 	}
-	f.proxy = proxy.New(
-		func(_ context.Context, name string) (*clusterv1alpha1.Cluster, error) {
-			if f.cluster.Name != name {
-				return nil, apierrors.NewNotFound(clusterv1alpha1.Resource("clusters"), name)
+	f.caller = &user.DefaultInfo{
+		Name: "alice", UID: "42", Groups: []string{"dev", "ops", user.AllAuthenticated, user.AllUnauthenticated},
+		Extra: map[string][]string{"scope": {"all"}},
+	}
+	f.connect(t, nil)
+	return f, member
+}
+
+// connect makes the proxy.
+func (f *fixture) connect(t *testing.T, karmada *rest.Config) {
+	t.Helper()
+	var err error
+	f.proxy, err = proxy.New(proxy.Sources{
+		Cluster: f.get,
+		Clusters: func(context.Context) ([]clusterv1alpha1.Cluster, error) {
+			all := []clusterv1alpha1.Cluster{*f.cluster}
+			for _, other := range f.others {
+				all = append(all, *other)
 			}
-			return f.cluster.DeepCopy(), nil
+			return all, nil
 		},
-		func(_ context.Context, _, name string) (*corev1.Secret, error) {
-			if secret, ok := f.secrets[name]; ok {
+		Secret: func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+			if secret, ok := f.stale[name]; ok {
 				return secret, nil
 			}
-			return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
-		})
+			return f.secret(ctx, namespace, name)
+		},
+		FreshSecret: f.secret,
+		Karmada:     karmada,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(f.proxy.Destroy)
-	return f, member
+}
+
+func (f *fixture) get(_ context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+	for _, cluster := range append(f.others, f.cluster) {
+		if cluster != nil && cluster.Name == name {
+			return cluster.DeepCopy(), nil
+		}
+	}
+	return nil, apierrors.NewNotFound(clusterv1alpha1.Resource("clusters"), name)
+}
+
+func (f *fixture) secret(_ context.Context, _, name string) (*corev1.Secret, error) {
+	if secret, ok := f.secrets[name]; ok {
+		return secret, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 }
 
 func caOf(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// responder writes errors of the proxy as their status codes.
+// responder writes errors of the proxy as an API server does.
 type responder struct{ w http.ResponseWriter }
 
 func (r responder) Object(code int, _ runtime.Object) { r.w.WriteHeader(code) }
 
-func (r responder) Error(err error) { http.Error(r.w, err.Error(), http.StatusBadGateway) }
-
-// ServeHTTP is the API server around the proxy: it knows the caller and splits
-// the path at /proxy/.
-func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	path := ""
-	if len(req.URL.Path) > len("/proxy/") {
-		path = req.URL.Path[len("/proxy/"):]
+func (r responder) Error(err error) {
+	code, after := http.StatusInternalServerError, 0
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code = int(status.Status().Code)
+		if details := status.Status().Details; details != nil {
+			after = int(details.RetryAfterSeconds)
+		}
 	}
-	ctx := genericrequest.WithUser(req.Context(), &user.DefaultInfo{
-		Name: "alice", UID: "42", Groups: []string{"dev", "ops", user.AllAuthenticated, user.AllUnauthenticated},
-		Extra: map[string][]string{"scope": {"all"}},
-	})
-	handler, err := f.proxy.Connect(ctx, "m1", &clusterv1alpha1.ClusterProxyOptions{Path: path}, responder{w})
+	if after > 0 {
+		r.w.Header().Set("Retry-After", strconv.Itoa(after))
+	}
+	http.Error(r.w, err.Error(), code)
+}
+
+// ServeHTTP is the API server around the proxy: it knows the caller and splits the
+// path at /proxy. Requests below /everywhere go to all clusters.
+func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	name, path := "m1", ""
+	if strings.HasPrefix(req.URL.Path, "/everywhere") {
+		name = proxy.All
+	}
+	if parts := strings.SplitN(req.URL.Path, "/", 3); len(parts) == 3 && parts[2] != "" {
+		path = "/" + parts[2]
+	}
+	ctx := genericrequest.WithUser(req.Context(), f.caller)
+	handler, err := f.proxy.Connect(ctx, name, &clusterv1alpha1.ClusterProxyOptions{Path: path}, responder{w})
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		responder{w}.Error(err)
 		return
 	}
 	handler.ServeHTTP(w, req.WithContext(ctx))

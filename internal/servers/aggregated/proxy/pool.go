@@ -1,58 +1,107 @@
 package proxy
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+)
 
-// pool keeps the connections to clusters, at most one transport for each.
+// errClosed ends what is under way to a member that has left.
+var errClosed = errors.New("the cluster is not a member any more, or the server stops")
+
+// pool keeps the connections to clusters, those over one route for each.
 type pool struct {
 	mu      sync.Mutex
-	members map[string]pooled
+	members map[string]*member
+	closed  bool
 }
 
-type pooled struct {
+// member is the connections to one cluster.
+type member struct {
 	route     route
 	transport *transport
+	// life ends when the member leaves, and with it all that is under way.
+	life context.Context
+	end  context.CancelCauseFunc
+	// requests and upgrades hold a place for each one under way.
+	requests, upgrades chan struct{}
 }
 
 func newPool() *pool {
-	return &pool{members: map[string]pooled{}}
+	return &pool{members: map[string]*member{}}
 }
 
-// get returns the transport to a cluster. A route other than last time replaces
-// the transport; requests under way end on the old one.
-func (p *pool) get(cluster string, r route) (*transport, error) {
+// get returns the connections to a cluster. A route other than last time replaces
+// them; requests under way end on the old ones.
+func (p *pool) get(cluster string, r route) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
 	known, ok := p.members[cluster]
 	if ok && known.route == r {
-		return known.transport, nil
+		return known, nil
 	}
 	transport, err := newTransport(r)
 	if err != nil {
 		return nil, err
 	}
-	if ok {
-		known.transport.requests.CloseIdleConnections()
+	made := &member{
+		route: r, transport: transport,
+		requests: make(chan struct{}, maxRequests), upgrades: make(chan struct{}, maxUpgrades),
 	}
-	p.members[cluster] = pooled{route: r, transport: transport}
-	return transport, nil
+	if ok {
+		known.transport.closeIdle()
+		made.life, made.end = known.life, known.end
+	} else {
+		made.life, made.end = context.WithCancelCause(context.Background())
+	}
+	p.members[cluster] = made
+	return made, nil
 }
 
-// forget drops the transport to a cluster.
+// forget ends all that is under way to a cluster.
 func (p *pool) forget(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known, ok := p.members[cluster]; ok {
-		known.transport.requests.CloseIdleConnections()
+		known.leave()
 		delete(p.members, cluster)
 	}
 }
 
-// close drops all transports.
+// close forgets all clusters, for good.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	for cluster, known := range p.members {
-		known.transport.requests.CloseIdleConnections()
+		known.leave()
 		delete(p.members, cluster)
+	}
+}
+
+func (p *pool) names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.members))
+}
+
+func (m *member) leave() {
+	m.end(errClosed)
+	m.transport.closeIdle()
+}
+
+// enter takes a place among those under way, and tells how to give it back. It
+// reports whether there was one.
+func enter(places chan struct{}) (leave func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	default:
+		return nil, false
 	}
 }

@@ -157,7 +157,7 @@ func TestTheMembersCertificateIsChecked(t *testing.T) {
 		t.Errorf("with the member's CA: got %d", got)
 	}
 	f.cluster.Spec.SecretRef = nil
-	if got := ask(); got != http.StatusBadGateway {
+	if got := ask(); got != http.StatusServiceUnavailable {
 		t.Errorf("with the CAs of the system: got %d, want a refusal", got)
 	}
 	f.cluster.Spec.InsecureSkipTLSVerification = true
@@ -347,7 +347,7 @@ func TestAnHTTPProxyIsUsedForRequestsAndUpgrades(t *testing.T) {
 
 	f.cluster.Spec.ProxyHeader = map[string]string{"x-refuse": "yes"}
 	got := do(t, request(t, "GET", front.URL+"/proxy/api", ""))
-	if got.code != http.StatusBadGateway || !strings.Contains(got.body, "403") || strings.Contains(got.body, "secret") {
+	if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "403") || strings.Contains(got.body, "secret") {
 		t.Errorf("a refusing proxy: got %v, want its status and no password", got)
 	}
 }

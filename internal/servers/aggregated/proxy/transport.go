@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
-
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
@@ -21,9 +19,16 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// keepAlive finds dead peers under streams that may be silent for hours.
+	// keepAlive and probes find dead peers under streams that may be silent for
+	// hours: within 20 s.
 	keepAlive      = 5 * time.Second
+	probes         = 3
 	maxIdlePerHost = 25
+	// maxRequests and maxUpgrades bound what is under way to one member, and so the
+	// connections: requests share them over HTTP/2, an upgrade has its own. A
+	// hundred users with twenty watches each are within the bounds.
+	maxRequests = 2000
+	maxUpgrades = 500
 )
 
 // route is everything that connections to a cluster depend on. Two equal routes
@@ -76,13 +81,13 @@ func (r route) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// transport is the connections to one cluster.
+// transport opens and keeps connections to one cluster.
 type transport struct {
 	// requests carries plain requests, many over one connection.
 	requests *http.Transport
-	// upgrades dials a connection for each upgraded request. It has a TLS
-	// configuration of its own, since an upgrade needs HTTP/1.1.
-	upgrades utilproxy.UpgradeRequestRoundTripper
+	// upgrades opens a connection for each request. It has a TLS configuration of
+	// its own, since an upgrade needs HTTP/1.1.
+	upgrades *http.Transport
 }
 
 func newTransport(r route) (*transport, error) {
@@ -107,18 +112,28 @@ func newTransport(r route) (*transport, error) {
 		// The client and the member agree on compression; bodies pass as they are.
 		DisableCompression: true,
 	}
-	upgrades := &http.Transport{DialContext: dial, TLSClientConfig: tlsConfig.Clone(), TLSHandshakeTimeout: handshakeTimeout}
-	return &transport{
-		requests: requests,
-		upgrades: utilproxy.NewUpgradeRequestRoundTripper(upgrades, utilproxy.MirrorRequest),
-	}, nil
+	upgrades := &http.Transport{
+		DialContext:         dial,
+		TLSClientConfig:     tlsConfig.Clone(),
+		TLSHandshakeTimeout: handshakeTimeout,
+		DisableCompression:  true,
+		// A connection is for one stream; one that was refused is not kept.
+		MaxIdleConnsPerHost: -1,
+	}
+	return &transport{requests: requests, upgrades: upgrades}, nil
+}
+
+func (t *transport) closeIdle() {
+	t.requests.CloseIdleConnections()
+	t.upgrades.CloseIdleConnections()
 }
 
 // dialer returns how connections to the cluster are opened: directly, or by way
 // of its proxy. Plain requests and upgrades both use it, hence the proxy is not
 // left to http.Transport, which would leave upgrades out.
 func (r route) dialer() (dialFunc, error) {
-	direct := (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: probes}
+	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext
 	if r.proxyURL == "" {
 		return direct, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -137,5 +138,20 @@ func Getter(store *genericregistry.Store) func(ctx context.Context, name string)
 			return nil, fmt.Errorf("reading cluster %q: got a %T", name, obj)
 		}
 		return cluster, nil
+	}
+}
+
+// Lister returns a reader of all Clusters that asks the watch cache.
+func Lister(store *genericregistry.Store) func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+	return func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+		obj, err := store.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return nil, err
+		}
+		list, ok := obj.(*clusterv1alpha1.ClusterList)
+		if !ok {
+			return nil, fmt.Errorf("listing clusters: got a %T", obj)
+		}
+		return list.Items, nil
 	}
 }

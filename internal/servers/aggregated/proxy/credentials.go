@@ -1,0 +1,40 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// impersonatorToken reads the token with which others are impersonated in the
+// member.
+func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) (string, error) {
+	ref := cluster.Spec.ImpersonatorSecretRef
+	if ref == nil {
+		return "", noImpersonator(cluster)
+	}
+	secret, err := secrets(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
+	}
+	token := secret.Data[clusterv1alpha1.SecretTokenKey]
+	if len(token) == 0 {
+		return "", unavailable(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey))
+	}
+	return string(token), nil
+}
+
+// caBundle reads the certificates that the member's API server is checked with;
+// none means those of the system.
+func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
+	ref := cluster.Spec.SecretRef
+	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {
+		return nil, nil
+	}
+	secret, err := secrets(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, unavailable(cluster, fmt.Errorf("reading secret %s/%s: %w", ref.Namespace, ref.Name, err))
+	}
+	return secret.Data[clusterv1alpha1.SecretCADataKey], nil
+}

@@ -1,0 +1,54 @@
+package proxy
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Hurry makes a proxy lose its patience after so long.
+func (p *Proxy) Hurry(silence time.Duration) {
+	p.limits = limits{silence: silence, refusal: silence, linger: silence, lookup: silence}
+}
+
+// Names of what tests look at.
+var (
+	Strip     = strip
+	CheckPath = checkPath
+)
+
+// MaxUpgrades is how many streams to a member there may be.
+const MaxUpgrades = maxUpgrades
+
+// Below is where a request goes.
+func Below(endpoint *url.URL, path string, request *url.URL) *url.URL {
+	return below(endpoint, path, request)
+}
+
+// Occupy takes places for streams to a cluster, and tells how to leave them.
+func (p *Proxy) Occupy(ctx context.Context, cluster *clusterv1alpha1.Cluster, places int) (release func()) {
+	way, err := p.way(ctx, cluster, &user.DefaultInfo{})
+	if err != nil {
+		panic(err)
+	}
+	for range places {
+		way.member.upgrades <- struct{}{}
+	}
+	return func() {
+		for range places {
+			<-way.member.upgrades
+		}
+	}
+}
+
+// MergeLists makes one list of two. It reports whether any could be read.
+func MergeLists(one, two []byte) ([]byte, bool) {
+	var merged list
+	first, second := merged.add("m1", one), merged.add("m2", two)
+	body, err := merged.encode()
+	return body, err == nil && (first == nil || second == nil)
+}

@@ -1,0 +1,153 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+func token(value string) *corev1.Secret {
+	return &corev1.Secret{Data: map[string][]byte{"token": []byte(value)}}
+}
+
+func TestGroupsThatTheMemberKnowsByItselfAreNotSent(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, req.Header.Get("Impersonate-User"), " ", req.Header["Impersonate-Group"])
+	}))
+	front := f.front(t)
+	const robot = "system:serviceaccount:ci:robot"
+	tests := map[string]struct {
+		name   string
+		groups []string
+		want   string
+	}{
+		"a user": {"ann", []string{"dev", user.AllAuthenticated}, "ann [dev]"},
+		"a service account": {
+			robot, []string{"system:serviceaccounts", "system:serviceaccounts:ci", user.AllAuthenticated}, robot + " []",
+		},
+		"a service account with a group of its own, which the member must be told with all others": {
+			robot, []string{"system:serviceaccounts", "system:serviceaccounts:ci", "dev"}, robot + " [system:serviceaccounts system:serviceaccounts:ci dev]",
+		},
+		"a service account that claims the groups of another namespace": {
+			robot, []string{"system:serviceaccounts", "system:serviceaccounts:prod"}, robot + " [system:serviceaccounts system:serviceaccounts:prod]",
+		},
+		"nobody": {user.Anonymous, []string{user.AllUnauthenticated}, "system:anonymous []"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f.caller = &user.DefaultInfo{Name: test.name, Groups: test.groups}
+			if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.body != test.want {
+				t.Errorf("the member saw %q, want %q", got.body, test.want)
+			}
+		})
+	}
+}
+
+func TestTokensOfBrowsersStayHere(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, req.Header["Sec-Websocket-Protocol"])
+	}))
+	front := f.front(t)
+	const token = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
+	for offered, want := range map[string]string{
+		"v5.channel.k8s.io," + token:           "[v5.channel.k8s.io]",
+		token + ", v5.channel.k8s.io,v4.other": "[v5.channel.k8s.io,v4.other]",
+		token:                                  "[]",
+		"v4.a, v4.b":                           "[v4.a, v4.b]",
+	} {
+		req := request(t, "GET", front.URL+"/proxy/api", "")
+		req.Header.Set("Sec-WebSocket-Protocol", offered)
+		if got := do(t, req); got.body != want {
+			t.Errorf("%s: the member saw %s, want %s", offered, got.body, want)
+		}
+	}
+}
+
+func TestATokenThatWasRenewedIsReadAgain(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Authorization") != "Bearer new" {
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
+		if req.Header.Get("Upgrade") != "" {
+			echo(w, req)
+			return
+		}
+		body, _ := io.ReadAll(req.Body)
+		fmt.Fprintf(w, "%s %s", req.Header.Get("Impersonate-User"), body)
+	}))
+	front := f.front(t)
+	f.stale = map[string]*corev1.Secret{"m1-impersonator": token("old")}
+	f.secrets["m1-impersonator"] = token("new")
+
+	if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusOK || got.body != "alice " {
+		t.Errorf("a read: got %v", got)
+	}
+	if _, _, resp := upgrade(t, front, "/proxy/exec"); resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // the connection is closed by upgrade
+		t.Errorf("an upgrade: got %s", resp.Status)
+	}
+	resp, err := http.DefaultClient.Do(request(t, "POST", front.URL+"/proxy/api", "{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), "try again") {
+		t.Errorf("a write, whose body is gone: got %s %q, want to be asked to try again", resp.Status, body)
+	}
+	f.stale = nil
+	if got := do(t, request(t, "POST", front.URL+"/proxy/api", "{}")); got.body != "alice {}" {
+		t.Errorf("the write again: got %v", got)
+	}
+}
+
+func TestRefusalsOfTheImpersonatorAreExplained(t *testing.T) {
+	const impersonator = `system:serviceaccount:karmada-cluster:karmada-impersonator`
+	tests := map[string]struct {
+		path string
+		code int
+		body string
+		want answer
+		text string
+	}{
+		"a token that the member does not know": {
+			path: "/api", code: 401, body: "Unauthorized", want: answer{code: 503},
+			text: `no way to cluster "m1": the member does not accept the control plane's token: replace key "token" of Secret karmada-cluster/m1-impersonator`,
+		},
+		"an application in the member that asks for a login": {
+			path: "/api/v1/namespaces/a/services/web/proxy/login", code: 401, body: "who are you?", want: answer{code: 401, body: "who are you?"},
+		},
+		"a user whom the impersonator may not act for": {
+			path: "/api", code: 403, body: `{"kind":"Status","message":"users \"alice\" is forbidden: User \"` + impersonator + `\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope"}`,
+			want: answer{code: 403}, text: `cluster "m1" does not let the control plane act for User "alice" yet: in the control plane, bind it`,
+		},
+		"a group, in plain text": {
+			path: "/api", code: 403, body: `groups "dev" is forbidden: User "` + impersonator + `" cannot impersonate resource "groups" in API group "" at the cluster scope`,
+			want: answer{code: 403}, text: `act for Group "dev" yet`,
+		},
+		"a user who may not do that in the member": {
+			path: "/api", code: 403, body: `pods is forbidden: User "alice" cannot list resource "pods"`,
+			want: answer{code: 403, body: `pods is forbidden: User "alice" cannot list resource "pods"`},
+		},
+		"a long refusal, which passes whole": {
+			path: "/api", code: 403, body: strings.Repeat("no", 100_000), want: answer{code: 403, body: strings.Repeat("no", 100_000)},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(test.code)
+				_, _ = io.WriteString(w, test.body)
+			}))
+			got := do(t, request(t, "GET", f.front(t).URL+"/proxy"+test.path, ""))
+			if got.code != test.want.code || test.text == "" && got.body != test.want.body || !strings.Contains(got.body, test.text) {
+				t.Errorf("got %d %.300q, want %d %.300q", got.code, got.body, test.want.code, test.want.body+test.text)
+			}
+		})
+	}
+}

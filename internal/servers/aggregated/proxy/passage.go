@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+)
+
+// flushInterval is how long an answer of known length may be held back. Answers of
+// unknown length, such as watches, are passed on as they come.
+const flushInterval = 200 * time.Millisecond
+
+var (
+	// requests understands what is asked of a member.
+	requests = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	// lasting tells what is meant to last, and to be silent for long.
+	lasting = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+)
+
+// passage passes one request on to one member.
+type passage struct {
+	way       *way
+	path      string
+	responder rest.Responder
+}
+
+func (p *passage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	member, upgrade := p.way.member, httpstream.IsUpgradeRequest(req)
+	places, what := member.requests, "requests"
+	if upgrade {
+		places, what = member.upgrades, "streams"
+	}
+	leave, ok := enter(places)
+	if !ok {
+		p.responder.Error(crowded(p.way.cluster, cap(places), what))
+		return
+	}
+	defer leave()
+	target, err := location(p.way.cluster, p.path, req.URL)
+	if err != nil {
+		p.responder.Error(err)
+		return
+	}
+	ctx, end := under(req.Context(), member.life)
+	defer end(nil)
+	if upgrade {
+		p.upgrade(w, req.WithContext(ctx), target)
+		return
+	}
+	if redirectToSlash(strings.TrimSuffix(p.path, "/")+trailing(req.URL), w, req) {
+		return
+	}
+	passOn(w, req.WithContext(ctx), target, p.way.plain, p.responder)
+}
+
+// trailing is the slash at the end of a URL.
+func trailing(u *url.URL) string {
+	if strings.HasSuffix(u.Path, "/") {
+		return "/"
+	}
+	return ""
+}
+
+// passOn sends a request to target with send, and copies the answer.
+func passOn(w http.ResponseWriter, req *http.Request, target *url.URL, send roundTripper, responder rest.Responder) {
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL = target
+			r.Out.Host = target.Host
+			strip(r.Out.Header)
+		},
+		Transport:     send,
+		FlushInterval: flushInterval,
+		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { responder.Error(err) },
+		// What breaks off in the middle is told by breaking off.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	proxy.ServeHTTP(w, req)
+}
+
+// roundTripper is a function that sends requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// plain sends a request that is no upgrade. The member may be silent for long only
+// where that is what was asked for.
+func (w *way) plain(req *http.Request) (*http.Response, error) {
+	info, err := requests.NewRequestInfo(memberRequest(w, req))
+	if err != nil {
+		info = &genericrequest.RequestInfo{}
+	}
+	ctx, end := context.WithCancelCause(req.Context())
+	var dog *watchdog
+	if !lasting(req, info) {
+		dog = newWatchdog(w.limits.silence, func() { end(errSilent) })
+	}
+	done := func() {
+		dog.stop()
+		end(nil)
+	}
+	req = req.WithContext(ctx)
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = watched{ReadCloser: req.Body, dog: dog}
+	}
+	resp, err := w.identified(w.member.transport.requests, req, info)
+	if err != nil {
+		err = explain(ctx, w.cluster, w.limits, err)
+		done()
+		return nil, err
+	}
+	dog.alive()
+	resp.Body = watched{ReadCloser: resp.Body, dog: dog, done: done}
+	return resp, nil
+}
+
+// memberRequest is a request as the member sees it, whose endpoint may have a path
+// of its own.
+func memberRequest(w *way, req *http.Request) *http.Request {
+	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
+	if err != nil {
+		return req
+	}
+	path, _ := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(endpoint.Path, "/"))
+	return &http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}}
+}

@@ -1,0 +1,195 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// switched is a member that switches protocols and hands the connection to talk.
+func switched(talk func(conn interface {
+	net.Conn
+	CloseWrite() error
+}, read *bufio.Reader)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		talk(conn.(interface {
+			net.Conn
+			CloseWrite() error
+		}), buffered.Reader)
+	}
+}
+
+type halfCloser = interface {
+	net.Conn
+	CloseWrite() error
+}
+
+func TestAStreamMayEndInOneDirectionFirst(t *testing.T) {
+	tests := map[string]struct {
+		member func(conn halfCloser, read *bufio.Reader)
+		client func(conn *net.TCPConn, read *bufio.Reader) (string, error)
+		want   string
+	}{
+		"the client has nothing more to say, and hears the answer": {
+			member: func(conn halfCloser, read *bufio.Reader) {
+				asked, _ := io.ReadAll(read)
+				fmt.Fprintf(conn, "you said %s", asked)
+			},
+			client: func(conn *net.TCPConn, read *bufio.Reader) (string, error) {
+				fmt.Fprint(conn, "hello")
+				if err := conn.CloseWrite(); err != nil {
+					return "", err
+				}
+				answer, err := io.ReadAll(read)
+				return string(answer), err
+			},
+			want: "you said hello",
+		},
+		"the member speaks first and has nothing more to say, and hears the answer": {
+			member: func(conn halfCloser, read *bufio.Reader) {
+				fmt.Fprint(conn, "go on")
+				_ = conn.CloseWrite()
+				_, _ = io.ReadAll(read)
+			},
+			client: func(conn *net.TCPConn, read *bufio.Reader) (string, error) {
+				said, err := io.ReadAll(read)
+				fmt.Fprint(conn, "I do")
+				return string(said), err
+			},
+			want: "go on",
+		},
+		"the member never answers the end of the client": {
+			member: func(conn halfCloser, read *bufio.Reader) {
+				_, _ = io.ReadAll(read)
+				// Only the proxy ends this.
+				_, _ = io.ReadAll(conn)
+				for {
+					if _, err := conn.Write(nil); err != nil {
+						return
+					}
+					if _, err := conn.Read(make([]byte, 1)); err != nil {
+						return
+					}
+				}
+			},
+			client: func(conn *net.TCPConn, read *bufio.Reader) (string, error) {
+				if err := conn.CloseWrite(); err != nil {
+					return "", err
+				}
+				said, err := io.ReadAll(read)
+				return string(said), err
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newFixture(t, switched(test.member))
+			f.proxy.Hurry(patience)
+			conn, read, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
+			if resp.StatusCode != http.StatusSwitchingProtocols {
+				t.Fatalf("got %s", resp.Status)
+			}
+			got, err := test.client(conn.(*net.TCPConn), read)
+			if err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestAnIdleStreamIsKept(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Upgrade") != "" {
+			echo(w, req)
+			return
+		}
+		<-req.Context().Done()
+	}))
+	f.proxy.Hurry(patience)
+	front := f.front(t)
+	conn, reader, _ := upgrade(t, front, "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
+	if _, err := reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	// Another request runs out of patience in the meantime.
+	if got := do(t, request(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
+		t.Fatalf("a list of a silent member: got %v", got)
+	}
+	fmt.Fprintln(conn, "still here")
+	if line, err := reader.ReadString('\n'); err != nil || line != "still here\n" {
+		t.Errorf("got back %q, %v", line, err)
+	}
+}
+
+func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
+	tests := map[string]struct {
+		member http.HandlerFunc
+		code   int
+		want   string
+	}{
+		"it says nothing": {func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, http.StatusGatewayTimeout, `cluster "m1"`},
+		"it refuses and stops there": {func(w http.ResponseWriter, req *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, "not you")
+			_ = http.NewResponseController(w).Flush()
+			<-req.Context().Done()
+		}, http.StatusForbidden, "not you"},
+		"it is not there": {func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_ = conn.Close()
+			}
+		}, http.StatusBadGateway, `cluster "m1"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newFixture(t, test.member)
+			f.proxy.Hurry(patience)
+			_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != test.code || !strings.Contains(string(body), test.want) {
+				t.Errorf("got %s %q, want %d %q", resp.Status, body, test.code, test.want)
+			}
+		})
+	}
+}
+
+func TestHeadersOfAnUpgradeReachTheMember(t *testing.T) {
+	seen := make(chan http.Header, 1)
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		seen <- req.Header.Clone()
+		echo(w, req)
+	}))
+	conn, err := net.Dial("tcp", f.front(t).Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprint(conn, "GET /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: keep-alive, Upgrade, X-Private\r\nUpgrade: websocket\r\n"+
+		"X-Private: mine\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	header := <-seen
+	for name, want := range map[string]string{
+		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Authorization": "[Bearer impersonator-token]",
+		"X-Private": "[]", "Proxy-Authorization": "[]", "Connection": "[Upgrade]", "Upgrade": "[websocket]",
+	} {
+		if got := fmt.Sprint(header[name]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
