@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/transport"
@@ -106,8 +107,12 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
+	follow, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the control plane: %w", err)
+	}
 	members := member.NewClusters(ctx, member.Options{
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: follow, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
 	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {

@@ -31,6 +31,9 @@ const (
 	// CredentialsRefusedReason: the cluster does not take them.
 	CredentialsRefusedReason = "Refused"
 
+	// CredentialsMissingReason: their Secret is gone, and what it held is still used.
+	CredentialsMissingReason = "Missing"
+
 	// ServiceDomainNameResolutionReady is a condition of clusters and of their
 	// nodes, set by a detector of its own. It is its reason for True as well.
 	ServiceDomainNameResolutionReady = "ServiceDomainNameResolutionReady"

@@ -8,14 +8,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// secretMaxAge is how old a token may be before its Secret is read again.
+// secretMaxAge is how old a token may be before its Secret is read again, where
+// nobody tells of changes.
 const secretMaxAge = 5 * time.Minute
 
 // Options configure Clusters.
@@ -25,6 +30,10 @@ type Options struct {
 	// Secrets reads the clusters' Secrets; it should ask the control plane, for a
 	// cache of all Secrets would hold what is none of our business.
 	Secrets client.Reader
+	// Follow watches the names and versions of the clusters' Secrets, so that a change
+	// counts at once; nil reads them again every few minutes, and when a member
+	// refuses what it is shown.
+	Follow metadata.Interface
 	// Local leads a process that runs in a member to it, without its Secret; nil
 	// reaches all members by what their Clusters say.
 	Local Local
@@ -50,6 +59,11 @@ type Clusters struct {
 	subscribers []func(Event)
 	// onLoss and onRecovery are told what members do.
 	onLoss, onRecovery []func(name string)
+	// users are the Secrets in use by the names of clusters, refreshing the clusters
+	// whose changed Secret is about to be read.
+	users      map[string]types.NamespacedName
+	refreshing map[string]bool
+	versions   *versions
 }
 
 // entry is one member with what it was opened with.
@@ -58,7 +72,10 @@ type entry struct {
 	member *Member
 	from   source
 	shown  *credentials
-	readAt time.Time
+	// secret and version are what was read, at readAt.
+	secret  types.NamespacedName
+	version string
+	readAt  time.Time
 	// liveness outlives the connection, and is known without waiting for one.
 	liveness *liveness
 }
@@ -83,7 +100,12 @@ func NewClusters(ctx context.Context, options Options) *Clusters {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Clusters{options: options, ctx: ctx, entries: map[string]*entry{}}
+	c := &Clusters{
+		options: options, ctx: ctx, entries: map[string]*entry{},
+		users: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
+	}
+	c.versions = &versions{karmada: options.Follow, changed: c.secretChanged, spaces: map[string]toolscache.SharedIndexInformer{}}
+	return c
 }
 
 // Subscribe calls notify for every change of a managed object in any member. It
@@ -123,33 +145,39 @@ func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*
 	if err != nil {
 		if e.member != nil && c.unmoved(e, cluster) {
 			// A control plane that does not answer is no reason to let go of a
-			// member that does.
+			// member that does. Nor is a Secret that is gone; that is told.
+			e.shown.missing.Store(apierrors.IsNotFound(err))
 			c.options.Metrics.reused()
 			return e.member, nil
 		}
 		return nil, err
 	}
-	return c.reopen(e, cluster, secret)
+	return c.reopen(ctx, e, cluster, secret)
 }
 
-func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
+func (c *Clusters) reopen(ctx context.Context, e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
 	from := sourceOf(cluster)
 	from.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
 	if e.member != nil && e.from.equal(from) {
 		if _, err := c.configure(cluster, secret, e.shown); err != nil {
 			return nil, err
 		}
-		e.readAt = c.options.Now()
+		c.note(e, cluster, secret)
 		c.options.Metrics.reused()
 		return e.member, nil
 	}
-	shown := &credentials{}
+	if err := c.stillThere(ctx, cluster); err != nil {
+		return nil, err
+	}
+	shown := &credentials{now: c.options.Now, read: func(ctx context.Context, ref types.NamespacedName) (*corev1.Secret, error) {
+		return c.readSecret(ctx, cluster.Name, ref)
+	}}
 	config, err := c.configure(cluster, secret, shown)
 	if err != nil {
 		return nil, err
 	}
 	config.Wrap(c.options.Wrap)
-	opened, err := open(c.ctx, cluster.Name, config, e.liveness, c.publish)
+	opened, err := open(c.ctx, cluster.Name, config, e.liveness, shown, c.publish)
 	if err != nil {
 		return nil, err
 	}
@@ -157,13 +185,46 @@ func (c *Clusters) reopen(e *entry, cluster *clusterv1alpha1.Cluster, secret *co
 	if e.member != nil {
 		c.close(e)
 	}
-	e.member, e.from, e.shown, e.readAt = opened, from, shown, c.options.Now()
+	e.member, e.from, e.shown = opened, from, shown
+	c.note(e, cluster, secret)
 	return opened, nil
+}
+
+// note remembers which Secret was read, and shows how long it is good for.
+func (c *Clusters) note(e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
+	e.secret, e.version, e.readAt = client.ObjectKeyFromObject(secret), secret.ResourceVersion, c.options.Now()
+	if known := e.shown.known.Load(); known != nil {
+		c.options.Metrics.valid(cluster.Name, known.Validity)
+	}
+}
+
+// stillThere keeps a cluster from being opened by who has not heard yet that it is
+// gone: nobody would close it.
+func (c *Clusters) stillThere(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: cluster.Name}, &clusterv1alpha1.Cluster{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading cluster %q: %w", cluster.Name, err)
+	}
+	return nil
 }
 
 // current tells whether an open member can be used without reading its Secret.
 func (c *Clusters) current(e *entry, cluster *clusterv1alpha1.Cluster) bool {
-	return c.unmoved(e, cluster) && !e.shown.stale.Load() && c.options.Now().Sub(e.readAt) < secretMaxAge
+	if !c.unmoved(e, cluster) {
+		return false
+	}
+	young := c.options.Now().Sub(e.readAt) < secretMaxAge
+	if e.shown.secret.Load() == nil {
+		return young
+	}
+	ref, ok := secretOf(cluster)
+	if !ok || ref != e.secret {
+		return false
+	}
+	if version, known := c.versions.of(c.ctx, ref); known {
+		return version == e.version
+	}
+	return young
 }
 
 func (c *Clusters) unmoved(e *entry, cluster *clusterv1alpha1.Cluster) bool {
@@ -179,24 +240,14 @@ func sourceOf(cluster *clusterv1alpha1.Cluster) source {
 	}
 }
 
-func (c *Clusters) secret(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*corev1.Secret, error) {
-	ref := cluster.Spec.SecretRef
-	if ref == nil {
-		return nil, fmt.Errorf("cluster %q: spec.secretRef is empty: %w", cluster.Name, errNoCredentials)
-	}
-	secret := &corev1.Secret{}
-	if err := c.options.Secrets.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
-		return nil, fmt.Errorf("reading secret %s/%s of cluster %q: %w", ref.Namespace, ref.Name, cluster.Name, err)
-	}
-	return secret, nil
-}
-
 // Forget closes the member called name.
 func (c *Clusters) Forget(name string) {
 	c.mu.Lock()
 	e := c.entries[name]
 	delete(c.entries, name)
+	delete(c.users, name)
 	c.mu.Unlock()
+	c.options.Metrics.valid(name, domain.Validity{})
 	if e == nil {
 		return
 	}

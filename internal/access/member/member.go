@@ -71,6 +71,7 @@ type Member struct {
 
 	inventory inventory
 	liveness  *liveness
+	shown     *credentials
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]cache.Informer
@@ -78,7 +79,7 @@ type Member struct {
 
 // open connects to a member. Nothing is asked of it yet, so that a member that
 // does not answer can be opened too.
-func open(ctx context.Context, name string, config *rest.Config, alive *liveness, notify func(Event)) (*Member, error) {
+func open(ctx context.Context, name string, config *rest.Config, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listening(next, alive) })
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -112,7 +113,7 @@ func open(ctx context.Context, name string, config *rest.Config, alive *liveness
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
-		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive,
+		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive, shown: shown,
 		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"karmada.io/karmada/internal/access/observe"
+	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
 // poolName is the name of the pool of open members in metrics.
@@ -15,6 +16,7 @@ const poolName = "member-clients"
 // opened or was closed. The nil Metrics count nothing.
 type Metrics struct {
 	got, put *prometheus.CounterVec
+	expires  *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics, or finds those that another control plane of this
@@ -28,7 +30,22 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "pool_put_operation_total", Help: "Number of objects given back to a pool.",
 		}, []string{"name", "to"}),
 	}
-	return m, errors.Join(observe.Register(registry, &m.got), observe.Register(registry, &m.put))
+	m.expires = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "cluster_credentials_expiration_timestamp_seconds",
+		Help: "Unix time at which the first of token and CA certificates of the member ends. Absent when none does.",
+	}, []string{"member_cluster"})
+	return m, errors.Join(observe.Register(registry, &m.got), observe.Register(registry, &m.put), observe.Register(registry, &m.expires))
+}
+
+// valid shows until when the credentials of a member are good.
+func (m *Metrics) valid(member string, of domain.Validity) {
+	switch {
+	case m == nil:
+	case of.Until.IsZero():
+		m.expires.DeleteLabelValues(member)
+	default:
+		m.expires.WithLabelValues(member).Set(float64(of.Until.Unix()))
+	}
 }
 
 func (m *Metrics) reused() {

@@ -192,6 +192,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	}
 	reported := stored.DeepCopy()
 	judgement.Apply(&reported.Status.Conditions)
+	c.reportCredentials(reported, seen.target)
 	c.report(reported, seen)
 	c.measure(ctx, reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
@@ -228,6 +229,7 @@ func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster, seen sight)
 	}
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	c.tellCredentials(stored, reported)
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status != metav1.ConditionTrue:
@@ -277,5 +279,38 @@ func (c *controller) report(cluster *clusterv1alpha1.Cluster, seen sight) {
 	}
 	if seen.nodes != nil {
 		cluster.Status.NodeSummary, cluster.Status.ResourceSummary = seen.nodes, seen.resources
+	}
+}
+
+// reportCredentials says what is known of what the member is reached with.
+func (c *controller) reportCredentials(cluster *clusterv1alpha1.Cluster, target *member.Member) {
+	if target == nil {
+		return
+	}
+	known, ok := target.Credentials()
+	if !ok {
+		return
+	}
+	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
+	if condition := domain.CredentialsCondition(stored, known, cluster.Generation, c.now()); condition != nil {
+		conditions.Set(&cluster.Status.Conditions, *condition)
+	}
+}
+
+// credentials is what the reasons of events about them begin with.
+const credentials = "Credentials"
+
+// tellCredentials tells that somebody has to renew the credentials, and that it was
+// done.
+func (c *controller) tellCredentials(stored, reported *clusterv1alpha1.Cluster) {
+	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
+	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
+	switch {
+	case now == nil || before != nil && before.Reason == now.Reason:
+	case now.Reason != clusterv1alpha1.CredentialsValidReason:
+		c.events.Failed(reported, credentials+now.Reason, errors.New(now.Message))
+	case before != nil:
+		c.events.Recovered(reported, credentials+before.Reason)
+		c.events.Decided(reported, credentials+now.Reason, "%s", now.Message)
 	}
 }

@@ -40,6 +40,9 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if err != nil {
 		return sight{ready: domain.Uncollected(err.Error(), cluster.Generation, now)}
 	}
+	if known, ok := target.Credentials(); ok && known.Refused && health.Refused {
+		return sight{ready: domain.Uncollected(domain.Refusal(known), cluster.Generation, now), target: target}
+	}
 	return sight{
 		ready:   domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
 		target:  target,

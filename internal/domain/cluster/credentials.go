@@ -29,8 +29,9 @@ type Credentials struct {
 	Secret string
 	// Validity is that of what ends first.
 	Validity Validity
-	// Refused tells that the member does not take them.
-	Refused bool
+	// Refused tells that the member does not take them, Missing that the Secret is
+	// gone and they are remembered.
+	Refused, Missing bool
 }
 
 const (
@@ -127,6 +128,14 @@ func (v Validity) soon() time.Time {
 	return v.Until.Add(-notice)
 }
 
+// Refusal is what to say of credentials that the member does not take.
+func Refusal(c Credentials) string {
+	return fmt.Sprintf("the cluster refuses the token in Secret %s: %s", c.Secret, remedy)
+}
+
+// remedy is what to do about credentials that are of no use.
+const remedy = "put a new one there, it is used at once"
+
 // CredentialsCondition is what a Cluster says of the credentials that it is reached
 // with, given the condition that is stored (nil if there is none). The result is
 // nil as long as there is nothing to say: they are taken and do not end.
@@ -136,19 +145,22 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 	}
 	until := c.Validity.Until.UTC().Format(time.RFC3339)
-	remedy := fmt.Sprintf("put a new one into Secret %s, it is used at once", c.Secret)
 	switch ends := !c.Validity.Until.IsZero(); {
 	case ends && !now.Before(c.Validity.Until):
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsExpiredReason
-		condition.Message = fmt.Sprintf("the %s expired at %s: %s", c.Validity.Of, until, remedy)
+		condition.Message = fmt.Sprintf("the %s in Secret %s expired at %s: %s", c.Validity.Of, c.Secret, until, remedy)
 	case c.Refused:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsRefusedReason
-		condition.Message = "the cluster refuses the token: " + remedy
+		condition.Message = Refusal(c)
+	case c.Missing:
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = clusterv1alpha1.CredentialsMissingReason
+		condition.Message = fmt.Sprintf("Secret %s is gone: create it again; until the next restart the token that it held is used", c.Secret)
 	case ends && !now.Before(c.Validity.soon()):
 		condition.Reason = clusterv1alpha1.CredentialsExpireSoonReason
-		condition.Message = fmt.Sprintf("the %s expires at %s: %s", c.Validity.Of, until, remedy)
+		condition.Message = fmt.Sprintf("the %s in Secret %s expires at %s: %s", c.Validity.Of, c.Secret, until, remedy)
 	case ends:
 		condition.Reason = clusterv1alpha1.CredentialsValidReason
 		condition.Message = fmt.Sprintf("the %s is valid until %s", c.Validity.Of, until)

@@ -86,27 +86,30 @@ func TestTheConditionOfCredentials(t *testing.T) {
 		stored   *metav1.Condition
 		validity Validity
 		refused  bool
+		missing  bool
 		want     *said
 	}{
+		"a Secret that is gone": {validity: long, missing: true,
+			want: &said{"False", "Missing", "Secret karmada-cluster/m1 is gone: create it again; until the next restart the token that it held is used"}},
 		"nothing is said of what does not end": {},
 		"what ended once and does not any more is told": {stored: before,
 			want: &said{"True", "Valid", "the cluster takes what it is reached with, which does not expire"}},
 		"a far end": {validity: long, want: &said{"True", "Valid", "the token is valid until 2031-06-01T12:00:00Z"}},
 		"the last tenth of a short life": {validity: hour,
-			want: &said{"True", "ExpiresSoon", "the token expires at 2030-06-01T12:05:00Z: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"True", "ExpiresSoon", "the token in Secret karmada-cluster/m1 expires at 2030-06-01T12:05:00Z: put a new one there, it is used at once"}},
 		"the last month of a long life": {validity: decade,
-			want: &said{"True", "ExpiresSoon", "the CA certificate expires at 2030-06-30T12:00:00Z: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"True", "ExpiresSoon", "the CA certificate in Secret karmada-cluster/m1 expires at 2030-06-30T12:00:00Z: put a new one there, it is used at once"}},
 		"the end": {validity: ended,
-			want: &said{"False", "Expired", "the token expired at 2030-06-01T12:00:00Z: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
 		"the end explains a refusal": {validity: ended, refused: true,
-			want: &said{"False", "Expired", "the token expired at 2030-06-01T12:00:00Z: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
 		"a refusal": {refused: true,
-			want: &said{"False", "Refused", "the cluster refuses the token: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"False", "Refused", "the cluster refuses the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
 		"a refusal comes before an end that is near": {validity: hour, refused: true,
-			want: &said{"False", "Refused", "the cluster refuses the token: put a new one into Secret karmada-cluster/m1, it is used at once"}},
+			want: &said{"False", "Refused", "the cluster refuses the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.refused}, 3, credentialsNow)
+			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.refused, Missing: tc.missing}, 3, credentialsNow)
 			if got == nil {
 				if tc.want != nil {
 					t.Fatal("there is no condition")

@@ -71,6 +71,7 @@ func clusterRows() []Row {
 		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason, "the last tenth of the life of token or CA certificate, a month at most"},
 		{kinds, credentials, no, clusterv1alpha1.CredentialsExpiredReason, "the token or the CA certificate has expired"},
 		{kinds, credentials, no, clusterv1alpha1.CredentialsRefusedReason, "the member does not take the token"},
+		{kinds, credentials, no, clusterv1alpha1.CredentialsMissingReason, "the Secret is gone; what it held is used until the next restart"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},

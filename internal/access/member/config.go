@@ -1,0 +1,112 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// errNoCredentials tells that a Cluster cannot be reached by its own description.
+var errNoCredentials = errors.New("the Cluster says not how to reach its API server")
+
+// Throttle limits the requests to one member; the zero value does not.
+type Throttle struct {
+	QPS   float32
+	Burst int
+}
+
+// configFor makes the client configuration of a push mode Cluster from its
+// description and its Secret.
+func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle Throttle, shown *credentials) (*rest.Config, error) {
+	if cluster.Spec.APIEndpoint == "" {
+		return nil, fmt.Errorf("cluster %q: spec.apiEndpoint is empty: %w", cluster.Name, errNoCredentials)
+	}
+	if tokenIn(secret) == "" {
+		return nil, fmt.Errorf("cluster %q: secret %s/%s has no key %q: %w",
+			cluster.Name, secret.Namespace, secret.Name, clusterv1alpha1.SecretTokenKey, errNoCredentials)
+	}
+	shown.take(cluster, secret)
+	config := &rest.Config{Host: cluster.Spec.APIEndpoint, QPS: throttle.QPS, Burst: throttle.Burst, UserAgent: FieldManager}
+	if throttle.QPS == 0 {
+		config.QPS = -1
+	}
+	if cluster.Spec.InsecureSkipTLSVerification {
+		config.Insecure = true
+	} else {
+		config.CAData = secret.Data[clusterv1alpha1.SecretCADataKey]
+	}
+	if err := useProxy(config, cluster); err != nil {
+		return nil, err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return withinTime(RequestTimeout, authorized(next, shown))
+	})
+	return config, nil
+}
+
+func useProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
+	if cluster.Spec.ProxyURL == "" {
+		return nil
+	}
+	proxy, err := url.Parse(cluster.Spec.ProxyURL)
+	if err != nil {
+		return fmt.Errorf("cluster %q: spec.proxyURL: %w", cluster.Name, err)
+	}
+	config.Proxy = http.ProxyURL(proxy)
+	if len(cluster.Spec.ProxyHeader) == 0 {
+		return nil
+	}
+	header := http.Header{}
+	for name, values := range cluster.Spec.ProxyHeader {
+		for value := range strings.SplitSeq(values, ",") {
+			header.Add(name, value)
+		}
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		if transport, ok := next.(*http.Transport); ok {
+			transport = transport.Clone()
+			transport.ProxyConnectHeader = header
+			return transport
+		}
+		return next
+	})
+	return nil
+}
+
+// withinTime ends a request that takes longer than the limit, so that a member that
+// accepts and never answers holds nobody for longer. A watch has no end of its own.
+func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
+	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
+			return next.RoundTrip(request)
+		}
+		ctx, cancel := context.WithTimeout(request.Context(), limit)
+		response, err := next.RoundTrip(request.WithContext(ctx))
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		response.Body = &cancelOnClose{ReadCloser: response.Body, cancel: cancel}
+		return response, nil
+	}}
+}
+
+type cancelOnClose struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c *cancelOnClose) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
