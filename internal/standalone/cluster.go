@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ type Options struct {
 	Admission []AdmissionPlugin
 	// APIServerFlags are added to kube-apiserver's.
 	APIServerFlags []string
+	// Programs has the workloads run Pods of Karmada's images as child processes, on a
+	// node beside the simulated ones.
+	Programs bool
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 }
@@ -103,8 +107,12 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	c.group.add(stageStorage, etcd)
+	flags, admission := o.APIServerFlags, o.Admission
+	if o.Programs {
+		flags, admission = append(c.kubeletFlags(), flags...), append(slices.Clone(admission), placePrograms())
+	}
 	apiServer, err := startAPIServer(ctx, apiServerOptions{
-		certs: c.certs, etcd: c.endpoint, listener: c.listener, flags: o.APIServerFlags, admission: o.Admission,
+		certs: c.certs, etcd: c.endpoint, listener: c.listener, flags: flags, admission: admission,
 	})
 	if err != nil {
 		return nil, err
@@ -221,7 +229,15 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	if err != nil {
 		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
 	}
-	if err := createNodes(ctx, client, nodes); err != nil {
+	kubelet := simulatorKubeletPort
+	var listener net.Listener
+	if c.options.Programs {
+		if listener, err = Listen(Loopback, 0); err != nil {
+			return err
+		}
+		kubelet = Port(listener)
+	}
+	if err := createNodes(ctx, client, nodes, kubelet); err != nil {
 		return err
 	}
 	if err := c.StartControllers(ctx); err != nil {
@@ -232,12 +248,15 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 		return err
 	}
 	c.group.add(stageClients, scheduler)
-	simulator, err := startSimulator(ctx, c.insideKubeconfig())
+	simulator, err := startSimulator(ctx, c.insideKubeconfig(), kubelet)
 	if err != nil {
 		return err
 	}
 	c.group.add(stageClients, simulator)
-	return nil
+	if listener == nil {
+		return nil
+	}
+	return c.startPrograms(ctx, listener, nodes.topology(0))
 }
 
 // Failed returns an error as soon as a server of the cluster ended by itself.

@@ -2,11 +2,15 @@ package standalone
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -47,16 +51,19 @@ func DefaultNodeOptions() NodeOptions {
 }
 
 const (
-	simulatedNodeIP     = "10.255.0.1"
-	simulatedPodCIDR    = "10.0.0.0/16"
-	simulatorWorkers    = 8
-	leaseSeconds        = 40
-	simulatorName       = "karmada-simulator"
-	simulatorKubeletRun = 10250
+	simulatedNodeIP  = "10.255.0.1"
+	simulatedPodCIDR = "10.0.0.0/16"
+	simulatorWorkers = 8
+	leaseSeconds     = 40
+	simulatorName    = "karmada-simulator"
+	// simulatorKubeletPort is the port that simulated nodes show when nobody answers
+	// for them.
+	simulatorKubeletPort = 10250
 )
 
-// createNodes registers the nodes that do not exist yet.
-func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions) error {
+// createNodes registers the nodes that do not exist yet, and tells the others where
+// their kubelet answers in this life.
+func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions, kubelet int) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: SimulatedNodeLabel})
 	if err != nil {
 		return fmt.Errorf("listing simulated nodes: %w", err)
@@ -64,9 +71,12 @@ func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions
 	existing := sets.New[string]()
 	for i := range list.Items {
 		existing.Insert(list.Items[i].Name)
+		if err := moveKubelet(ctx, client, &list.Items[i], kubelet); err != nil {
+			return err
+		}
 	}
 	for i := range o.Count {
-		node := simulatedNode(i, o)
+		node := simulatedNode(i, o, kubelet)
 		if existing.Has(node.Name) {
 			continue
 		}
@@ -77,7 +87,48 @@ func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions
 	return nil
 }
 
-func simulatedNode(index int, o NodeOptions) *corev1.Node {
+// moveKubelet makes a node of an earlier life name the present port.
+func moveKubelet(ctx context.Context, client kubernetes.Interface, node *corev1.Node, kubelet int) error {
+	want := kubeletOf(node.Name, kubelet)
+	if node.Status.DaemonEndpoints == want.DaemonEndpoints && slices.Equal(node.Status.Addresses, want.Addresses) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": want.Addresses, "daemonEndpoints": want.DaemonEndpoints}})
+	if err != nil {
+		return fmt.Errorf("encoding simulated node %q: %w", node.Name, err)
+	}
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("updating simulated node %q: %w", node.Name, err)
+	}
+	return nil
+}
+
+// kubeletOf is where the API server finds who answers for a node, by its DNS name,
+// and what its Pods have for its address.
+func kubeletOf(node string, port int) corev1.NodeStatus {
+	return corev1.NodeStatus{
+		Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: simulatedNodeIP},
+			{Type: corev1.NodeHostName, Address: node},
+			{Type: corev1.NodeInternalDNS, Address: localhostName},
+		},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}}, //nolint:gosec // a port
+	}
+}
+
+// topology are the labels that tell where a node is.
+func (o NodeOptions) topology(index int) map[string]string {
+	labels := map[string]string{}
+	if o.Region != "" {
+		labels[corev1.LabelTopologyRegion] = o.Region
+	}
+	if len(o.Zones) > 0 {
+		labels[corev1.LabelTopologyZone] = o.Zones[index%len(o.Zones)]
+	}
+	return labels
+}
+
+func simulatedNode(index int, o NodeOptions, kubelet int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", index+1)
 	labels := map[string]string{
 		SimulatedNodeLabel:        "true",
@@ -86,27 +137,21 @@ func simulatedNode(index int, o NodeOptions) *corev1.Node {
 		corev1.LabelArchStable:    "amd64",
 		"node.kubernetes.io/role": "simulated",
 	}
-	if o.Region != "" {
-		labels[corev1.LabelTopologyRegion] = o.Region
-	}
-	if len(o.Zones) > 0 {
-		labels[corev1.LabelTopologyZone] = o.Zones[index%len(o.Zones)]
-	}
+	maps.Copy(labels, o.topology(index))
+	status := kubeletOf(name, kubelet)
 	capacity := corev1.ResourceList{corev1.ResourceCPU: o.CPU, corev1.ResourceMemory: o.Memory, corev1.ResourcePods: o.Pods}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity.DeepCopy()},
-	}
+	status.Capacity, status.Allocatable = capacity, capacity.DeepCopy()
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: status}
 }
 
 // startSimulator lets KWOK play the kubelets of the simulated nodes: it keeps
 // the nodes ready and lets the Pods on them run, complete and end.
-func startSimulator(ctx context.Context, kubeconfig string) (*server, error) {
+func startSimulator(ctx context.Context, kubeconfig string, kubelet int) (*server, error) {
 	clients, err := kwokclient.NewClientset("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("making clients of the node simulator: %w", err)
 	}
-	config, err := simulatorConfig(clients)
+	config, err := simulatorConfig(clients, kubelet)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +168,7 @@ func startSimulator(ctx context.Context, kubeconfig string) (*server, error) {
 	}), nil
 }
 
-func simulatorConfig(clients kwokclient.Clientset) (controllers.Config, error) {
+func simulatorConfig(clients kwokclient.Clientset, kubelet int) (controllers.Config, error) {
 	config, err := clients.ToRESTConfig()
 	if err != nil {
 		return controllers.Config{}, fmt.Errorf("reading kubeconfig of the node simulator: %w", err)
@@ -165,7 +210,7 @@ func simulatorConfig(clients kwokclient.Clientset) (controllers.Config, error) {
 		CIDR:                         simulatedPodCIDR,
 		NodeIP:                       simulatedNodeIP,
 		NodeName:                     simulatorName,
-		NodePort:                     simulatorKubeletRun,
+		NodePort:                     kubelet,
 		LocalStages:                  stages,
 		PodPlayStageParallelism:      simulatorWorkers,
 		NodePlayStageParallelism:     1,

@@ -41,7 +41,7 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	tell := encoder(events)
 	cluster, err := standalone.Start(ctx, standalone.Options{
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
-		Log: zapcore.AddSync(os.Stderr),
+		Programs: true, Log: zapcore.AddSync(os.Stderr),
 	})
 	if err == nil {
 		defer cluster.Stop()

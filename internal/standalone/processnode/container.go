@@ -1,0 +1,402 @@
+package processnode
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reasons of the states of a container, as kubelets give them.
+const (
+	reasonCreating     = "ContainerCreating"
+	reasonInitializing = "PodInitializing"
+	reasonErrImagePull = "ErrImagePull"
+	reasonPullBackOff  = "ImagePullBackOff"
+	reasonConfigError  = "CreateContainerConfigError"
+	reasonStartError   = "StartError"
+	reasonCrashLoop    = "CrashLoopBackOff"
+	reasonCompleted    = "Completed"
+	reasonError        = "Error"
+	reasonUnknown      = "ContainerStatusUnknown"
+)
+
+// container is one container of a Pod that this node runs: its program, started
+// again as the restart policy says.
+type container struct {
+	pod  *pod
+	spec *corev1.Container
+	dir  string
+	init bool
+
+	mu sync.Mutex
+	// status is what the Pod's status says of it.
+	status corev1.ContainerStatus
+	// failures counts ends in a row, for the delay of the next start.
+	failures int
+	process  *process
+	command  command
+	logs     map[int32]*logFile
+}
+
+// newContainer goes on from what an earlier life of the node wrote into the Pod's
+// status: what ran then runs no more.
+func newContainer(p *pod, spec *corev1.Container, known *corev1.ContainerStatus, init bool) *container {
+	c := &container{pod: p, spec: spec, init: init, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*logFile{}}
+	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waiting(reasonCreating, "")}
+	if init {
+		c.status.State = waiting(reasonInitializing, "")
+	}
+	if known == nil {
+		return c
+	}
+	c.status = *known
+	if running := known.State.Running; running != nil {
+		c.status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: codeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
+			StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(p.node.now()), ContainerID: known.ContainerID,
+		}}
+		c.status.Ready = false
+		c.status.Started = new(bool)
+	}
+	return c
+}
+
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+// current is the status as it is now.
+func (c *container) current() corev1.ContainerStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.status.DeepCopy()
+}
+
+// change changes the status and has it reported.
+func (c *container) change(to func(status *corev1.ContainerStatus)) {
+	c.mu.Lock()
+	to(&c.status)
+	c.mu.Unlock()
+	c.pod.report()
+}
+
+// again reports whether a container that ended is started again.
+func again(policy corev1.RestartPolicy, init bool, code int32) bool {
+	switch policy {
+	case corev1.RestartPolicyNever:
+		return false
+	case corev1.RestartPolicyOnFailure:
+		return code != 0
+	default:
+		return !init || code != 0
+	}
+}
+
+// settled reports whether the container ended for good, and how.
+func (c *container) settled() (code int32, ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := c.status.State.Terminated
+	if end == nil {
+		return 0, false
+	}
+	return end.ExitCode, !again(c.pod.spec().RestartPolicy, c.init, end.ExitCode)
+}
+
+// run starts the program until it ended for good or ctx ends.
+func (c *container) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if _, ended := c.settled(); ended {
+			return
+		}
+		if !c.backOff(ctx) {
+			return
+		}
+		c.once(ctx)
+	}
+}
+
+// backOff waits as long as the ends before demand. The first end costs no delay.
+func (c *container) backOff(ctx context.Context) bool {
+	c.mu.Lock()
+	delay, ended := c.pod.node.backoff.after(c.failures), c.status.State.Terminated
+	c.mu.Unlock()
+	if delay == 0 {
+		return ctx.Err() == nil
+	}
+	if ended != nil {
+		c.change(func(status *corev1.ContainerStatus) {
+			status.LastTerminationState = corev1.ContainerState{Terminated: ended}
+			status.State = waiting(reasonCrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, c.pod.key))
+		})
+	}
+	return sleep(ctx, delay)
+}
+
+func sleep(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// once runs the program once and keeps what became of it.
+func (c *container) once(ctx context.Context) {
+	ran, reason, err := c.start(ctx)
+	if ctx.Err() != nil && err != nil {
+		return
+	}
+	if err != nil {
+		c.refuse(reason, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := c.pod.node.now()
+	watching := c.watch(ctx, ran)
+	select {
+	case <-ran.ended:
+	case <-ctx.Done():
+		ran.stop(c.pod.grace())
+	}
+	cancel()
+	watching.Wait()
+	c.end(ran, began)
+}
+
+// maxRefusals bounds what the delay grows with when a program cannot be started.
+const maxRefusals = 2
+
+// refuse keeps why the program could not be started. It is tried again later.
+func (c *container) refuse(reason string, err error) {
+	message, said := err.Error(), false
+	c.change(func(status *corev1.ContainerStatus) {
+		if reason == reasonErrImagePull && c.failures > 0 {
+			reason = reasonPullBackOff
+		}
+		// What is missing may be there at any time; programs that fail are another matter.
+		c.failures = min(c.failures+1, maxRefusals)
+		if old := status.State.Waiting; old != nil {
+			said = old.Message == message
+		}
+		if end := status.State.Terminated; end != nil {
+			status.LastTerminationState = corev1.ContainerState{Terminated: end}
+		}
+		status.State = waiting(reason, message)
+	})
+	if !said {
+		c.pod.event(corev1.EventTypeWarning, "Failed", message)
+	}
+}
+
+// start starts the program; if it cannot, reason says which step failed.
+func (c *container) start(ctx context.Context) (ran *process, reason string, err error) {
+	command, reason, err := c.prepare(ctx)
+	if err != nil {
+		return nil, reason, err
+	}
+	c.mu.Lock()
+	life := c.status.RestartCount
+	if c.status.State.Terminated != nil || c.status.LastTerminationState.Terminated != nil {
+		life++
+	}
+	c.mu.Unlock()
+	log, err := c.openLog(life)
+	if err != nil {
+		return nil, reasonStartError, err
+	}
+	stdout, stderr := log.stream("stdout"), log.stream("stderr")
+	ran, err = launch(c.pod.node.spawner, command, stdout, stderr)
+	if err != nil {
+		log.close()
+		return nil, reasonStartError, err
+	}
+	go func() {
+		<-ran.ended
+		stdout.flush()
+		stderr.flush()
+		log.close()
+	}()
+	program := filepath.Base(command.path)
+	started := c.spec.StartupProbe == nil
+	c.change(func(status *corev1.ContainerStatus) {
+		if end := status.State.Terminated; end != nil {
+			status.LastTerminationState = corev1.ContainerState{Terminated: end}
+		}
+		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.pod.node.now())}}
+		status.RestartCount = life
+		status.ContainerID = fmt.Sprintf("process://%d", ran.cmd.Process.Pid)
+		status.ImageID = "file://" + command.path
+		status.Started = &started
+		status.Ready = started && c.spec.ReadinessProbe == nil
+		c.process, c.command = ran, command
+	})
+	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", program, ran.cmd.Process.Pid))
+	return ran, "", nil
+}
+
+// prepare finds the program and resolves what it is told.
+func (c *container) prepare(ctx context.Context) (_ command, reason string, err error) {
+	name, ok := ProgramOf(c.spec.Image)
+	if !ok {
+		return command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errNotOurs)
+	}
+	program, err := c.pod.node.find(name)
+	if err != nil {
+		return command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, err)
+	}
+	spec := c.pod.stored()
+	env, err := environment(ctx, spec, c.spec, c.pod.given(c.dir), c.pod)
+	if err != nil {
+		return command{}, reasonConfigError, err
+	}
+	mounted, err := mountsOf(c.spec, c.pod.volumes)
+	if err != nil {
+		return command{}, reasonConfigError, err
+	}
+	for _, m := range mounted {
+		if m.path == serviceAccountPath {
+			env = append(env, corev1.EnvVar{Name: serviceAccountVariable, Value: m.source})
+		}
+	}
+	root := filepath.Join(c.dir, "root")
+	if err := os.MkdirAll(filepath.Join(root, "tmp"), 0o700); err != nil {
+		return command{}, reasonConfigError, fmt.Errorf("making the directory of container %q: %w", c.spec.Name, err)
+	}
+	resolved, err := resolve(program, c.spec, env, mounted, c.pod.address.String(), root)
+	if err != nil {
+		return command{}, reasonStartError, err
+	}
+	return resolved, "", nil
+}
+
+// logPath is where one life of the container writes.
+func (c *container) logPath(life int32) string {
+	return filepath.Join(c.dir, "logs", strconv.Itoa(int(life))+".log")
+}
+
+// openLog begins the log of a life and forgets those before the previous one.
+func (c *container) openLog(life int32) (*logFile, error) {
+	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of logs: %w", err)
+	}
+	for _, former := range []string{c.logPath(life - 2), c.logPath(life) + older} {
+		_, _ = os.Remove(former), os.Remove(former+older)
+	}
+	log, err := newLog(c.logPath(life), c.pod.node.now)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.logs, life-2)
+	c.logs[life] = log
+	return log, nil
+}
+
+// end keeps how the program ended.
+func (c *container) end(ran *process, began time.Time) {
+	now := c.pod.node.now()
+	c.change(func(status *corev1.ContainerStatus) {
+		c.process = nil
+		c.failures++
+		if now.Sub(began) >= c.pod.node.backoff.forget || ran.code == 0 && c.init {
+			c.failures = 1
+		}
+		end := &corev1.ContainerStateTerminated{
+			ExitCode: ran.code, Reason: reasonCompleted, ContainerID: status.ContainerID,
+			StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(now),
+		}
+		if ran.code != 0 {
+			end.Reason = reasonError
+		}
+		if ran.code > signalled {
+			end.Signal = ran.code - signalled
+		}
+		status.State = corev1.ContainerState{Terminated: end}
+		status.Ready, status.Started = false, new(bool)
+	})
+}
+
+// watch asks the program how it is until ctx ends.
+func (c *container) watch(ctx context.Context, ran *process) *sync.WaitGroup {
+	p := &prober{container: c.spec, address: c.pod.address.String(), exec: c.exec}
+	wg := &sync.WaitGroup{}
+	once := func() {
+		if c.spec.ReadinessProbe != nil {
+			wg.Go(func() { p.watch(ctx, c.spec.ReadinessProbe, true, c.setReady) })
+		}
+		if c.spec.LivenessProbe != nil {
+			wg.Go(func() { p.watch(ctx, c.spec.LivenessProbe, false, c.judge(ran, "Liveness")) })
+		}
+	}
+	if c.spec.StartupProbe == nil {
+		once()
+		return wg
+	}
+	wg.Go(func() {
+		started, cancel := context.WithCancel(ctx)
+		defer cancel()
+		bad := c.judge(ran, "Startup")
+		p.watch(started, c.spec.StartupProbe, false, func(err error) {
+			if err != nil {
+				bad(err)
+				return
+			}
+			cancel()
+			c.change(func(status *corev1.ContainerStatus) {
+				yes := true
+				status.Started, status.Ready = &yes, c.spec.ReadinessProbe == nil
+			})
+			once()
+		})
+	})
+	return wg
+}
+
+func (c *container) setReady(err error) {
+	if ready := c.current().Ready; ready == (err == nil) {
+		return
+	}
+	if err != nil {
+		c.pod.event(corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+err.Error())
+	}
+	c.change(func(status *corev1.ContainerStatus) { status.Ready = err == nil })
+}
+
+// judge ends a program that its probe finds dead; the restart policy says what then.
+func (c *container) judge(ran *process, which string) func(error) {
+	return func(err error) {
+		if err == nil {
+			return
+		}
+		c.pod.event(corev1.EventTypeWarning, "Unhealthy", which+" probe failed, ending the program: "+err.Error())
+		ran.stop(c.pod.grace())
+	}
+}
+
+// backoff is how long a container waits before it is started again.
+type backoff struct {
+	// first is the delay after the second end in a row, which doubles up to limit.
+	first, limit time.Duration
+	// forget is how long a program must have run for its ends before to be forgotten.
+	forget time.Duration
+}
+
+func (b backoff) after(failures int) time.Duration {
+	if failures < 2 {
+		return 0
+	}
+	return min(b.first<<min(failures-2, 16), b.limit)
+}

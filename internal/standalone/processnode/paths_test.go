@@ -1,0 +1,83 @@
+package processnode
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPathsBelowAMountAreRewritten(t *testing.T) {
+	m := newMounts(
+		mount{"/etc/kubeconfig", "/pod/volumes/kubeconfig"}, mount{"/etc", "/pod/volumes/etc"},
+		mount{"/etc/one/file.yaml", "/pod/volumes/one/a"}, mount{"/var/run/secrets/", "/pod/volumes/token"},
+	)
+	tests := map[string]struct{ text, want string }{
+		"all of it":                              {"/etc/kubeconfig", "/pod/volumes/kubeconfig"},
+		"a file":                                 {"/etc/kubeconfig/karmada", "/pod/volumes/kubeconfig/karmada"},
+		"the value of a flag":                    {"--kubeconfig=/etc/kubeconfig/karmada", "--kubeconfig=/pod/volumes/kubeconfig/karmada"},
+		"the longest mount":                      {"/etc/hosts", "/pod/volumes/etc/hosts"},
+		"a mount that is a file":                 {"--config=/etc/one/file.yaml", "--config=/pod/volumes/one/a"},
+		"not beside a mount that is a file":      {"/etc/one/file.yaml.bak", "/pod/volumes/etc/one/file.yaml.bak"},
+		"a list":                                 {"/etc/a,/etc/b:/etc/c", "/pod/volumes/etc/a,/pod/volumes/etc/b:/pod/volumes/etc/c"},
+		"quoted":                                 {`{"path":"/etc/a"}`, `{"path":"/pod/volumes/etc/a"}`},
+		"a mount path with a slash at its end":   {"/var/run/secrets/token", "/pod/volumes/token/token"},
+		"no name that only begins like a mount":  {"/etcd/data", "/etcd/data"},
+		"no path below another directory":        {"/usr/etc/a", "/usr/etc/a"},
+		"no part of a URL":                       {"https://host/etc/a", "https://host/etc/a"},
+		"no part of a URL without a host":        {"file:///etc/a", "file:///etc/a"},
+		"no relative path":                       {"./etc/a", "./etc/a"},
+		"nothing without a path":                 {"--v=4", "--v=4"},
+		"names with dashes are names":            {"/etc-backup", "/etc-backup"},
+		"what was put in is not rewritten again": {"/etc /etc", "/pod/volumes/etc /pod/volumes/etc"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := m.rewrite(test.text); got != test.want {
+				t.Errorf("%q becomes %q, want %q", test.text, got, test.want)
+			}
+		})
+	}
+}
+
+func FuzzPathsAreRewrittenWholeOrNotAtAll(f *testing.F) {
+	f.Add("--a=", "/x/y", "/z", "/file")
+	f.Add("", "/etc", "/pod/etc", "")
+	f.Fuzz(func(t *testing.T, before, path, source, rest string) {
+		m := newMounts(mount{path, source})
+		if cleaned := m[0].path; cleaned != "/" && !strings.Contains(before, "/") {
+			if rest = strings.TrimLeft(rest, "/"); !strings.Contains(rest, "/") {
+				text := before + cleaned + "/" + rest
+				want := text
+				if before == "" || !ofName(before[len(before)-1]) {
+					want = before + source + "/" + rest
+				}
+				if got := m.rewrite(text); got != want {
+					t.Errorf("%q with %q at %q becomes %q, want %q", text, source, cleaned, got, want)
+				}
+			}
+		}
+		if text := strings.ReplaceAll(before+rest, "/", ""); m.rewrite(text) != text {
+			t.Errorf("%q has no path and becomes %q", text, m.rewrite(text))
+		}
+	})
+}
+
+func TestOnlyWhereToListenIsNarrowed(t *testing.T) {
+	tests := map[string]struct{ argument, want string }{
+		"all addresses by a port":      {"--metrics-bind-address=:8080", "--metrics-bind-address=127.70.1.2:8080"},
+		"all addresses by name":        {"--bind-address=0.0.0.0", "--bind-address=127.70.1.2"},
+		"all addresses of both kinds":  {"--health-probe-bind-address=[::]:10357", "--health-probe-bind-address=127.70.1.2:10357"},
+		"a value that stands alone":    {"0.0.0.0:80", "127.70.1.2:80"},
+		"an address that was chosen":   {"--bind-address=127.0.0.1:80", "--bind-address=127.0.0.1:80"},
+		"a network is no address":      {"--cidr=0.0.0.0/0", "--cidr=0.0.0.0/0"},
+		"a flag without value":         {"--enable", "--enable"},
+		"a list of names":              {"--controllers=*,-x", "--controllers=*,-x"},
+		"a value that holds an equals": {"--set=a=:80", "--set=a=:80"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := narrowed(test.argument, "127.70.1.2"); got != test.want {
+				t.Errorf("%q becomes %q, want %q", test.argument, got, test.want)
+			}
+		})
+	}
+}
