@@ -19,12 +19,14 @@ import (
 	"k8s.io/klog/v2"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
 	"karmada.io/karmada/internal/cli/token"
+	"karmada.io/karmada/internal/cli/top"
 )
 
 // Names of the program, as users type them.
@@ -67,6 +69,8 @@ var commands = []row{
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
+	{"advanced", apply.New},
+	{"advanced", top.New},
 	{"advanced", kubectl.NewPatch},
 	{"settings", kubectl.NewLabel},
 	{"settings", kubectl.NewAnnotate},
@@ -135,7 +139,9 @@ func New(program *command.Program) *cobra.Command {
 		inOrder = append(inOrder, cmd)
 	}
 	root.AddCommand(inOrder...)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), helpOf(cmd, program.Name, inOrder)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(cmd.OutOrStdout(), helpOf(cmd, program.Name, inOrder))
+	})
 	return root
 }
 

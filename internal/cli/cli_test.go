@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
+			"serve": serveAPI,
 		},
 	})
 }
@@ -88,15 +89,6 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 			"cluster-context": "", "cluster-kubeconfig": "", "cluster-namespace": "karmada-cluster", "dry-run": "false",
 			"force": "false", "karmada-context": "", "kubeconfig": "", "wait": "1m0s",
 		},
-		"cordon":   {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
-		"uncordon": {"dry-run": "false", "karmada-context": "", "kubeconfig": ""},
-		"taint":    {"dry-run": "false", "karmada-context": "", "kubeconfig": "", "overwrite": "false"},
-		"get": {
-			"all-namespaces/A": "false", "allow-missing-template-keys": "true", "clusters/C": "[]", "ignore-not-found": "false",
-			"karmada-context": "", "kubeconfig": "", "label-columns/L": "[]", "labels/l": "", "namespace/n": "", "no-headers": "false",
-			"operation-scope/s": "karmada", "output/o": "", "output-watch-events": "false", "show-kind": "false",
-			"show-labels": "false", "show-managed-fields": "false", "sort-by": "", "template": "", "watch/w": "false", "watch-only": "false",
-		},
 		"options": {
 			"add-dir-header": "false", "alsologtostderr": "false", "alsologtostderrthreshold": "0", "kubeconfig": "",
 			"legacy-stderr-threshold-behavior": "true", "log-backtrace-at": ":0", "log-dir": "", "log-file": "",
@@ -116,9 +108,9 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, root *cobra.Command, name string) *cobra.Command {
+func find(t *testing.T, root *cobra.Command, path ...string) *cobra.Command {
 	t.Helper()
-	cmd, _, err := root.Find([]string{name})
+	cmd, _, err := root.Find(path)
 	if err != nil {
 		t.Fatal(err)
 	}

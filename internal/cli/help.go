@@ -51,9 +51,13 @@ func usageOf(cmd *cobra.Command) string {
 // listOf is one line for each command of a group.
 func listOf(commands []*cobra.Command, group string) string {
 	var lines []string
+	width := 14
+	for _, cmd := range commands {
+		width = max(width, len(cmd.Name()))
+	}
 	for _, cmd := range commands {
 		if cmd.GroupID == group && cmd.IsAvailableCommand() {
-			lines = append(lines, fmt.Sprintf("  %-14s %s", cmd.Name(), cmd.Short))
+			lines = append(lines, fmt.Sprintf("  %-*s %s", width, cmd.Name(), cmd.Short))
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -35,8 +35,10 @@ type verb struct {
 	// use replaces the usage of kubectl, unless empty.
 	use   string
 	short string
-	// examples come before those of kubectl.
+	// examples come before those of kubectl, or in their place where those would
+	// not work here.
 	examples string
+	alone    bool
 	side     side
 	// shorthand is the one of --cluster.
 	shorthand string
@@ -64,8 +66,11 @@ func (v verb) command(program *command.Program) *cobra.Command {
 	if v.use != "" {
 		cmd.Use = v.use
 	}
-	if v.examples != "" {
-		cmd.Example = program.Examples(v.examples) + "\n\n" + cmd.Example
+	switch examples := program.Examples(v.examples); {
+	case v.alone:
+		cmd.Example = examples
+	case v.examples != "":
+		cmd.Example = examples + "\n\n" + cmd.Example
 	}
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 func NewExplain(program *command.Program) *cobra.Command {
 	return verb{
 		make: explain.NewCmdExplain, side: eitherSide,
+		use:   "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [--output=plaintext|plaintext-openapiv2]",
 		short: "Document the fields of a kind",
 		examples: `
 			# The fields of a placement

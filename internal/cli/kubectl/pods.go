@@ -15,9 +15,12 @@ func NewLogs(program *command.Program) *cobra.Command {
 		make: withoutParent(logs.NewCmdLogs), side: memberOnly, shorthand: "C",
 		use:   "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] (-C CLUSTER)",
 		short: "Show what a container in a member writes",
-		examples: `
+		alone: true, examples: `
 			# The log of a Pod in a member
 			{{program}} logs web-5d8c-abcde --cluster east
+
+			# The last lines of one container, from before it began anew
+			{{program}} logs web-5d8c-abcde -c proxy --previous --tail 20 --cluster east
 
 			# All Pods of a Deployment, as they write
 			{{program}} logs deployment/web --all-pods --follow --cluster east`,
@@ -30,7 +33,7 @@ func NewExec(program *command.Program) *cobra.Command {
 		make: withoutParent(exec.NewCmdExec), side: eitherSide,
 		use:   "exec (POD | TYPE/NAME) [-c CONTAINER] (--operation-scope=SCOPE --cluster=CLUSTER) -- COMMAND [args...]",
 		short: "Run a command in a container",
-		examples: `
+		alone: true, examples: `
 			# Run date in a Pod of a member
 			{{program}} exec web-5d8c-abcde --operation-scope members --cluster east -- date
 
@@ -44,8 +47,11 @@ func NewAttach(program *command.Program) *cobra.Command {
 	return verb{
 		make: withoutParent(attach.NewCmdAttach), side: eitherSide,
 		short: "Attach to a running container",
-		examples: `
+		alone: true, examples: `
 			# The output of a running Pod in a member
-			{{program}} attach web-5d8c-abcde --operation-scope members --cluster east`,
+			{{program}} attach web-5d8c-abcde --operation-scope members --cluster east
+
+			# Talk to a container that reads
+			{{program}} attach deployment/web -c shell -i -t -s members --cluster east`,
 	}.command(program)
 }

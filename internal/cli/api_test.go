@@ -1,0 +1,320 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// api answers as a control plane with members does, from files: <side>/<path>.json
+// is an object, side being karmada or the name of a member, <side>/<path>.log what a
+// container wrote. A side with a file named hangs never answers, one with a file
+// named forbidden refuses everything. Writes are noted in the file requests.
+type api struct {
+	dir string
+
+	mu      sync.Mutex
+	objects map[string]map[string]any // by side and path
+	members []string
+}
+
+// resource is a type that every side has.
+type resource struct {
+	version, plural, kind string
+	namespaced            bool
+}
+
+var resources = []resource{
+	{"v1", "pods", "Pod", true},
+	{"v1", "configmaps", "ConfigMap", true},
+	{"v1", "namespaces", "Namespace", false},
+	{"v1", "nodes", "Node", false},
+	{"v1", "events", "Event", true},
+	{"apps/v1", "deployments", "Deployment", true},
+	{"cluster.karmada.io/v1alpha1", "clusters", "Cluster", false},
+	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
+	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
+	{"metrics.k8s.io/v1beta1", "pods", "PodMetrics", true},
+	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},
+}
+
+// serveAPI starts an api on the files of a script, and writes its kubeconfig.
+func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
+	a := &api{dir: ts.Getenv("WORK"), objects: map[string]map[string]any{}}
+	ts.Check(a.load())
+	server := httptest.NewServer(a)
+	// Who hangs is let go, or the end of the server would wait for it.
+	ts.Defer(server.CloseClientConnections)
+	ts.Setenv("KUBECONFIG", filepath.Join(a.dir, "kubeconfig"))
+	ts.Setenv("HOME", a.dir)
+	ts.Check(os.WriteFile(ts.Getenv("KUBECONFIG"), []byte(`{apiVersion: v1, kind: Config, current-context: karmada,
+		clusters: [{name: karmada, cluster: {server: "`+server.URL+`"}}],
+		contexts: [{name: karmada, context: {cluster: karmada, namespace: shop}}]}`), 0o600))
+}
+
+func (a *api) load() error {
+	return filepath.WalkDir(a.dir, func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".json") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		object := map[string]any{}
+		if err := json.Unmarshal(text, &object); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		name, _ := filepath.Rel(a.dir, strings.TrimSuffix(file, ".json"))
+		a.put(name, object)
+		if member, ok := strings.CutPrefix(name, "karmada/apis/cluster.karmada.io/v1alpha1/clusters/"); ok {
+			a.members = append(a.members, member)
+		}
+		return nil
+	})
+}
+
+// put stores an object under its path, which tells what the object leaves out.
+func (a *api) put(at string, object map[string]any) {
+	kind, namespace, _ := locate(at)
+	object["apiVersion"], object["kind"] = kind.version, kind.kind
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"], metadata["uid"] = path.Base(at), at
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	object["metadata"] = metadata
+	a.objects[at] = object
+}
+
+// locate reads a path: side/api/v1/... or side/apis/group/version/...
+func locate(at string) (kind resource, namespace, name string) {
+	parts := strings.Split(at, "/")[1:]
+	version, rest := "v1", parts[min(2, len(parts)):]
+	if parts[0] == "apis" && len(parts) > 3 {
+		version, rest = parts[1]+"/"+parts[2], parts[3:]
+	}
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		namespace, rest = rest[1], rest[2:]
+	}
+	rest = append(rest, "", "")
+	i := slices.IndexFunc(resources, func(r resource) bool { return r.version == version && r.plural == rest[0] })
+	if i < 0 {
+		return resource{}, "", ""
+	}
+	return resources[i], namespace, rest[1]
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	side, rest := "karmada", strings.Trim(r.URL.Path, "/")
+	for _, member := range a.members {
+		if below, ok := strings.CutPrefix(rest, "apis/cluster.karmada.io/v1alpha1/clusters/"+member+"/proxy"); ok {
+			side, rest = member, strings.Trim(below, "/")
+		}
+	}
+	switch {
+	case a.has(side + "/hangs"):
+		<-r.Context().Done()
+		return
+	case a.has(side + "/forbidden"):
+		refuse(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+side+"\" is forbidden")
+		return
+	case r.URL.Query().Get("watch") != "":
+		<-r.Context().Done()
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.Method != http.MethodGet {
+		a.write(w, r, side+"/"+rest)
+		return
+	}
+	a.read(w, r, side+"/"+rest)
+}
+
+func (a *api) has(name string) bool {
+	_, err := os.Stat(filepath.Join(a.dir, name))
+	return err == nil
+}
+
+func (a *api) read(w http.ResponseWriter, r *http.Request, at string) {
+	if a.discover(w, at) {
+		return
+	}
+	if pod, ok := strings.CutSuffix(at, "/log"); ok {
+		http.ServeFile(w, r, filepath.Join(a.dir, pod+".log"))
+		return
+	}
+	kind, _, name := locate(at)
+	object, found := a.objects[at]
+	switch {
+	case kind.kind == "":
+		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	case name == "":
+		a.list(w, r, at, kind)
+	case !found:
+		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", kind.plural, name))
+	case asTable(r):
+		reply(w, tableOf(object))
+	default:
+		reply(w, object)
+	}
+}
+
+func asTable(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "as=Table") }
+
+// list answers with the objects of a collection, in the order of their paths.
+func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resource) {
+	_, namespace, _ := locate(at)
+	side, _, _ := strings.Cut(at, "/")
+	query, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
+	name, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+	items := []map[string]any{}
+	var paths []string
+	for path := range a.objects {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		of, in, called := locate(path)
+		metadata, _ := a.objects[path]["metadata"].(map[string]any)
+		set := labels.Set{}
+		given, _ := metadata["labels"].(map[string]any)
+		for key, value := range given {
+			set[key], _ = value.(string)
+		}
+		if strings.HasPrefix(path, side+"/") && of == kind && (namespace == "" || in == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == called) {
+			items = append(items, a.objects[path])
+		}
+	}
+	if asTable(r) {
+		reply(w, tableOf(items...))
+		return
+	}
+	reply(w, map[string]any{"apiVersion": kind.version, "kind": kind.kind + "List", "metadata": map[string]any{"resourceVersion": "7"}, "items": items})
+}
+
+func tableOf(items ...map[string]any) map[string]any {
+	rows := []any{}
+	for _, item := range items {
+		metadata, _ := item["metadata"].(map[string]any)
+		rows = append(rows, map[string]any{"cells": []any{metadata["name"], "5m"}, "object": map[string]any{
+			"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata,
+		}})
+	}
+	return map[string]any{
+		"apiVersion": "meta.k8s.io/v1", "kind": "Table", "metadata": map[string]any{"resourceVersion": "7"}, "rows": rows,
+		"columnDefinitions": []any{map[string]any{"name": "Name", "type": "string", "format": "name"}, map[string]any{"name": "Age", "type": "string"}},
+	}
+}
+
+// discover answers which types there are. Metrics are there if some were measured.
+func (a *api) discover(w http.ResponseWriter, at string) bool {
+	side, rest, _ := strings.Cut(at, "/")
+	known := slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
+		return strings.HasPrefix(r.version, "metrics.") && !a.has(side+"/apis/metrics.k8s.io")
+	})
+	switch rest {
+	case "api":
+		reply(w, map[string]any{"kind": "APIVersions", "versions": []any{"v1"}})
+		return true
+	case "apis":
+		groups := map[string]any{}
+		var list []any
+		for _, r := range known {
+			group, version, ok := strings.Cut(r.version, "/")
+			if ok && groups[group] == nil {
+				preferred := map[string]any{"groupVersion": r.version, "version": version}
+				groups[group] = map[string]any{"name": group, "versions": []any{preferred}, "preferredVersion": preferred}
+				list = append(list, groups[group])
+			}
+		}
+		reply(w, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": list})
+		return true
+	}
+	version := strings.TrimPrefix(strings.TrimPrefix(rest, "apis/"), "api/")
+	var list []any
+	for _, r := range known {
+		if r.version == version {
+			list = append(list, map[string]any{"name": r.plural, "singularName": strings.ToLower(r.kind), "namespaced": r.namespaced, "kind": r.kind, "verbs": []any{"create", "delete", "get", "list", "patch", "watch"}})
+		}
+	}
+	if len(list) == 0 {
+		return false
+	}
+	reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": list})
+	return true
+}
+
+// write notes the request and does what it says.
+func (a *api) write(w http.ResponseWriter, r *http.Request, at string) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest", err.Error())
+		return
+	}
+	if kind, _, name := locate(at); r.Method != http.MethodPost && a.objects[at] == nil {
+		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", kind.plural, name))
+		return
+	}
+	a.note(r.Method + " " + at)
+	object := map[string]any{}
+	switch r.Method {
+	case http.MethodPost:
+		_ = json.Unmarshal(body, &object)
+		metadata, _ := object["metadata"].(map[string]any)
+		at += "/" + fmt.Sprint(metadata["name"])
+		a.put(at, object)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+	case http.MethodPatch:
+		before, _ := json.Marshal(a.objects[at])
+		after, err := jsonpatch.MergePatch(before, body)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "BadRequest", err.Error())
+			return
+		}
+		_ = json.Unmarshal(after, &object)
+		a.put(at, object)
+	case http.MethodDelete:
+		delete(a.objects, at)
+		reply(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+		return
+	}
+	reply(w, a.objects[at])
+}
+
+func (a *api) note(line string) {
+	file, err := os.OpenFile(filepath.Join(a.dir, "requests"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		fmt.Fprintln(file, line)
+		_ = file.Close()
+	}
+}
+
+func reply(w http.ResponseWriter, content map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(content)
+}
+
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
+}

@@ -1,0 +1,110 @@
+package top
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/cli/place"
+)
+
+type nodeOptions struct {
+	options
+	showCapacity bool
+}
+
+// nodeUse is what one node uses; no usage means that nobody measured it.
+type nodeUse struct {
+	name, cluster    string
+	usage, available corev1.ResourceList
+}
+
+func newNode(program *command.Program) *cobra.Command {
+	o := &nodeOptions{options: options{Access: place.Access{Program: program}}}
+	cmd := &cobra.Command{
+		Use:     "node [NAME | -l label]",
+		Aliases: []string{"nodes", "no"},
+		Short:   "Show what nodes of members use",
+		Long:    "Show how much CPU and memory nodes of members use, and how much of what they can give to pods that is.",
+		Example: program.Examples(`
+			# Nodes of all members, the busiest first
+			{{program}} top node --sort-by cpu
+
+			# One node, as a share of all that it has
+			{{program}} top node node-1 --clusters east --show-capacity`),
+		Args:              func(_ *cobra.Command, args []string) error { return o.check(args, "") },
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		ValidArgsFunction: o.complete("nodes"),
+	}
+	o.addFlags(cmd, "")
+	cmd.Flags().BoolVar(&o.showCapacity, "show-capacity", false, "shares of the capacity of nodes, not of what they can give to pods")
+	return cmd
+}
+
+func (o *nodeOptions) run(ctx context.Context, args []string) error {
+	nodes, err := collect(ctx, &o.options, func(ctx context.Context, m meter) ([]nodeUse, error) { return o.read(ctx, m, args) })
+	if len(nodes) == 0 && err == nil {
+		o.Program.Tell("No resources found")
+	}
+	if printErr := printTable(o.Program.Out, o.noHeaders, nodeTable(nodes, o.sortBy)); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+// read returns the nodes of one member.
+func (o *nodeOptions) read(ctx context.Context, m meter, args []string) ([]nodeUse, error) {
+	nodes, metrics, err := o.list(ctx, m, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) > 0 && len(metrics) == 0 && len(args) == 0 {
+		return nil, errNotYet
+	}
+	measured := map[string]corev1.ResourceList{}
+	for i := range metrics {
+		measured[metrics[i].Name] = metrics[i].Usage
+	}
+	var found []nodeUse
+	for i := range nodes {
+		use := nodeUse{name: nodes[i].Name, cluster: m.place.Name(), usage: measured[nodes[i].Name], available: nodes[i].Status.Allocatable}
+		if o.showCapacity {
+			use.available = nodes[i].Status.Capacity
+		}
+		found = append(found, use)
+	}
+	return found, nil
+}
+
+func (o *nodeOptions) list(ctx context.Context, m meter, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
+	if len(args) == 1 {
+		node, err := m.member.CoreV1().Nodes().Get(ctx, args[0], metav1.GetOptions{})
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading node %q: %w", args[0], err)
+		}
+		metrics, err := m.metrics.NodeMetricses().Get(ctx, args[0], metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return []corev1.Node{*node}, nil, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading metrics of node %q: %w", args[0], err)
+		}
+		return []corev1.Node{*node}, []metricsv1beta1.NodeMetrics{*metrics}, nil
+	}
+	query := metav1.ListOptions{LabelSelector: o.selector}
+	nodes, err := m.member.CoreV1().Nodes().List(ctx, query)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	metrics, err := m.metrics.NodeMetricses().List(ctx, query)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing metrics of nodes: %w", err)
+	}
+	return nodes.Items, metrics.Items, nil
+}
