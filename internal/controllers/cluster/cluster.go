@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	domain "karmada.io/karmada/internal/domain/cluster"
@@ -35,9 +34,6 @@ import (
 
 // Name is the name of the controller in flags, logs and events.
 const Name = "cluster-controller"
-
-// removalPoll is how often a cluster that leaves is looked at again.
-const removalPoll = time.Second
 
 // Options are what operators may tune.
 type Options struct {
@@ -80,8 +76,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.options.Forget(request.Name)
+			return reconcile.Result{}, r.letRestGo(ctx, request.Name)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if cluster.DeletionTimestamp != nil {
 		return r.remove(ctx, cluster)
@@ -93,14 +90,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, quiet(r.ensureMarks(ctx, cluster))
 }
 
-// onExecutionSpace looks at a cluster when its namespace is gone: somebody deleted
-// it, or the cluster leaves and waits for that.
+// onExecutionSpace looks at a cluster when its namespace goes: somebody deleted it,
+// or the cluster leaves, and may have left already.
 func onExecutionSpace() handler.EventHandler {
-	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if cluster, ok := work.ClusterOf(e.Object.GetName()); ok {
+	queue := func(space client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if cluster, ok := work.ClusterOf(space.GetName()); ok {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
 		}
-	}}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if e.ObjectNew.GetDeletionTimestamp() != nil {
+				queue(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			queue(e.Object, q)
+		},
+	}
 }
 
 // ensureExecutionSpace makes the namespace that holds the cluster's Works.
@@ -130,74 +137,6 @@ func (r *reconciler) ensureMarks(ctx context.Context, cluster *clusterv1alpha1.C
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 	}
 	return err
-}
-
-// remove takes down what the control plane holds for a cluster that leaves.
-func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
-		return reconcile.Result{}, nil
-	}
-	if err := r.letWorksGo(ctx, cluster); err != nil {
-		return reconcile.Result{}, err
-	}
-	gone, err := r.removeExecutionSpace(ctx, cluster)
-	if err != nil {
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
-		return reconcile.Result{}, err
-	}
-	if !gone {
-		return reconcile.Result{RequeueAfter: removalPoll}, nil
-	}
-	targeted, err := r.targeted(ctx, cluster.Name)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if targeted {
-		return reconcile.Result{RequeueAfter: removalPoll}, nil
-	}
-	released := cluster.DeepCopy()
-	controllerutil.RemoveFinalizer(released, clusterv1alpha1.ClusterControllerFinalizer)
-	_, err = patch.Object(ctx, r.karmada, cluster, released)
-	return reconcile.Result{}, quiet(client.IgnoreNotFound(err))
-}
-
-// letWorksGo frees the Works of a pull mode cluster whose agent is lost: nobody
-// else would remove their finalizer. The member's objects stay.
-func (r *reconciler) letWorksGo(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || domain.Ready(cluster) {
-		return nil
-	}
-	works := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name))); err != nil {
-		return fmt.Errorf("listing Works of cluster %q: %w", cluster.Name, err)
-	}
-	for i := range works.Items {
-		released := works.Items[i].DeepCopy()
-		controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
-		if _, err := patch.Object(ctx, r.karmada, &works.Items[i], released); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *reconciler) removeExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (gone bool, err error) {
-	namespace := &corev1.Namespace{}
-	// Asked live: that a cache does not show a namespace does not mean it is gone.
-	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
-	}
-	if namespace.DeletionTimestamp != nil {
-		return false, nil
-	}
-	if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
-	}
-	return false, nil
 }
 
 // quiet keeps a write that lost a race out of the error log: the newer object is

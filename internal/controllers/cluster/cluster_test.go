@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +20,8 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 )
 
@@ -37,10 +41,7 @@ func TestAnExecutionSpaceThatSomebodyDeletesComesBackAtOnce(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			karmada := store(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member1"}})
-			r := &reconciler{
-				options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
-				events: observe.NewEvents(record.NewFakeRecorder(10)),
-			}
+			r := reconcilerOver(karmada)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			onExecutionSpace().Delete(t.Context(), event.DeleteEvent{Object: namespace(tc.deleted)}, q)
@@ -59,34 +60,146 @@ func TestAnExecutionSpaceThatSomebodyDeletesComesBackAtOnce(t *testing.T) {
 			for _, each := range stored.Items {
 				got += each.Name
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("namespaces (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAClusterLeavesAsSoonAsItsExecutionSpaceIsGone(t *testing.T) {
-	leaving := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
-		Name: "member1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer},
-	}}
-	karmada := store(t, leaving, namespace("karmada-es-member1"))
-	if err := karmada.Delete(t.Context(), leaving); err != nil {
-		t.Fatal(err)
-	}
-	r := &reconciler{
+func reconcilerOver(karmada client.Client) *reconciler {
+	return &reconciler{
 		options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
 		events: observe.NewEvents(record.NewFakeRecorder(10)),
 	}
-	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}
-	if _, err := r.Reconcile(t.Context(), request); err != nil {
+}
+
+// workOf is a Work that is delivered; going tells that it is being deleted.
+func workOf(cluster, name string, going bool) *workv1alpha1.Work {
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-" + cluster, Name: name, Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+	}}
+	if going {
+		of.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	}
+	return of
+}
+
+func going(object client.Object) client.Object {
+	object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	return staying(object)
+}
+
+// staying is an object that is not gone as soon as it is deleted.
+func staying(object client.Object) client.Object {
+	object.SetFinalizers(append(object.GetFinalizers(), "test/stays"))
+	return object
+}
+
+func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
+	ready := func(status metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status}}
+	}
+	tests := map[string]struct {
+		mode   clusterv1alpha1.ClusterSyncMode
+		ready  metav1.ConditionStatus
+		stored []client.Object
+		// left are the Works with their finalizer, gone tells that the cluster is.
+		left []string
+		gone bool
+	}{
+		"its namespace is gone": {gone: true},
+		"its namespace is empty and goes in its own time": {
+			stored: []client.Object{going(namespace("karmada-es-member1"))}, gone: true},
+		"its Works are deleted and waited for": {ready: metav1.ConditionTrue,
+			stored: []client.Object{staying(namespace("karmada-es-member1")), workOf("member1", "web", false), workOf("member2", "web", false)},
+			left:   []string{"karmada-es-member1/web going", "karmada-es-member2/web"}},
+		"the Works of a lost one that is pushed to are let go by who delivers them": {ready: metav1.ConditionFalse,
+			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web going"}},
+		"the Works of one whose agent is lost are let go": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionUnknown,
+			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true), workOf("member2", "web", false)},
+			left:   []string{"karmada-es-member2/web"}, gone: true},
+		"the Works of one whose agent works are left to it": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionTrue,
+			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web going"}},
+		"a binding still lists it": {
+			stored: []client.Object{&workv1alpha2.ResourceBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+				Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "member1"}}},
+			}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			leaving := &clusterv1alpha1.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "member1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}},
+				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: cmp.Or(tc.mode, clusterv1alpha1.Push)},
+				Status:     clusterv1alpha1.ClusterStatus{Conditions: ready(tc.ready)},
+			}
+			karmada := store(t, append(tc.stored, leaving)...)
+			if err := karmada.Delete(t.Context(), leaving); err != nil {
+				t.Fatal(err)
+			}
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}
+			// One pass begins, the next one finds what is left.
+			for range 2 {
+				if _, err := reconcilerOver(karmada).Reconcile(t.Context(), request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := karmada.Get(t.Context(), request.NamespacedName, leaving)
+			if gone := apierrors.IsNotFound(err); gone != tc.gone {
+				t.Errorf("gone = %v, want %v (%v)", gone, tc.gone, err)
+			}
+			if diff := gocmp.Diff(tc.left, worksIn(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Works (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func worksIn(t *testing.T, karmada client.Client) []string {
+	t.Helper()
+	works := &workv1alpha1.WorkList{}
+	if err := karmada.List(t.Context(), works); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Reconcile(t.Context(), request); err != nil {
-		t.Fatal(err)
+	var left []string
+	for _, of := range works.Items {
+		text := of.Namespace + "/" + of.Name
+		if of.DeletionTimestamp != nil {
+			text += " going"
+		}
+		left = append(left, text)
 	}
-	if err := karmada.Get(t.Context(), request.NamespacedName, leaving); !apierrors.IsNotFound(err) {
-		t.Errorf("the cluster is still there: %v", err)
+	return left
+}
+
+func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
+	tests := map[string]struct {
+		stored []client.Object
+		left   []string
+	}{
+		"its Works in a namespace that goes": {
+			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)}},
+		"nothing in a namespace that stays": {
+			stored: []client.Object{namespace("karmada-es-member1"), workOf("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web going"}},
+		"nothing of another cluster": {
+			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member2", "web", true)},
+			left:   []string{"karmada-es-member2/web going"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			karmada := store(t, tc.stored...)
+			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}}
+			if _, err := reconcilerOver(karmada).Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(tc.left, worksIn(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Works (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

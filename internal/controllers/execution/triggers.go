@@ -125,12 +125,13 @@ func (c *controller) exists(name string) bool {
 }
 
 // promising tells that Works which could not be handled before may be now: the
-// cluster is back, leaves, serves other kinds, or a user has confirmed what was
-// held.
+// cluster is back, leaves, is lost while it leaves, serves other kinds, or a user
+// has confirmed what was held.
 func promising(before, after *clusterv1alpha1.Cluster) bool {
 	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
 	return !ready(before) && ready(after) ||
 		before.DeletionTimestamp == nil && after.DeletionTimestamp != nil ||
+		after.DeletionTimestamp != nil && ready(before) && !ready(after) ||
 		before.Annotations[confirmation] != after.Annotations[confirmation] ||
 		!reflect.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }

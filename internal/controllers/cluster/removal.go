@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/patch"
+	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// removalPoll is how often a cluster that leaves is looked at again.
+const removalPoll = 250 * time.Millisecond
+
+// remove takes down what the control plane holds for a cluster that leaves.
+func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.Ready(cluster) {
+		// Its agent is lost, and nobody else would let go of them.
+		if err := r.letWorksGo(ctx, cluster.Name); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	empty, err := r.clearExecutionSpace(ctx, cluster)
+	if err != nil {
+		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
+		return reconcile.Result{}, err
+	}
+	if !empty {
+		return reconcile.Result{RequeueAfter: removalPoll}, nil
+	}
+	targeted, err := r.targeted(ctx, cluster.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if targeted {
+		return reconcile.Result{RequeueAfter: removalPoll}, nil
+	}
+	released := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(released, clusterv1alpha1.ClusterControllerFinalizer)
+	_, err = patch.Object(ctx, r.karmada, cluster, released)
+	return reconcile.Result{}, quiet(client.IgnoreNotFound(err))
+}
+
+// clearExecutionSpace deletes the execution namespace and the Works in it, and
+// tells when none is left. What else the namespace holds goes with it in its own
+// time: that takes the controller of namespaces several seconds, and no cluster
+// needs to wait for them. A namespace that goes takes no new Works.
+func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (empty bool, err error) {
+	namespace := &corev1.Namespace{}
+	// Asked live: that a cache does not show a namespace does not mean it is gone.
+	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
+	}
+	if namespace.DeletionTimestamp == nil {
+		if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
+		}
+	}
+	staying, any, err := r.worksOf(ctx, cluster.Name)
+	if err != nil || !any {
+		return !any && err == nil, err
+	}
+	if staying {
+		err = r.karmada.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(namespace.Name))
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("deleting Works of cluster %q: %w", cluster.Name, err)
+		}
+	}
+	return false, nil
+}
+
+// worksOf tells whether a cluster has Works, and whether some of them are not being
+// deleted. Nobody believes a cache that there are none.
+func (r *reconciler) worksOf(ctx context.Context, cluster string) (staying, any bool, err error) {
+	inSpace := client.InNamespace(work.ExecutionNamespace(cluster))
+	works := &workv1alpha1.WorkList{}
+	if err := r.karmada.List(ctx, works, inSpace, client.UnsafeDisableDeepCopy); err != nil {
+		return false, false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
+	}
+	if len(works.Items) == 0 {
+		works = &workv1alpha1.WorkList{}
+		if err := r.live.List(ctx, works, inSpace, client.Limit(1)); err != nil {
+			return false, false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
+		}
+	}
+	for i := range works.Items {
+		staying = staying || works.Items[i].DeletionTimestamp == nil
+	}
+	return staying, len(works.Items) > 0, nil
+}
+
+// letWorksGo frees the Works of a cluster that nobody takes them out of. The
+// member's objects stay.
+func (r *reconciler) letWorksGo(ctx context.Context, cluster string) error {
+	works := &workv1alpha1.WorkList{}
+	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster))); err != nil {
+		return fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
+	}
+	for i := range works.Items {
+		released := works.Items[i].DeepCopy()
+		controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
+		if _, err := patch.Object(ctx, r.karmada, &works.Items[i], released); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letRestGo frees what is left in the execution namespace of a cluster that is gone
+// for good, such as one that was removed by force: its namespace could not go. A
+// namespace that stays belongs to somebody, and is left alone.
+func (r *reconciler) letRestGo(ctx context.Context, cluster string) error {
+	namespace := executionSpace(work.ExecutionNamespace(cluster))
+	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if namespace.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{})
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("making sure that cluster %q is gone: %w", cluster, err)
+	}
+	return r.letWorksGo(ctx, cluster)
+}
