@@ -3,122 +3,189 @@ package member
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	listers "k8s.io/client-go/listers/core/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	podresources "k8s.io/component-helpers/resource"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// inventory watches the nodes and Pods of a member and keeps of them only what a
-// summary needs.
+// inventory watches the nodes and Pods of a member and counts them as they come
+// and go. No object is kept: a list is read page by page, and of each node and Pod
+// only what counts remains.
 type inventory struct {
-	start  sync.Once
-	err    error
-	nodes  listers.NodeLister
-	pods   listers.PodLister
-	synced []toolscache.InformerSynced
+	start sync.Once
+	err   error
+	since time.Time
+	ended sync.WaitGroup
+
+	mu                      sync.Mutex
+	tally                   *domain.Tally
+	nodesListed, podsListed bool
+	last                    *summary
 }
 
-// Inventory is what the member has to offer and what of it is in use. complete
-// is false until the first lists have arrived; then the rest means nothing.
-func (m *Member) Inventory() (nodes []domain.Node, pods []domain.Pod, complete bool, err error) {
-	m.inventory.start.Do(func() { m.inventory.err = m.inventory.watch(m.ctx, m) })
-	if m.inventory.err != nil {
-		return nil, nil, false, m.inventory.err
+// summary is what was told last, and what it was told of.
+type summary struct {
+	version   uint64
+	models    []clusterv1alpha1.ResourceModel
+	nodes     *clusterv1alpha1.NodeSummary
+	resources *clusterv1alpha1.ResourceSummary
+}
+
+// Inventory is what the member has to offer and what of it is in use; models are
+// the grades by which its nodes are counted. The answer is nil until the first
+// lists have arrived, for which waited tells how long. It is the caller's.
+func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
+	nodes *clusterv1alpha1.NodeSummary, resources *clusterv1alpha1.ResourceSummary, waited time.Duration, err error,
+) {
+	i := &m.inventory
+	i.start.Do(func() {
+		i.since, i.tally = time.Now(), domain.NewTally()
+		i.err = i.watch(m.ctx, m)
+	})
+	if i.err != nil {
+		return nil, nil, 0, i.err
 	}
-	for _, synced := range m.inventory.synced {
-		if !synced() {
-			return nil, nil, false, nil
-		}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.nodesListed || !i.podsListed {
+		return nil, nil, time.Since(i.since), nil
 	}
-	return m.inventory.list()
+	if i.last == nil || i.last.version != i.tally.Version() || !equality.Semantic.DeepEqual(i.last.models, models) {
+		i.last = &summary{version: i.tally.Version(), models: models}
+		i.last.nodes, i.last.resources = i.tally.Summary(models)
+	}
+	return i.last.nodes.DeepCopy(), i.last.resources.DeepCopy(), 0, nil
 }
 
 func (i *inventory) watch(ctx context.Context, m *Member) error {
-	config := m.Config()
+	config := patiently(m.config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making client for the inventory of member %q: %w", m.Name, err)
 	}
-	running := fields.AndSelectors(
-		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
-	).String()
-	nodeFactory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slimNode))
-	podFactory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slimPod),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = running }))
-	i.nodes, i.pods = nodeFactory.Core().V1().Nodes().Lister(), podFactory.Core().V1().Pods().Lister()
-	i.synced = []toolscache.InformerSynced{
-		nodeFactory.Core().V1().Nodes().Informer().HasSynced, podFactory.Core().V1().Pods().Informer().HasSynced,
-	}
-	nodeFactory.Start(ctx.Done())
-	podFactory.Start(ctx.Done())
+	nodes, pods := client.CoreV1().Nodes(), client.CoreV1().Pods("")
+	i.ended.Go(func() {
+		reflectInto(ctx, "nodes of "+m.Name, feed[countedNode]{
+			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
+			watch:  func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
+			reduce: i.reduceNode,
+		}, nodeStore{i})
+	})
+	i.ended.Go(func() {
+		reflectInto(ctx, "Pods of "+m.Name, feed[countedPod]{
+			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
+			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
+			selector: running(),
+			reduce:   i.reducePod,
+		}, podStore{i})
+	})
 	return nil
 }
 
-// slimNode drops all of a node but its name, readiness and allocatable resources.
-func slimNode(obj any) (any, error) {
-	node, ok := obj.(*corev1.Node)
+// running selects the Pods that have not finished.
+func running() string {
+	return fields.AndSelectors(
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+	).String()
+}
+
+// countedNode is what counts of a node.
+type countedNode struct {
+	name        string
+	ready       bool
+	allocatable *domain.Amounts
+}
+
+func (i *inventory) reduceNode(object runtime.Object) (countedNode, bool) {
+	node, ok := object.(*corev1.Node)
 	if !ok {
-		return obj, nil
+		return countedNode{}, false
 	}
-	slim := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
-		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
-	}
+	counted := countedNode{name: node.Name}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			slim.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
+			counted.ready = condition.Status == corev1.ConditionTrue
 		}
 	}
-	return slim, nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	counted.allocatable = i.tally.Intern(node.Status.Allocatable)
+	return counted, true
 }
 
-// slimPod drops all of a Pod but where it runs and what it asks for.
-func slimPod(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
+// countedPod is what counts of a Pod: where it runs, and what it asks for.
+type countedPod struct {
+	id       domain.PodID
+	node     string
+	requests *domain.Amounts
+}
+
+func (i *inventory) reducePod(object runtime.Object) (countedPod, bool) {
+	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return obj, nil
+		return countedPod{}, false
 	}
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
-		Spec: corev1.PodSpec{
-			NodeName:   pod.Spec.NodeName,
-			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
-		},
-	}, nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return countedPod{id: fingerprint(pod.UID), node: pod.Spec.NodeName, requests: i.tally.Intern(requests)}, true
 }
 
-func (i *inventory) list() ([]domain.Node, []domain.Pod, bool, error) {
-	storedNodes, err := i.nodes.List(labels.Everything())
-	if err != nil {
-		return nil, nil, false, fmt.Errorf("listing nodes: %w", err)
-	}
-	storedPods, err := i.pods.List(labels.Everything())
-	if err != nil {
-		return nil, nil, false, fmt.Errorf("listing Pods: %w", err)
-	}
-	nodes := make([]domain.Node, 0, len(storedNodes))
-	for _, node := range storedNodes {
-		ready := len(node.Status.Conditions) == 1 && node.Status.Conditions[0].Status == corev1.ConditionTrue
-		nodes = append(nodes, domain.Node{Name: node.Name, Ready: ready, Allocatable: node.Status.Allocatable})
-	}
-	pods := make([]domain.Pod, 0, len(storedPods))
-	for _, pod := range storedPods {
-		pods = append(pods, domain.Pod{Node: pod.Spec.NodeName, Requests: pod.Spec.Containers[0].Resources.Requests})
-	}
-	return nodes, pods, true, nil
+func fingerprint(uid types.UID) (id domain.PodID) {
+	hash := fnv.New128a()
+	_, _ = hash.Write([]byte(uid))
+	hash.Sum(id[:0])
+	return id
 }
+
+type nodeStore struct{ *inventory }
+
+func (s nodeStore) set(node countedNode) { s.tally.SetNode(node.name, node.ready, node.allocatable) }
+
+func (s nodeStore) remove(node countedNode) { s.tally.RemoveNode(node.name) }
+
+func (s nodeStore) replace(nodes []countedNode) {
+	listed := make(map[string]bool, len(nodes))
+	for _, node := range nodes {
+		s.set(node)
+		listed[node.name] = true
+	}
+	s.tally.KeepNodes(func(name string) bool { return listed[name] })
+	s.nodesListed = true
+}
+
+func (s nodeStore) lock() *sync.Mutex { return &s.mu }
+
+type podStore struct{ *inventory }
+
+func (s podStore) set(pod countedPod) { s.tally.SetPod(pod.id, pod.node, pod.requests) }
+
+func (s podStore) remove(pod countedPod) { s.tally.RemovePod(pod.id) }
+
+func (s podStore) replace(pods []countedPod) {
+	listed := make(map[domain.PodID]bool, len(pods))
+	for _, pod := range pods {
+		s.set(pod)
+		listed[pod.id] = true
+	}
+	s.tally.KeepPods(func(id domain.PodID) bool { return listed[id] })
+	s.podsListed = true
+}
+
+func (s podStore) lock() *sync.Mutex { return &s.mu }

@@ -140,6 +140,7 @@ func patiently(config *rest.Config) *rest.Config {
 func (m *Member) close() {
 	m.cancel()
 	<-m.ended
+	m.inventory.ended.Wait()
 }
 
 // Config is the client configuration of the member.

@@ -16,11 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -198,45 +196,6 @@ func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 		if gotErr := err != nil; gotErr != wantErr {
 			t.Errorf("%s: err = %v", path, err)
 		}
-	}
-}
-
-func TestInventoryKeepsOnlyWhatASummaryNeeds(t *testing.T) {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: types.UID("1"), Annotations: map[string]string{"big": "value"}},
-		Spec: corev1.PodSpec{
-			NodeName: "node-1",
-			Containers: []corev1.Container{
-				{Name: "a", Image: "nginx", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}},
-				{Name: "b", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
-			},
-		},
-	}
-	slim, err := slimPod(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := slim.(*corev1.Pod)
-	if cpu := kept.Spec.Containers[0].Resources.Requests["cpu"]; cpu.Cmp(resource.MustParse("1500m")) != 0 || kept.Spec.NodeName != "node-1" {
-		t.Errorf("kept %v on %q", kept.Spec.Containers[0].Resources.Requests, kept.Spec.NodeName)
-	}
-	if kept.Annotations != nil || kept.Spec.Containers[0].Image != "" {
-		t.Error("more was kept than is needed")
-	}
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
-		Status: corev1.NodeStatus{
-			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("4")},
-			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
-		},
-	}
-	slim, err = slimNode(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if diff := cmp.Diff(want, slim.(*corev1.Node).Status.Conditions); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package clusterstatus
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -82,19 +83,21 @@ func (c *controller) ask(ctx context.Context, cluster *clusterv1alpha1.Cluster, 
 	}
 }
 
+// count sums up the nodes and Pods of the member.
 func (c *controller) count(ctx context.Context, cluster *clusterv1alpha1.Cluster, seen *sight) {
-	nodes, pods, complete, err := seen.target.Inventory()
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Resources are not known", "cause", err)
-		return
-	}
-	if !complete {
-		seen.settling = true
-		return
-	}
 	var models []clusterv1alpha1.ResourceModel
 	if c.options.Models {
 		models = cluster.Spec.ResourceModels
 	}
-	seen.nodes, seen.resources = domain.Summarise(nodes, pods, models)
+	nodes, resources, waited, err := seen.target.Inventory(models)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).V(2).Info("Resources are not known", "cause", err)
+	case nodes != nil:
+		seen.nodes, seen.resources = nodes, resources
+	case c.options.Settle > 0 && waited > c.options.Settle:
+		seen.late = fmt.Errorf("resources of the cluster are not known: its nodes and Pods could not be listed within %s", c.options.Settle)
+	default:
+		seen.settling = true
+	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -60,46 +59,5 @@ func TestMergeEnablementsForgetsNothingOnAPartialAnswer(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestSummarise(t *testing.T) {
-	list := func(cpu, memory, pods string) corev1.ResourceList {
-		return corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse(pods),
-		}
-	}
-	requests := func(cpu string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-	}
-	nodes := []Node{
-		{Name: "a", Ready: true, Allocatable: list("4", "20Gi", "10")},
-		{Name: "full", Ready: true, Allocatable: list("64", "256Gi", "1")},
-		{Name: "b", Ready: false, Allocatable: list("7", "5Gi", "10")},
-	}
-	pods := []Pod{{Node: "a", Requests: requests("500m")}, {Node: "full", Requests: requests("1")}, {Requests: requests("2")}}
-	count, sum := Summarise(nodes, pods, DefaultModels())
-	if diff := cmp.Diff(&clusterv1alpha1.NodeSummary{TotalNum: 3, ReadyNum: 2}, count); diff != "" {
-		t.Error(diff)
-	}
-	for name, pair := range map[string][2]resource.Quantity{
-		"allocatable cpu":  {resource.MustParse("75"), sum.Allocatable[corev1.ResourceCPU]},
-		"allocated cpu":    {resource.MustParse("1500m"), sum.Allocated[corev1.ResourceCPU]},
-		"allocated pods":   {resource.MustParse("2"), sum.Allocated[corev1.ResourcePods]},
-		"allocating cpu":   {resource.MustParse("2"), sum.Allocating[corev1.ResourceCPU]},
-		"allocating count": {resource.MustParse("1"), sum.Allocating[corev1.ResourcePods]},
-	} {
-		if pair[0].Cmp(pair[1]) != 0 {
-			t.Errorf("%s = %s, want %s", name, pair[1].String(), pair[0].String())
-		}
-	}
-	// 3.5 cores and 20Gi are free on a: grade 2. On b memory decides: grade 1. The
-	// full node in between is left out and ends nothing.
-	grades := map[uint]int{}
-	for _, modeling := range sum.AllocatableModelings {
-		grades[modeling.Grade] = modeling.Count
-	}
-	if len(sum.AllocatableModelings) != 9 || grades[2] != 1 || grades[1] != 1 || grades[0]+grades[8] != 0 {
-		t.Errorf("grades: %v", grades)
 	}
 }
