@@ -1,6 +1,8 @@
 package programs
 
 import (
+	"errors"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -11,7 +13,9 @@ import (
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/bindingstatus"
 	"karmada.io/karmada/internal/controllers/cluster"
+	"karmada.io/karmada/internal/controllers/clustermonitor"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/clustertaintpolicy"
 	"karmada.io/karmada/internal/controllers/dependencies"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
@@ -54,7 +58,7 @@ func Controllers() []Controller {
 		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
 			o := cluster.DefaultOptions()
 			o.Workers, o.Forget = h.Settings.Controllers.Workers.Clusters, h.Members.Forget
-			return cluster.Add(h.Manager, o)
+			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, h.Settings.Controllers.Monitor))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
 			return clusterstatus.Add(h.Manager, h.Members, clusterStatusOptions(h))
@@ -98,7 +102,11 @@ func Controllers() []Controller {
 			return agentcsrapproving.Add(h.Manager, o)
 		}},
 		{Name: "applicationFailover", Help: "evicts workloads that are not healthy"},
-		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover},
+		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
+			o := clustertaintpolicy.DefaultOptions()
+			o.Workers = h.Settings.Controllers.Workers.Clusters
+			return clustertaintpolicy.Add(h.Manager, o)
+		}},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},
 		{Name: "deploymentReplicasSyncer", Help: "takes replicas over from member clusters", Off: true},
 		{Name: "endpointSlice", Help: "imports endpoints of exported services"},
@@ -121,7 +129,7 @@ func Controllers() []Controller {
 func clusterStatusOptions(h *Host) clusterstatus.Options {
 	of, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
 	o.Period, o.Thresholds, o.Inventory, o.Mode, o.Only = of.StatusPeriod, of.Thresholds, of.Inventory, h.Settings.Mode, h.Settings.Only
-	o.Models = h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
+	o.Settle, o.Models = of.MemberSettle, h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/certrotation"
 	"karmada.io/karmada/internal/controllers/clusterlease"
+	"karmada.io/karmada/internal/controllers/clustermonitor"
 	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/execution"
@@ -61,6 +62,11 @@ type ControllerSettings struct {
 	StatusPeriod time.Duration
 	// Thresholds are how long a change of a member's health must last.
 	Thresholds cluster.Thresholds
+	// Monitor is how long clusters that report by themselves may be silent.
+	Monitor clustermonitor.Options
+	// MemberSettle is how long the first lists of a member's nodes and Pods may take;
+	// 0 waits for ever.
+	MemberSettle time.Duration
 	// Inventory watches nodes and Pods of members to sum up their resources.
 	Inventory bool
 	// SkippedAPIs are the kinds whose objects are never propagated.
@@ -93,6 +99,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			BaseDelay: bindings.BaseDelay, MaxDelay: bindings.MaxDelay, MemberMaxDelay: works.MaxDelay,
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
+			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,
 			SkippedAPIs: policy.DefaultSkippedAPIs(),
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},

@@ -121,5 +121,5 @@ func (o *Options) ineffective() []string {
 // gatesOfLater are gates of the controller manager whose controllers this version
 // does not have.
 var gatesOfLater = []featuregate.Feature{
-	gates.Failover, gates.GracefulEviction, gates.MultiClusterService, gates.FederatedQuotaEnforcement,
+	gates.GracefulEviction, gates.MultiClusterService, gates.FederatedQuotaEnforcement,
 }

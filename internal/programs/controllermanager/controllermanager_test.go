@@ -72,6 +72,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		"--concurrent-resourcebinding-syncs=16", "--concurrent-clusterresourcebinding-syncs=17", "--concurrent-work-syncs=18",
 		"--concurrent-namespace-syncs=2", "--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1h", "--rate-limiter-qps=3", "--rate-limiter-bucket-size=4",
 		"--cluster-status-update-frequency=5s", "--cluster-failure-threshold=6s", "--cluster-success-threshold=7s",
+		"--cluster-cache-sync-timeout=21s", "--cluster-monitor-period=22s", "--cluster-monitor-grace-period=23s", "--cluster-startup-grace-period=24s",
 		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
 		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
 		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
@@ -86,8 +87,10 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff(want, of.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
 	}
-	delays := []time.Duration{of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync}
-	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second}
+	delays := []time.Duration{of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync,
+		of.MemberSettle, of.Monitor.Period, of.Monitor.Grace.Period, of.Monitor.Grace.Startup}
+	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second,
+		21 * time.Second, 22 * time.Second, 23 * time.Second, 24 * time.Second}
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
 		t.Errorf("delays (-want +got):\n%s", diff)
 	}
@@ -157,7 +160,7 @@ func TestFlagsWithoutEffectAreTold(t *testing.T) {
 		},
 		"but not without": {args: []string{"--rate-limiter-qps=10", "--feature-gates=ControllerPriorityQueue=false"}},
 		"gates that nothing reads count": {
-			args: []string{"--feature-gates=Failover=true,WorkloadAffinity=true"}, want: []string{"--feature-gates=Failover=true"},
+			args: []string{"--feature-gates=MultiClusterService=true,WorkloadAffinity=true"}, want: []string{"--feature-gates=MultiClusterService=true"},
 		},
 	}
 	for name, test := range tests {

@@ -72,6 +72,13 @@ func (o *Options) addClusters(set *pflag.FlagSet) {
 	set.DurationVar(&of.StatusPeriod, "cluster-status-update-frequency", of.StatusPeriod, "How often the status of each cluster is looked at.")
 	set.DurationVar(&of.Thresholds.Failure, "cluster-failure-threshold", of.Thresholds.Failure, "How long a cluster must be failing before it counts as not ready.")
 	set.DurationVar(&of.Thresholds.Success, "cluster-success-threshold", of.Thresholds.Success, "How long a cluster must be healthy again before it counts as ready.")
+	set.DurationVar(&of.MemberSettle, "cluster-cache-sync-timeout", of.MemberSettle,
+		"How long the first lists of a cluster's nodes and Pods may take before that is told as a failure. 0 is for ever.")
+	set.DurationVar(&of.Monitor.Period, "cluster-monitor-period", of.Monitor.Period, "How often it is checked which pull mode clusters are silent.")
+	set.DurationVar(&of.Monitor.Grace.Period, "cluster-monitor-grace-period", of.Monitor.Grace.Period,
+		"How long a pull mode cluster may be silent before its condition Ready is Unknown.")
+	set.DurationVar(&of.Monitor.Grace.Startup, "cluster-startup-grace-period", of.Monitor.Grace.Startup,
+		"The same for one that has never reported.")
 	set.BoolVar(&of.Inventory, "enable-cluster-resource-modeling", of.Inventory,
 		"Watch the nodes and Pods of clusters to sum up their resources and to grade their nodes.")
 }
@@ -85,6 +92,10 @@ func (o *Options) Validate() error {
 		positive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
 		notNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
 		notNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
+		notNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
+		positive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
+		positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
+		positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
 		notNegative("resync-period", o.Resync),
 		o.later.validate(),
 	}

@@ -14,8 +14,6 @@ import (
 // that comes takes its own from here.
 type later struct {
 	clusterAPIKubeconfig, clusterAPIContext string
-	memberCacheSync                         time.Duration
-	monitorPeriod, monitorGrace, startGrace time.Duration
 	quotaSync, gracefulEviction             time.Duration
 	taintManager, noExecute                 bool
 	purgeMode                               string
@@ -34,7 +32,6 @@ type autoscaler struct {
 
 func defaultLater() later {
 	return later{
-		memberCacheSync: 2 * time.Minute, monitorPeriod: 5 * time.Second, monitorGrace: 40 * time.Second, startGrace: time.Minute,
 		quotaSync: 5 * time.Minute, gracefulEviction: 10 * time.Minute,
 		taintManager: true, purgeMode: string(policyv1alpha1.PurgeModeGracefully), evictionRate: 0.5,
 		autoscaler: autoscaler{
@@ -75,10 +72,6 @@ type duration struct {
 
 func (l *later) durations() []duration {
 	return []duration{
-		{"cluster-cache-sync-timeout", &l.memberCacheSync, "How long the first lists of a cluster may take.", true},
-		{"cluster-monitor-period", &l.monitorPeriod, "How often it is checked which clusters are silent.", false},
-		{"cluster-monitor-grace-period", &l.monitorGrace, "How long a cluster may be silent before its condition Ready is Unknown.", false},
-		{"cluster-startup-grace-period", &l.startGrace, "How long a cluster may be silent at its start.", false},
 		{"federated-resource-quota-sync-period", &l.quotaSync, "How often quotas are summed up anew.", true},
 		{"graceful-eviction-timeout", &l.gracefulEviction, "How long an evicted workload waits for its replacement at most.", true},
 		{"horizontal-pod-autoscaler-cpu-initialization-period", &l.autoscaler.cpuInitialization, "How long the CPU of a Pod is not measured after its start.", true},
