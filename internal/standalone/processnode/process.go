@@ -77,7 +77,7 @@ func (p *process) stop(grace time.Duration) {
 	case <-p.ended:
 		return
 	default:
-		signal(p.cmd, syscall.SIGTERM)
+		sendTo(p.cmd, syscall.SIGTERM)
 	}
 	limit := time.NewTimer(grace)
 	defer limit.Stop()
@@ -86,7 +86,7 @@ func (p *process) stop(grace time.Duration) {
 		return
 	case <-limit.C:
 	}
-	signal(p.cmd, syscall.SIGKILL)
+	sendTo(p.cmd, syscall.SIGKILL)
 	<-p.ended
 }
 
@@ -139,6 +139,6 @@ func (c command) within(ctx context.Context, words []string) (*exec.Cmd, error) 
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = c.env, c.dir, pipeLimit
-	cmd.Cancel = func() error { signal(cmd, syscall.SIGKILL); return nil }
+	cmd.Cancel = func() error { sendTo(cmd, syscall.SIGKILL); return nil }
 	return cmd, nil
 }

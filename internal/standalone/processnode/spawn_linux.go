@@ -59,8 +59,8 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 // close kills what is left.
 func (s *spawner) close() { close(s.ended) }
 
-// signal sends a signal to a command and to what it started itself.
-func signal(cmd *exec.Cmd, which syscall.Signal) {
+// sendTo sends a signal to a command and to what it started itself.
+func sendTo(cmd *exec.Cmd, which syscall.Signal) {
 	// The group is there until its last process is reaped: its number is not another's.
 	_ = syscall.Kill(-cmd.Process.Pid, which)
 }

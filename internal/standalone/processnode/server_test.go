@@ -1,0 +1,190 @@
+package processnode
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+)
+
+// follower collects a log while it is written.
+type follower struct {
+	mu      sync.Mutex
+	written bytes.Buffer
+	news    chan struct{}
+	ended   chan struct{}
+}
+
+func (f *follower) Write(text []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+	return f.written.Write(text)
+}
+
+func (f *follower) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.written.String()
+}
+
+// until waits for a text and reports whether it came.
+func (f *follower) until(text string) bool {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for !strings.Contains(f.text(), text) {
+		select {
+		case <-f.news:
+		case <-f.ended:
+			return strings.Contains(f.text(), text)
+		case <-limit.C:
+			return false
+		}
+	}
+	return true
+}
+
+// follow reads the log of a Pod as `kubectl logs -f` does.
+func follow(t *testing.T, n *testNode, name string) *follower {
+	t.Helper()
+	server := httptest.NewServer(n.Handler())
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/containerLogs/"+namespace+"/"+name+"/main?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		defer func() { _ = response.Body.Close() }()
+		_, _ = io.Copy(f, response.Body)
+	}()
+	return f
+}
+
+func get(t *testing.T, n *testNode, path string) (code int, text string) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	n.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return recorder.Code, recorder.Body.String()
+}
+
+func TestPodsThatAreSimulatedSaySo(t *testing.T) {
+	n := startNode(t, t.TempDir())
+	for _, path := range []string{"/containerLogs/default/web/nginx", "/exec/default/web/nginx?command=ls", "/portForward/default/web"} {
+		code, text := get(t, n, path)
+		if code != http.StatusBadRequest || !strings.Contains(text, "default/web is simulated") {
+			t.Errorf("%s: %d %q", path, code, text)
+		}
+	}
+}
+
+func TestLogsOfEachLifeAreThere(t *testing.T) {
+	n := startNode(t, t.TempDir())
+	n.backoff = backoff{first: time.Hour, limit: time.Hour, forget: time.Hour}
+	n.create(t, testPod("exit", "exit", "3"))
+	n.await(t, "exit", "back-off", waitingFor(reasonCrashLoop, "back-off 1h0m0s"))
+	for _, query := range []string{"", "?previous=true"} {
+		code, text := get(t, n, "/containerLogs/"+namespace+"/exit/main"+query)
+		if code != http.StatusOK || !strings.Contains(text, "arguments: [3]") {
+			t.Errorf("logs%s: %d %q", query, code, text)
+		}
+	}
+	code, text := get(t, n, "/containerLogs/"+namespace+"/exit/other")
+	if code != http.StatusNotFound || !strings.Contains(text, `no container "other"`) {
+		t.Errorf("a container that is not there: %d %q", code, text)
+	}
+}
+
+func TestWhatHasNotBegunHasNoLog(t *testing.T) {
+	n := startNode(t, t.TempDir())
+	pod := testPod("p", "wait")
+	pod.Spec.Containers[0].Image = "karmada-absent"
+	n.create(t, pod)
+	n.await(t, "p", "reason", waitingFor(reasonPullBackOff, ""))
+	code, text := get(t, n, "/containerLogs/"+namespace+"/p/main")
+	if code != http.StatusBadRequest || !strings.Contains(text, reasonPullBackOff) {
+		t.Errorf("%d %q", code, text)
+	}
+}
+
+func TestACommandRunsInThePod(t *testing.T) {
+	n := startNode(t, t.TempDir(), &corev1.Secret{ObjectMeta: objectMeta("settings"), Data: map[string][]byte{"a": []byte("content")}})
+	pod := testPod("wait", "wait")
+	pod.Spec.Volumes = []corev1.Volume{secretVolume("settings")}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/etc/settings"}}
+	n.create(t, pod)
+	n.await(t, "wait", "running", running)
+	server := httptest.NewServer(n.Handler())
+	defer server.Close()
+
+	tests := map[string]struct {
+		command        []string
+		stdin          string
+		stdout, stderr string
+		code           int
+	}{
+		"its output comes back":        {command: []string{"cat", "/etc/settings/a"}, stdout: "content"},
+		"it has the Pod's environment": {command: []string{"sh", "-c", "echo $HOSTNAME"}, stdout: "wait\n"},
+		"it reads what is typed":       {command: []string{"cat"}, stdin: "typed", stdout: "typed"},
+		"it does not wait for more":    {command: []string{"true"}, stdin: "not read"},
+		"its exit code comes back":     {command: []string{"sh", "-c", "echo wrong >&2; exit 7"}, stderr: "wrong\n", code: 7},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			query := url.Values{"command": test.command, "output": {"1"}, "error": {"1"}}
+			var stdout, stderr bytes.Buffer
+			options := remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}
+			if test.stdin != "" {
+				query.Set("input", "1")
+				options.Stdin = strings.NewReader(test.stdin)
+			}
+			target, err := url.Parse(server.URL + "/exec/" + namespace + "/wait/main?" + query.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			executor, err := remotecommand.NewSPDYExecutor(&rest.Config{Host: server.URL}, http.MethodPost, target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			err = executor.StreamWithContext(ctx, options)
+			var exit utilexec.CodeExitError
+			if code := 0; err != nil {
+				if !errors.As(err, &exit) {
+					t.Fatal(err)
+				}
+				if code = exit.Code; code != test.code {
+					t.Errorf("exit code %d, want %d", code, test.code)
+				}
+			} else if test.code != 0 {
+				t.Errorf("exit code 0, want %d", test.code)
+			}
+			if stdout.String() != test.stdout || stderr.String() != test.stderr {
+				t.Errorf("it wrote %q and %q, want %q and %q", stdout.String(), stderr.String(), test.stdout, test.stderr)
+			}
+		})
+	}
+}
