@@ -58,7 +58,7 @@ func Controllers() []Controller {
 		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
 			o := cluster.DefaultOptions()
 			o.Workers, o.Forget = h.Settings.Controllers.Workers.Clusters, h.Members.Forget
-			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, h.Settings.Controllers.Monitor))
+			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, h.Settings.Controllers.Monitor), addTaintEviction(h))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
 			return clusterstatus.Add(h.Manager, h.Members, clusterStatusOptions(h))
@@ -101,7 +101,7 @@ func Controllers() []Controller {
 			o.BaseDelay, o.MaxDelay = of.BaseDelay, of.MaxDelay
 			return agentcsrapproving.Add(h.Manager, o)
 		}},
-		{Name: "applicationFailover", Help: "evicts workloads that are not healthy"},
+		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: addApplicationFailover},
 		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
 			o := clustertaintpolicy.DefaultOptions()
 			o.Workers = h.Settings.Controllers.Workers.Clusters
@@ -116,7 +116,7 @@ func Controllers() []Controller {
 		{Name: "federatedResourceQuotaEnforcement", Help: "sums up what quotas are used for", Gate: gates.FederatedQuotaEnforcement},
 		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters"},
 		{Name: "federatedResourceQuotaSync", Help: "sends quotas to member clusters"},
-		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready"},
+		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready", Add: addGracefulEviction},
 		{Name: "hpaScaleTargetMarker", Help: "marks what an autoscaler scales in member clusters", Off: true},
 		{Name: "multiclusterservice", Help: "offers services over several clusters", Gate: gates.MultiClusterService},
 		{Name: "remedy", Help: "acts on conditions of clusters"},

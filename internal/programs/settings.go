@@ -62,6 +62,8 @@ type ControllerSettings struct {
 	StatusPeriod time.Duration
 	// Thresholds are how long a change of a member's health must last.
 	Thresholds cluster.Thresholds
+	// Evictions are for workloads that leave clusters.
+	Evictions Evictions
 	// Monitor is how long clusters that report by themselves may be silent.
 	Monitor clustermonitor.Options
 	// MemberSettle is how long the first lists of a member's nodes and Pods may take;
@@ -100,7 +102,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,
-			SkippedAPIs: policy.DefaultSkippedAPIs(),
+			SkippedAPIs: policy.DefaultSkippedAPIs(), Evictions: defaultEvictions(),
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),

@@ -18,7 +18,7 @@ type reach struct {
 	// target lists packages; a path counts with all below it, apart from those that
 	// leaves names: they depend on nothing but the standard library.
 	target, leaves []string
-	remedy string
+	remedy         string
 }
 
 // embedding lists the folders that may link Kubernetes and etcd servers.

@@ -101,6 +101,8 @@ func bindingRows() []Row {
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerError, "scheduling ended with an error, and is tried again"},
 		{kinds, workv1alpha2.FullyApplied, yes, workv1alpha2.FullyAppliedSuccessReason, "every chosen cluster holds the template"},
 		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
+		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the time of an eviction is over, and no healthy copy stands in for the old one, which is kept"},
+		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the time of an eviction is over, and the old copy, which has to be gone first, is not"},
 	}
 }
 

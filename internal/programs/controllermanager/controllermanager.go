@@ -115,11 +115,14 @@ func (o *Options) ineffective() []string {
 	if o.Settings.Gates.Enabled(gates.ControllerPriorityQueue) {
 		given = append(given, flags.Given(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
 	}
+	if !o.Settings.Gates.Enabled(gates.Failover) {
+		given = append(given, flags.Given(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate")...)
+	}
 	return append(given, flags.GivenGates(o.Settings.Gates, gatesOfLater...)...)
 }
 
 // gatesOfLater are gates of the controller manager whose controllers this version
 // does not have.
 var gatesOfLater = []featuregate.Feature{
-	gates.GracefulEviction, gates.MultiClusterService, gates.FederatedQuotaEnforcement,
+	gates.MultiClusterService, gates.FederatedQuotaEnforcement,
 }

@@ -43,6 +43,8 @@ func TestValidate(t *testing.T) {
 		"somebody must do the work":                  {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
 		"there are two ways to leave":                {[]string{"--no-execute-taint-eviction-purge-mode=Never"}, "must be Directly or Gracefully"},
 		"evictions per second cannot be negative":    {[]string{"--resource-eviction-rate=-1"}, "--resource-eviction-rate -1"},
+		"evictions per second must be a number":      {[]string{"--resource-eviction-rate=NaN"}, "--resource-eviction-rate NaN"},
+		"a replacement may take no negative time":    {[]string{"--graceful-eviction-timeout=-1s"}, "--graceful-eviction-timeout -1s"},
 		"a tolerance cannot be negative":             {[]string{"--horizontal-pod-autoscaler-tolerance=-0.1"}, "--horizontal-pod-autoscaler-tolerance -0.1"},
 		"mistakes in groups of flags are found, too": {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
 	}
@@ -73,6 +75,8 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		"--concurrent-namespace-syncs=2", "--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1h", "--rate-limiter-qps=3", "--rate-limiter-bucket-size=4",
 		"--cluster-status-update-frequency=5s", "--cluster-failure-threshold=6s", "--cluster-success-threshold=7s",
 		"--cluster-cache-sync-timeout=21s", "--cluster-monitor-period=22s", "--cluster-monitor-grace-period=23s", "--cluster-startup-grace-period=24s",
+		"--enable-taint-manager=false", "--enable-no-execute-taint-eviction", "--no-execute-taint-eviction-purge-mode=Directly", "--resource-eviction-rate=2.5",
+		"--graceful-eviction-timeout=25s",
 		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
 		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
 		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
@@ -86,6 +90,10 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, of.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+	evictions := programs.Evictions{NoExecute: true, PurgeMode: "Directly", Rate: 2.5, Timeout: 25 * time.Second}
+	if diff := cmp.Diff(evictions, of.Evictions); diff != "" {
+		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
 	delays := []time.Duration{of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync,
 		of.MemberSettle, of.Monitor.Period, of.Monitor.Grace.Period, of.Monitor.Grace.Startup}
@@ -148,9 +156,13 @@ func TestFlagsWithoutEffectAreTold(t *testing.T) {
 	}{
 		"nothing was given": {},
 		"defaults that are given count": {
-			args: []string{"--enable-taint-manager=true", "--graceful-eviction-timeout=5m"},
-			want: []string{"--graceful-eviction-timeout", "--enable-taint-manager"},
+			args: []string{"--federated-resource-quota-sync-period=5m", "--horizontal-pod-autoscaler-tolerance=0.1"},
+			want: []string{"--federated-resource-quota-sync-period", "--horizontal-pod-autoscaler-tolerance"},
 		},
+		"evictions by taints need their gate": {
+			args: []string{"--enable-no-execute-taint-eviction", "--enable-taint-manager"}, want: []string{"--enable-no-execute-taint-eviction"},
+		},
+		"and have an effect with it": {args: []string{"--enable-no-execute-taint-eviction", "--resource-eviction-rate=1", "--feature-gates=Failover=true"}},
 		"controllers that are not there count if they are named": {
 			args: []string{"--controllers=*,-binding,remedy,hpaScaleTargetMarker"},
 			want: []string{"--controllers=hpaScaleTargetMarker", "--controllers=remedy"},

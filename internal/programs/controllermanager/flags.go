@@ -26,6 +26,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.addControllers(set)
 	o.addWorkers(set)
 	o.addClusters(set)
+	o.addEvictions(set)
 	set.StringVar(&o.SkippedAPIs, "skipped-propagating-apis", o.SkippedAPIs,
 		"APIs whose objects are never propagated, besides Karmada's own: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
 	set.StringSliceVar(&o.SkippedNamespaces, "skipped-propagating-namespaces", o.SkippedNamespaces,
@@ -97,7 +98,7 @@ func (o *Options) Validate() error {
 		positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
 		positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
 		notNegative("resync-period", o.Resync),
-		o.later.validate(),
+		o.validateEvictions(), o.later.validate(),
 	}
 	for _, w := range o.workers() {
 		if *w.count < 1 {

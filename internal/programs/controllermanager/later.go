@@ -6,18 +6,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 // later are the flags of controllers that this version does not have. A controller
 // that comes takes its own from here.
 type later struct {
 	clusterAPIKubeconfig, clusterAPIContext string
-	quotaSync, gracefulEviction             time.Duration
-	taintManager, noExecute                 bool
-	purgeMode                               string
-	evictionRate                            float32
+	quotaSync                               time.Duration
 	autoscaler                              autoscaler
 
 	// added are the flags, for those who tell that they have no effect.
@@ -32,8 +27,7 @@ type autoscaler struct {
 
 func defaultLater() later {
 	return later{
-		quotaSync: 5 * time.Minute, gracefulEviction: 10 * time.Minute,
-		taintManager: true, purgeMode: string(policyv1alpha1.PurgeModeGracefully), evictionRate: 0.5,
+		quotaSync: 5 * time.Minute,
 		autoscaler: autoscaler{
 			cpuInitialization: 5 * time.Minute, downscaleDelay: 5 * time.Minute, downscaleStabilization: 5 * time.Minute,
 			initialReadiness: 30 * time.Second, syncPeriod: 15 * time.Second, upscaleDelay: 3 * time.Minute, tolerance: 0.1,
@@ -49,15 +43,9 @@ func (l *later) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&l.clusterAPIKubeconfig, "cluster-api-kubeconfig", l.clusterAPIKubeconfig,
 		"Kubeconfig file of the management cluster whose Cluster API clusters are joined."+withoutEffect)
 	set.StringVar(&l.clusterAPIContext, "cluster-api-context", l.clusterAPIContext, "Context in that kubeconfig."+withoutEffect)
-	set.BoolVar(&l.taintManager, "enable-taint-manager", l.taintManager, "Evict workloads by taints of clusters; needs the feature gate Failover."+withoutEffect)
-	set.BoolVar(&l.noExecute, "enable-no-execute-taint-eviction", l.noExecute, "Let taints of effect NoExecute evict workloads."+withoutEffect)
-	set.StringVar(&l.purgeMode, "no-execute-taint-eviction-purge-mode", l.purgeMode,
-		"How workloads leave a cluster that is tainted NoExecute: Directly, or Gracefully when their replacement is ready."+withoutEffect)
-	set.Float32Var(&l.evictionRate, "resource-eviction-rate", l.evictionRate, "Evictions per second."+withoutEffect)
 	set.Float64Var(&l.autoscaler.tolerance, "horizontal-pod-autoscaler-tolerance", l.autoscaler.tolerance,
 		"Deviation of a metric from its target, as a ratio, that scales nothing."+withoutEffect)
-	l.added = append(l.added, "cluster-api-kubeconfig", "cluster-api-context", "enable-taint-manager", "enable-no-execute-taint-eviction",
-		"no-execute-taint-eviction-purge-mode", "resource-eviction-rate", "horizontal-pod-autoscaler-tolerance")
+	l.added = append(l.added, "cluster-api-kubeconfig", "cluster-api-context", "horizontal-pod-autoscaler-tolerance")
 }
 
 const withoutEffect = " Without effect in this version."
@@ -73,7 +61,6 @@ type duration struct {
 func (l *later) durations() []duration {
 	return []duration{
 		{"federated-resource-quota-sync-period", &l.quotaSync, "How often quotas are summed up anew.", true},
-		{"graceful-eviction-timeout", &l.gracefulEviction, "How long an evicted workload waits for its replacement at most.", true},
 		{"horizontal-pod-autoscaler-cpu-initialization-period", &l.autoscaler.cpuInitialization, "How long the CPU of a Pod is not measured after its start.", true},
 		{"horizontal-pod-autoscaler-downscale-delay", &l.autoscaler.downscaleDelay, "Pause after scaling down.", true},
 		{"horizontal-pod-autoscaler-downscale-stabilization", &l.autoscaler.downscaleStabilization, "How far to look back before scaling down.", true},
@@ -91,14 +78,6 @@ func (l *later) validate() error {
 			continue
 		}
 		errs = append(errs, positive(f.name, *f.value))
-	}
-	switch policyv1alpha1.PurgeMode(l.purgeMode) {
-	case policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully:
-	default:
-		errs = append(errs, fmt.Errorf("--no-execute-taint-eviction-purge-mode %q: must be Directly or Gracefully", l.purgeMode))
-	}
-	if l.evictionRate < 0 {
-		errs = append(errs, fmt.Errorf("--resource-eviction-rate %v: must not be negative", l.evictionRate))
 	}
 	if l.autoscaler.tolerance < 0 {
 		errs = append(errs, fmt.Errorf("--horizontal-pod-autoscaler-tolerance %v: must not be negative", l.autoscaler.tolerance))

@@ -1,0 +1,315 @@
+// Package applicationfailover answers "has an application been unhealthy in a
+// cluster for longer than its policy tolerates?": then it leaves that cluster.
+//
+// Invariants:
+//
+//   - since when an application has been unhealthy outlives the process, and is
+//     written when that begins to count and when it ends, never in between;
+//   - all clusters that it leaves in one pass are one write;
+//   - where it goes, and when its old copies go, is decided by others.
+package applicationfailover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// Name and ClusterName are the names of the controllers of the two scopes in logs,
+// metrics and events, and those that tasks bear.
+const (
+	Name        = workv1alpha2.EvictionProducerApplicationFailover
+	ClusterName = workv1alpha2.EvictionProducerClusterApplicationFailover
+)
+
+const (
+	// conflictDelay is when to look again at a binding that others changed meanwhile.
+	conflictDelay = 50 * time.Millisecond
+	// lasting is how long an application must be unhealthy for that to be written: one
+	// that rolls out is unhealthy for a moment. So much may be forgotten by an end of
+	// the process.
+	lasting = 10 * time.Second
+)
+
+// Options are what operators may tune.
+type Options struct {
+	// Workers is how many bindings of each scope are worked on at once.
+	Workers int
+	// Graceful offers the purge mode Gracefully.
+	Graceful bool
+	// PreserveState takes the state along for which a policy asks.
+	PreserveState bool
+	// BaseDelay and MaxDelay bound the back-off of a failover that failed.
+	BaseDelay, MaxDelay time.Duration
+}
+
+// DefaultOptions are those of a production control plane.
+func DefaultOptions() Options {
+	return Options{Workers: 3, Graceful: true, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+}
+
+// reconciler serves the bindings of one scope.
+type reconciler struct {
+	options    Options
+	namespaced bool
+	karmada    client.Client
+	rules      interpreter.Source
+	events     *observe.Events
+	recent     *recent
+	now        func() time.Time
+}
+
+// Add registers the controllers of both scopes with a manager.
+func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+	for _, namespaced := range []bool{true, false} {
+		name := ClusterName
+		if namespaced {
+			name = Name
+		}
+		r := &reconciler{
+			options: o, namespaced: namespaced, karmada: mgr.GetClient(), rules: rules,
+			events: observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			recent: newRecent(), now: time.Now,
+		}
+		err := builder.ControllerManagedBy(mgr).Named(name).
+			For(binding.New(namespaced), builder.WithPredicates(predicate.NewPredicateFuncs(takingPart))).
+			WithOptions(controller.Options{
+				MaxConcurrentReconciles: max(o.Workers, 1),
+				RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
+			}).
+			Complete(r)
+		if err != nil {
+			return fmt.Errorf("setting up %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// takingPart leaves out bindings without an application failover, unless something
+// is still remembered of them.
+func takingPart(object client.Object) bool {
+	bound, ok := object.(binding.Object)
+	if !ok {
+		return false
+	}
+	of := bound.BindingSpec().Failover
+	return of != nil && of.Application != nil || object.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != ""
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	bound := binding.New(r.namespaced)
+	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		r.recent.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request, err)
+	}
+	if bound.GetDeletionTimestamp() != nil {
+		r.recent.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	next, err := r.work(ctx, bound)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return reconcile.Result{RequeueAfter: next}, nil
+}
+
+// work looks at the health of one application, and returns when to look again; 0
+// is when something changes.
+func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Duration, error) {
+	now := r.now()
+	desired, ok := bound.DeepCopyObject().(binding.Object)
+	if !ok {
+		return 0, fmt.Errorf("copying %T gave another type", bound)
+	}
+	memory, stored := r.remember(bound, now), failover.Memory{}
+	var evicted []string
+	var next time.Time
+	var failed error
+	if len(memory) > 0 {
+		var overdue []string
+		overdue, next = memory.Overdue(bound.BindingSpec().Failover.Application, now)
+		evicted, failed = r.evict(desired, bound, overdue)
+		memory = memory.Observe(desired.BindingSpec(), desired.BindingStatus(), now)
+		stored, next = worthStoring(memory, next, now)
+	}
+	if err := annotate(desired, stored); err != nil {
+		return 0, err
+	}
+	if _, err := patch.Object(ctx, r.karmada, bound, desired); err != nil {
+		_ = r.tell(bound, nil, err)
+		return 0, err
+	}
+	if len(evicted) > 0 {
+		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(evicted, ","))
+	}
+	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), memory)
+	if err := r.tell(bound, evicted, failed); err != nil {
+		return 0, err
+	}
+	if next.IsZero() {
+		return 0, nil
+	}
+	return max(next.Sub(now), time.Millisecond), nil
+}
+
+// remember is since when the application has been unhealthy, by what is stored and
+// by what this process has seen; nothing for a binding that takes no part.
+func (r *reconciler) remember(bound binding.Object, now time.Time) failover.Memory {
+	reference := bound.BindingSpec().Resource
+	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
+	if !failover.TakesPart(bound, r.rules.Rules(kind).Healthy != nil) {
+		return nil
+	}
+	memory := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
+	for cluster, since := range r.recent.of(client.ObjectKeyFromObject(bound), bound.GetUID()) {
+		if known, ok := memory[cluster]; !ok || since.Before(known) {
+			memory[cluster] = since
+		}
+	}
+	return memory.Observe(bound.BindingSpec(), bound.BindingStatus(), now)
+}
+
+// evict takes the application out of clusters, as far as that can be done.
+func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []string, err error) {
+	var failures []error
+	for _, cluster := range clusters {
+		eviction, err := failover.Application(bound, cluster, r.options.Graceful, r.options.PreserveState)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("evicting from cluster %s: %w", cluster, err))
+			continue
+		}
+		if failover.Evict(desired.BindingSpec(), eviction) {
+			evicted = append(evicted, cluster)
+		}
+	}
+	return evicted, errors.Join(failures...)
+}
+
+// worthStoring is what is remembered beyond the process, and when to look again:
+// at the given time, or when more has lasted long enough.
+func worthStoring(memory failover.Memory, next, now time.Time) (failover.Memory, time.Time) {
+	stored := failover.Memory{}
+	for cluster, since := range memory {
+		lasts := since.Add(lasting)
+		if !now.Before(lasts) {
+			stored[cluster] = since
+			continue
+		}
+		if next.IsZero() || lasts.Before(next) {
+			next = lasts
+		}
+	}
+	return stored, next
+}
+
+// annotate puts the memory into the binding.
+func annotate(desired binding.Object, memory failover.Memory) error {
+	text, err := memory.Text()
+	if err != nil {
+		return err
+	}
+	annotations := desired.GetAnnotations()
+	if annotations[workv1alpha2.UnhealthySinceAnnotation] == text {
+		return nil
+	}
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[workv1alpha2.UnhealthySinceAnnotation] = text
+	if text == "" {
+		delete(annotations, workv1alpha2.UnhealthySinceAnnotation)
+	}
+	desired.SetAnnotations(annotations)
+	return nil
+}
+
+// tell tells why an eviction failed, once until the cause changes, and returns the
+// error if trying again may help. What the operator has switched off is looked at
+// again when something changes.
+func (r *reconciler) tell(bound binding.Object, evicted []string, err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	for _, object := range []client.Object{bound, binding.Template(bound)} {
+		switch {
+		case err != nil:
+			r.events.Failed(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, err)
+		case len(evicted) > 0:
+			r.events.Recovered(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
+		}
+	}
+	if errors.Is(err, failover.ErrGracefulOff) {
+		return nil
+	}
+	return err
+}
+
+// recent is what this process has seen of unhealthy applications, stored or not.
+type recent struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]seen
+}
+
+type seen struct {
+	uid    types.UID
+	memory failover.Memory
+}
+
+func newRecent() *recent { return &recent{known: map[types.NamespacedName]seen{}} }
+
+func (n *recent) of(key types.NamespacedName, uid types.UID) failover.Memory {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if known := n.known[key]; known.uid == uid {
+		return known.memory
+	}
+	return nil
+}
+
+func (n *recent) keep(key types.NamespacedName, uid types.UID, memory failover.Memory) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(memory) == 0 {
+		delete(n.known, key)
+		return
+	}
+	n.known[key] = seen{uid, memory}
+}
+
+func (n *recent) forget(key types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.known, key)
+}
