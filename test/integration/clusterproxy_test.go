@@ -1,0 +1,402 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/testenv"
+)
+
+const impersonator = "karmada-impersonator"
+
+// proxiedMember registers member3 once more, under another name, and then gives the
+// control plane the token of an impersonator in it, as joining does.
+func proxiedMember(t *testing.T, name string) {
+	t.Helper()
+	if err := env.Register(t.Context(), name, env.Members[member3]); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := env.Karmada.Delete(ctx, cluster); err != nil {
+			t.Errorf("deleting Cluster %s: %v", name, err)
+		}
+		awaitGone(t, env.Karmada, cluster)
+	})
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaCluster}}
+	if err := member(member3).Create(t.Context(), space); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: space.Name, Name: impersonator}}
+	inMemberFor(t, account)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name + "-impersonator"},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(tokenOf(t, env.Members[member3].Config, account))},
+	}
+	env.Create(t, secret)
+	cleanUp(t, secret)
+	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) {
+		c.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name}
+	})
+}
+
+// inMemberFor makes objects in member3 for the time of a test.
+func inMemberFor(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := member(member3).Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s in %s: %v", object, object.GetName(), member3, err)
+		}
+		t.Cleanup(func() {
+			if err := client.IgnoreNotFound(member(member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
+				t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
+			}
+		})
+	}
+}
+
+// tokenOf is a token of a service account.
+func tokenOf(t *testing.T, config *rest.Config, account *corev1.ServiceAccount) string {
+	t.Helper()
+	side, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := side.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// certified is how a user with a client certificate of the control plane logs in.
+func certified(t *testing.T, name string, groups ...string) *rest.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: name, Organization: groups}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth, certificatesv1.UsageDigitalSignature},
+		},
+	}
+	env.Create(t, request)
+	cleanUp(t, request)
+	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+	}}
+	if err := env.Karmada.SubResource("approval").Update(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	request = await(t, env.Karmada, request, func(r *certificatesv1.CertificateSigningRequest) error {
+		if len(r.Status.Certificate) == 0 {
+			return errors.New("there is no certificate")
+		}
+		return nil
+	})
+	config := rest.AnonymousClientConfig(env.Config)
+	config.CertData = request.Status.Certificate
+	if config.KeyData, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// mayProxy lets subjects go to a cluster through the control plane, or with verb
+// impersonate only lets the control plane act for them.
+func mayProxy(t *testing.T, cluster string, verbs []string, subjects ...rbacv1.Subject) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "proxy-"}, Rules: []rbacv1.PolicyRule{{
+		Verbs: verbs, APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{cluster},
+	}}}
+	env.Create(t, role)
+	cleanUp(t, role)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: subjects,
+	}
+	env.Create(t, binding)
+	cleanUp(t, binding)
+}
+
+// through is a client configuration that leads to a member by way of the control
+// plane.
+func through(config *rest.Config, cluster string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Host = strings.TrimRight(config.Host, "/") + "/apis/cluster.karmada.io/v1alpha1/clusters/" + cluster + "/proxy"
+	return config
+}
+
+func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	made, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestUsersReachAMemberThroughTheControlPlane is not parallel: it registers a
+// cluster, and takes it away again.
+func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
+	const gate = "gate"
+	proxiedMember(t, gate)
+	namespace := env.Namespace(t)
+	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}}
+	env.Create(t, robot)
+	inMemberFor(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	inMemberFor(t, configMap(namespace, "settings"))
+	inMemberFor(t,
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
+			Verbs: []string{"get", "list", "watch", "create"}, APIGroups: []string{""}, Resources: []string{"configmaps", "pods/exec"},
+		}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+			Subjects: []rbacv1.Subject{
+				{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"},
+				{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"},
+				{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name},
+			},
+		})
+	mayProxy(t, gate, []string{"*"},
+		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"},
+		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"},
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name})
+	asAnn := certified(t, "ann")
+	asRobot := rest.AnonymousClientConfig(env.Config)
+	asRobot.BearerToken = tokenOf(t, env.Config, robot)
+
+	for name, config := range map[string]*rest.Config{"a user with a certificate": asAnn, "a service account": asRobot} {
+		t.Run(name, func(t *testing.T) { reads(t, clientOf(t, through(config, gate)), namespace) })
+	}
+	t.Run("a user whose group is not known in the member", func(t *testing.T) {
+		side := clientOf(t, through(certified(t, "bob", "dev"), gate))
+		testenv.Eventually(t, "the refusal that names the group", func(ctx context.Context) error {
+			_, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cluster "gate" does not let the control plane act for Group "dev"`) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		})
+		mayProxy(t, gate, []string{"impersonate"}, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "dev"})
+		reads(t, side, namespace)
+		eve := clientOf(t, through(certified(t, "eve", "dev"), gate))
+		if _, err := eve.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "clusters.cluster.karmada.io") {
+			t.Errorf("another member of the group gets through the control plane: %v", err)
+		}
+	})
+	t.Run("a watch", func(t *testing.T) { watches(t, clientOf(t, through(asAnn, gate)), namespace) })
+	t.Run("a terminal of a Pod that is not there", func(t *testing.T) {
+		_, resp := switchProtocols(t, through(asAnn, gate), "/api/v1/namespaces/"+namespace+"/pods/none/exec?command=ls&stdout=true")
+		body, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusNotFound || !strings.Contains(string(body), `pods \"none\" not found`) {
+			t.Errorf("got %s %s, want what the member answers", resp.Status, body)
+		}
+	})
+	t.Run("all clusters", func(t *testing.T) { everywhere(t, namespace) })
+	t.Run("a cluster that does not exist", func(t *testing.T) {
+		_, err := clientOf(t, through(env.Config, "none")).CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
+		if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `clusters.cluster.karmada.io "none" not found`) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// reads waits until a user gets what the member's RBAC allows, and gets nothing
+// else.
+func reads(t *testing.T, side kubernetes.Interface, namespace string) {
+	t.Helper()
+	testenv.Eventually(t, "a ConfigMap of the member", func(ctx context.Context) error {
+		found, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return same("data", map[string]string{"color": "blue"}, found.Data)
+	})
+	_, err := side.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot list resource "secrets"`) {
+		t.Errorf("secrets: got %v, want the refusal of the member", err)
+	}
+}
+
+// watches sees an event of the member as soon as it happens, and one that is told
+// before the watch ends.
+func watches(t *testing.T, side kubernetes.Interface, namespace string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	events, err := side.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	next := func() string {
+		select {
+		case event := <-events.ResultChan():
+			if of, ok := event.Object.(*corev1.ConfigMap); ok && of.Name != "kube-root-ca.crt" {
+				return string(event.Type) + " " + of.Name
+			}
+			return string(event.Type)
+		case <-ctx.Done():
+			return "nothing"
+		}
+	}
+	if got := next(); got != "ADDED settings" {
+		t.Errorf("the first event is %s", got)
+	}
+	inMemberFor(t, configMap(namespace, "later"))
+	if got := next(); got != "ADDED later" {
+		t.Errorf("the second event is %s", got)
+	}
+}
+
+// everywhere lists over all clusters, of which only one lets users in.
+func everywhere(t *testing.T, namespace string) {
+	t.Helper()
+	side := clientOf(t, through(env.Config, "*"))
+	list, err := side.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, item := range list.Items {
+		got = append(got, item.Annotations[clusterv1alpha1.QueryFromClusterAnnotation]+"/"+item.Name)
+	}
+	if !slices.Contains(got, "gate/settings") {
+		t.Errorf("the lists of all clusters have %q", got)
+	}
+	if found, err := side.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil || found.Data["color"] != "blue" {
+		t.Errorf("the one object: %v, %v", found, err)
+	}
+	if version, err := side.Discovery().ServerVersion(); err != nil || version.Major == "" {
+		t.Errorf("the version of the control plane: %v, %v", version, err)
+	}
+}
+
+// TestStreamsGoThroughBothServersToTheMember is not parallel: it registers a
+// cluster.
+func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
+	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Upgrade") == "" {
+			http.Error(w, "ok", http.StatusOK)
+			return
+		}
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n%s as %s\n", req.URL.RequestURI(), req.Header.Get("Impersonate-User"))
+		_, _ = io.Copy(conn, buffered)
+	}))
+	t.Cleanup(echo.Close)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: "echo-impersonator"},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")},
+	}
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "echo"},
+		Spec: clusterv1alpha1.ClusterSpec{
+			// Nobody but users goes there: a Pull cluster looks after itself.
+			SyncMode: clusterv1alpha1.Pull, APIEndpoint: echo.URL, InsecureSkipTLSVerification: true,
+			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
+		},
+	}
+	env.Create(t, secret, cluster)
+	cleanUp(t, secret)
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), cluster)); err != nil {
+			t.Error(err)
+		}
+		awaitGone(t, env.Karmada, cluster)
+	})
+	conn, resp := switchProtocols(t, through(env.Config, "echo"), "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true")
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		body, _ := io.ReadAll(resp.Body)
+		t.Fatalf("got %s %s", resp.Status, body)
+	}
+	if line, err := conn.ReadString('\n'); err != nil || !strings.HasPrefix(line, "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true as ") {
+		t.Errorf("the member saw %q, %v", line, err)
+	}
+	fmt.Fprintln(conn, "hello")
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := conn.ReadString('\n'); err != nil || line != "hello\n" {
+		t.Errorf("got back %q, %v", line, err)
+	}
+	// A member that leaves takes its streams along.
+	deleteObject(t, env.Karmada, cluster)
+	if rest, err := io.ReadAll(conn); len(rest) > 0 {
+		t.Errorf("after the cluster was deleted: got %q, %v", rest, err)
+	}
+}
+
+// switchProtocols asks for an upgrade and returns the connection with the answer.
+func switchProtocols(t *testing.T, config *rest.Config, path string) (*bufio.ReadWriter, *http.Response) {
+	t.Helper()
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	tlsConfig.NextProtos = nil
+	conn, err := tls.Dial("tcp", req.URL.Host, tlsConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(testenv.Patience))
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	stream := bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
+	resp, err := http.ReadResponse(stream.Reader, req) //nolint:bodyclose // it ends with the connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream, resp
+}
