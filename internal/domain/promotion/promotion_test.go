@@ -1,0 +1,227 @@
+package promotion_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/domain/promotion"
+)
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func TestTemplate(t *testing.T) {
+	tests := map[string]struct{ member, want string }{
+		"what the member's servers wrote goes": {
+			member: `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  uid: "1"
+  resourceVersion: "7"
+  generation: 3
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  managedFields: [{manager: kubectl}]
+  ownerReferences: [{kind: App, name: a, uid: "2"}]
+  finalizers: [a.io/b]
+  labels: {app: web}
+  annotations: {deployment.kubernetes.io/revision: "3", team: red}
+spec: {replicas: 2}
+status: {replicas: 2}
+`,
+			want: `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels: {app: web}
+  annotations: {team: red, work.karmada.io/conflict-resolution: overwrite}
+spec: {replicas: 2}
+`,
+		},
+		"what another control plane left goes": {
+			member: `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: shop
+  labels: {karmada.io/managed: "true", work.karmada.io/permanent-id: x, app: web}
+  annotations: {work.karmada.io/namespace: karmada-es-m1, work.karmada.io/name: a-1, resourcetemplate.karmada.io/uid: "9"}
+data: {a: b}
+`,
+			want: `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: shop
+  labels: {app: web}
+  annotations: {work.karmada.io/conflict-resolution: overwrite}
+data: {a: b}
+`,
+		},
+		"a wish of the user stays": {
+			member: `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: shop
+  annotations: {work.karmada.io/conflict-resolution: abort}
+`,
+			want: `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: shop
+  annotations: {work.karmada.io/conflict-resolution: abort}
+`,
+		},
+		"addresses of a Service are the member's": {
+			member: `
+apiVersion: v1
+kind: Service
+metadata: {name: a, namespace: shop}
+spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [{port: 80}]}
+`,
+			want: `
+apiVersion: v1
+kind: Service
+metadata:
+  name: a
+  namespace: shop
+  annotations: {work.karmada.io/conflict-resolution: overwrite}
+spec: {ports: [{port: 80}]}
+`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			member := parse(t, test.member)
+			before := member.DeepCopy()
+			if diff := cmp.Diff(parse(t, test.want).Object, promotion.Template(member).Object); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before.Object, member.Object); diff != "" {
+				t.Errorf("the member object was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestATemplateMadeTwiceIsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.MapOf(rapid.SampledFrom([]string{
+			"app", "karmada.io/managed", "work.karmada.io/permanent-id", "work.karmada.io/conflict-resolution", "work.karmada.io/name", "team",
+		}), rapid.StringMatching(`[a-z]{1,4}`))
+		member := &unstructured.Unstructured{Object: map[string]any{}}
+		member.SetAPIVersion("v1")
+		member.SetKind(rapid.SampledFrom([]string{"ConfigMap", "Service", "Secret", "Job"}).Draw(t, "kind"))
+		member.SetName("a")
+		member.SetLabels(text.Draw(t, "labels"))
+		member.SetAnnotations(text.Draw(t, "annotations"))
+		once := promotion.Template(member)
+		if diff := cmp.Diff(once.Object, promotion.Template(once).Object); diff != "" {
+			t.Fatalf("(-once +twice):\n%s", diff)
+		}
+	})
+}
+
+func TestPolicy(t *testing.T) {
+	const spec = `
+  conflictResolution: Overwrite
+  placement: {clusterAffinity: {clusterNames: [m1]}}
+`
+	tests := map[string]struct {
+		object, name string
+		dependencies bool
+		want         string
+	}{
+		"of the namespace of the object, under a name made of it": {
+			object: "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: default, name: nginx}}",
+			want: `
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {namespace: default, name: nginx-6d7f8d5f5b}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, namespace: default, name: nginx}]` + spec,
+		},
+		"under the name that the user wants, with what the object needs": {
+			object: "{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: keys}}", name: "mine", dependencies: true,
+			want: `
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {namespace: default, name: mine}
+spec:
+  propagateDeps: true
+  resourceSelectors: [{apiVersion: v1, kind: Secret, namespace: default, name: keys}]` + spec,
+		},
+		"cluster-wide for an object without namespace": {
+			object: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'team:Red'}}",
+			want: `
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterPropagationPolicy
+metadata: {name: team.red-54499c54c}
+spec:
+  resourceSelectors: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: 'team:Red'}]` + spec,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := promotion.Policy(parse(t, test.object), "m1", test.name, test.dependencies)
+			text, err := yaml.Marshal(made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(parse(t, test.want).Object, parse(t, string(text)).Object); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	tests := map[string]struct {
+		object string
+		refuse bool
+	}{
+		"a workload":                     {"{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: a, name: b}}", false},
+		"something without namespace":    {"{apiVersion: v1, kind: PersistentVolume, metadata: {name: b}}", false},
+		"an event":                       {"{apiVersion: v1, kind: Event, metadata: {namespace: a, name: b}}", true},
+		"a lease":                        {"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: b}}", true},
+		"what belongs to Karmada":        {"{apiVersion: v1, kind: Secret, metadata: {namespace: karmada-cluster, name: b}}", true},
+		"a namespace of Karmada's own":   {"{apiVersion: v1, kind: Namespace, metadata: {name: karmada-system}}", true},
+		"a namespace with system's name": {"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: kube-system, name: mine}}", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := promotion.Refuse(parse(t, test.object)); (err != nil) != test.refuse {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestManager(t *testing.T) {
+	kept := "{metadata: {labels: {karmada.io/managed: 'true'}, annotations: {work.karmada.io/namespace: karmada-es-m1, work.karmada.io/name: web-1}}}"
+	for text, want := range map[string]string{kept: "karmada-es-m1/web-1", "{metadata: {labels: {karmada.io/managed: 'false'}}}": ""} {
+		if got := promotion.Manager(parse(t, text)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
