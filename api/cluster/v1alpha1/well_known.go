@@ -131,12 +131,13 @@ const (
 const RemedyActionTrafficControl = "TrafficControl"
 
 // Reasons of the events on clusters. Those that end in Succeed are of type
-// Normal, those that end in Failed of type Warning.
+// Normal, the others of type Warning.
 const (
 	EventReasonCreateExecutionSpaceSucceed    = "CreateExecutionSpaceSucceed"
 	EventReasonCreateExecutionSpaceFailed     = "CreateExecutionSpaceFailed"
 	EventReasonRemoveExecutionSpaceSucceed    = "RemoveExecutionSpaceSucceed"
 	EventReasonRemoveExecutionSpaceFailed     = "RemoveExecutionSpaceFailed"
+	EventReasonClusterRemovalWaits            = "ClusterRemovalWaits"
 	EventReasonTaintClusterSucceed            = "TaintClusterSucceed"
 	EventReasonTaintClusterFailed             = "TaintClusterFailed"
 	EventReasonSyncImpersonationConfigSucceed = "SyncImpersonationConfigSucceed"

@@ -124,6 +124,7 @@ func (r *reconciler) ensureExecutionSpace(ctx context.Context, cluster *clusterv
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating execution namespace of cluster %q: %w", cluster.Name, err)
 	}
+	r.events.Decided(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceSucceed, "Created execution namespace %s", name)
 	return nil
 }
 
@@ -133,7 +134,10 @@ func (r *reconciler) ensureMarks(ctx context.Context, cluster *clusterv1alpha1.C
 	controllerutil.AddFinalizer(marked, clusterv1alpha1.ClusterControllerFinalizer)
 	marked.Spec.Taints = domain.HealthTaints(cluster, metav1.NewTime(r.now()))
 	_, err := patch.Object(ctx, r.karmada, cluster, marked)
-	if err != nil && !apierrors.IsConflict(err) {
+	switch {
+	case err == nil:
+		r.tellTaints(cluster, marked)
+	case !apierrors.IsConflict(err):
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 	}
 	return err

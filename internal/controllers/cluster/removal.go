@@ -38,13 +38,14 @@ func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return reconcile.Result{}, err
 	}
 	if !empty {
-		return reconcile.Result{RequeueAfter: removalPoll}, nil
+		return reconcile.Result{RequeueAfter: removalPoll}, r.tellWorks(ctx, cluster)
 	}
-	targeted, err := r.targeted(ctx, cluster.Name)
+	targeting, err := r.targeting(ctx, cluster.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if targeted {
+	if len(targeting) > 0 {
+		r.tellBindings(cluster, targeting)
 		return reconcile.Result{RequeueAfter: removalPoll}, nil
 	}
 	released := cluster.DeepCopy()
@@ -71,6 +72,8 @@ func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1
 		if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
 		}
+		r.events.Decided(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
+			"Removed execution namespace %s and all Works in it", namespace.Name)
 	}
 	staying, any, err := r.worksOf(ctx, cluster.Name)
 	if err != nil || !any {

@@ -40,24 +40,26 @@ func targets(object client.Object) []string {
 	return names
 }
 
-// targeted tells whether a binding is still scheduled to the cluster.
-func (r *reconciler) targeted(ctx context.Context, name string) (bool, error) {
-	for _, list := range []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}} {
-		if err := r.karmada.List(ctx, list, client.MatchingFields{targetIndex: name}, client.Limit(1)); err != nil {
-			return false, fmt.Errorf("listing bindings of cluster %q: %w", name, err)
-		}
-		switch bindings := list.(type) {
-		case *workv1alpha2.ResourceBindingList:
-			if len(bindings.Items) > 0 {
-				return true, nil
-			}
-		case *workv1alpha2.ClusterResourceBindingList:
-			if len(bindings.Items) > 0 {
-				return true, nil
-			}
-		}
+// targeting are the bindings that are still scheduled to the cluster. They must not
+// be changed.
+func (r *reconciler) targeting(ctx context.Context, name string) ([]binding.Object, error) {
+	var found []binding.Object
+	scheduled := []client.ListOption{client.MatchingFields{targetIndex: name}, client.UnsafeDisableDeepCopy}
+	namespaced := &workv1alpha2.ResourceBindingList{}
+	if err := r.karmada.List(ctx, namespaced, scheduled...); err != nil {
+		return nil, fmt.Errorf("listing ResourceBindings of cluster %q: %w", name, err)
 	}
-	return false, nil
+	for i := range namespaced.Items {
+		found = append(found, &namespaced.Items[i])
+	}
+	wide := &workv1alpha2.ClusterResourceBindingList{}
+	if err := r.karmada.List(ctx, wide, scheduled...); err != nil {
+		return nil, fmt.Errorf("listing ClusterResourceBindings of cluster %q: %w", name, err)
+	}
+	for i := range wide.Items {
+		found = append(found, &wide.Items[i])
+	}
+	return found, nil
 }
 
 // executionSpace is a namespace as the shared cache holds them.

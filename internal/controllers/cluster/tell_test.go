@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+)
+
+func TestWhatARemovalWaitsForIsToldOnceWhenItIsOverdue(t *testing.T) {
+	scheduled := func(name, scheduler string) *workv1alpha2.ResourceBinding {
+		bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		bound.Spec.SchedulerName, bound.Spec.Clusters = scheduler, []workv1alpha2.TargetCluster{{Name: "member1"}}
+		return bound
+	}
+	held := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "web", Finalizers: []string{"example.io/own"}}}
+	const removed = "Normal RemoveExecutionSpaceSucceed Removed execution namespace karmada-es-member1 and all Works in it"
+	tests := map[string]struct {
+		objects []client.Object
+		waits   time.Duration
+		want    []string
+	}{
+		"a Work with a finalizer of others": {
+			[]client.Object{namespace("karmada-es-member1"), held}, patience,
+			[]string{removed, "Warning ClusterRemovalWaits the cluster goes when its Works are gone; Work karmada-es-member1/web is held by its finalizers example.io/own: see its events, or remove what nobody serves any more"},
+		},
+		"bindings that nobody schedules elsewhere": {
+			[]client.Object{scheduled("d", ""), scheduled("c", ""), scheduled("b", ""), scheduled("a", "mine")}, patience,
+			[]string{"Warning ClusterRemovalWaits the cluster goes when no binding is scheduled to it; some still are, and their scheduler does not change that: shop/a (scheduler mine), shop/b, shop/c; take the cluster out of their spec.clusters, or delete what they propagate"},
+		},
+		"the same before it is overdue": {[]client.Object{scheduled("a", "mine")}, patience - 2*time.Second, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			leaving := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
+				Name: "member1", UID: "1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer},
+			}}
+			karmada := store(t, append(test.objects, leaving)...)
+			if err := karmada.Delete(t.Context(), leaving); err != nil {
+				t.Fatal(err)
+			}
+			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(test.waits)
+			r := &reconciler{
+				options: DefaultOptions(), karmada: karmada, live: karmada, events: observe.NewEvents(recorder),
+				now: func() time.Time { return clock },
+			}
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			close(recorder.Events)
+			var told []string
+			for event := range recorder.Events {
+				told = append(told, event)
+			}
+			if diff := cmp.Diff(test.want, told); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
