@@ -49,6 +49,16 @@ func TestCheckSelection(t *testing.T) {
 	}
 }
 
+func TestControllersOfAgentsAreThoseOfExistingCommandLines(t *testing.T) {
+	known, off := NamesOf(AgentControllers())
+	if diff := cmp.Diff([]string{"certRotation", "clusterStatus", "endpointsliceCollect", "execution", "serviceExport", "workStatus"}, known); diff != "" {
+		t.Errorf("controllers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"certRotation"}, off); diff != "" {
+		t.Errorf("off by default (-want +got):\n%s", diff)
+	}
+}
+
 // TestControllersAreThoseOfExistingCommandLines compares with the names that users
 // know.
 func TestControllersAreThoseOfExistingCommandLines(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/scheduling"
@@ -18,7 +19,7 @@ import (
 // flags of a program with those that users know. What is promised of a program is
 // in testdata/flags, what is promised of every one in logging.txt.
 func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
-	for _, program := range []command.Program{controllermanager.Program(), scheduling.Program()} {
+	for _, program := range []command.Program{controllermanager.Program(), scheduling.Program(), agent.Program()} {
 		t.Run(program.Name, func(t *testing.T) {
 			want := promised(t, program.Name, "logging")
 			got := map[string]string{}
@@ -85,5 +86,8 @@ func TestProgramsAreComponents(t *testing.T) {
 	want := []string{controllermanager.Program().Name, scheduling.Program().Name}
 	if diff := cmp.Diff(want, programs.Names()); diff != "" {
 		t.Errorf("components (-programs +table):\n%s", diff)
+	}
+	if want, got := agent.Program().Name, programs.AgentComponent().Name; want != got {
+		t.Errorf("the component of members is %s, its program %s", got, want)
 	}
 }

@@ -79,7 +79,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.answered()
 		return response, err
 	}
-	if !onlyReads(request) {
+	if !OnlyReads(request) {
 		return response, err
 	}
 	ctx, cancel := t.within(request)
@@ -104,7 +104,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // within bounds how long a request waits.
 func (t *transport) within(request *http.Request) (context.Context, context.CancelFunc) {
 	limit := t.options.Limit
-	if watches(request) {
+	if Watches(request) {
 		limit = t.options.WatchLimit
 	}
 	if limit < 0 {
@@ -150,11 +150,13 @@ func noAnswer(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-func onlyReads(request *http.Request) bool {
+// OnlyReads tells that a request can be sent again: it changes nothing and has no body.
+func OnlyReads(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }
 
-func watches(request *http.Request) bool {
+// Watches tells that a request is a watch, which ends when its caller wants.
+func Watches(request *http.Request) bool {
 	asked := request.URL.Query().Get("watch")
 	return asked == "true" || asked == "1"
 }

@@ -44,8 +44,8 @@ func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
 // Validate returns the mistakes.
 func (c *Connection) Validate() error { return c.Rate.Validate() }
 
-// errNoKubeconfig tells that nothing says where the control plane is.
-var errNoKubeconfig = errors.New("nothing says where the control plane is: give its kubeconfig by --kubeconfig or $KUBECONFIG")
+// errNoKubeconfig tells that nothing says where the API server is.
+var errNoKubeconfig = errors.New("nothing says where the API server is: give its kubeconfig by --kubeconfig or $KUBECONFIG")
 
 // Config is the client configuration of the program of that name.
 func (c *Connection) Config(program string) (*rest.Config, error) {

@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/controllers/certrotation"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/registration"
+)
+
+// registerPause lies between two tries to register.
+const registerPause = 2 * time.Second
+
+// agent is what an agent has once it knows both sides.
+type agent struct {
+	karmada *connection
+	// local leads to the cluster.
+	local   *rest.Config
+	cluster registration.Agent
+	host    programs.HostOptions
+}
+
+// agent makes both sides of the options.
+func (o *Options) agent() (*agent, error) {
+	local, err := o.Member.Config(programs.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the cluster: %w", err)
+	}
+	qps, burst := o.Rate.Limit()
+	karmada, err := connect(o.Kubeconfig, o.Context, qps, burst)
+	if err != nil {
+		return nil, err
+	}
+	member, err := secretsOf(local)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{karmada: karmada, local: local, cluster: o.Cluster, host: o.host()}
+	a.cluster.Karmada, a.cluster.Member = karmada.plain, local
+	rotation := &a.host.Settings.Agent.Rotation
+	rotation.Member = member
+	rotation.Renewed = func(kubeconfig []byte) {
+		if err := karmada.take(context.Background(), kubeconfig, "its rotation"); err != nil {
+			klog.Background().Error(err, "Keeping the credentials for the control plane")
+		}
+	}
+	from := types.NamespacedName{Namespace: rotation.Namespace, Name: certrotation.SecretName}
+	karmada.secret = func(ctx context.Context) ([]byte, error) {
+		secret := &corev1.Secret{}
+		if err := member.Get(ctx, from, secret); err != nil {
+			return nil, err
+		}
+		return secret.Data[certrotation.SecretKey], nil
+	}
+	return a, nil
+}
+
+// secretsOf reads and writes single Secrets of the cluster.
+func secretsOf(local *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	made, err := client.New(local, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	return made, nil
+}
+
+// register registers the cluster, as soon as both sides answer. It returns nothing
+// when ctx ends before.
+func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+	logger := klog.FromContext(ctx)
+	a.cluster.Log = func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) }
+	told := ""
+	for {
+		registered, err := a.tryRegister(ctx)
+		switch {
+		case err == nil:
+			return registered, nil
+		case ctx.Err() != nil:
+			return nil, nil //nolint:nilerr // whoever ends a program that waits does not care for what
+		case registration.Final(err):
+			return nil, err
+		}
+		if text := err.Error(); text != told {
+			logger.Info("Waiting to register", "cluster", a.cluster.Name, "reason", text)
+			told = text
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(registerPause):
+		}
+	}
+}
+
+func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+	if err := programs.Served(ctx, a.karmada.plain, programs.AgentComponent()); err != nil {
+		return nil, err
+	}
+	return a.cluster.Run(ctx)
+}
+
+// only leads the controllers to the cluster, as long as its Cluster is it.
+func (a *agent) only(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
+	return func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
+		if foreign := foreign(cluster, id); foreign != nil {
+			return nil, foreign
+		}
+		return a.local, nil
+	}
+}
+
+// foreign is why a Cluster is not the one of the agent, nil if it is.
+func foreign(cluster *clusterv1alpha1.Cluster, id string) error {
+	if cluster.Spec.ID == id {
+		return nil
+	}
+	return &registration.RegisteredError{Name: cluster.Name, ID: id, By: *cluster}
+}
+
+// isForeign tells that the agent has no Cluster any more.
+func isForeign(err error) bool {
+	var taken *registration.RegisteredError
+	return errors.As(err, &taken)
+}

@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/flags"
+)
+
+// serve serves the cluster until ctx ends. An agent that cannot renew its Lease
+// stops working, for another one may have taken it, and begins anew in the same
+// process: a program that ended each time the control plane is away would be kept
+// from starting for minutes by then.
+func (a *agent) serve(ctx context.Context, id string) error {
+	lock, err := newLock(a.karmada.forever, a.host.Election)
+	if err != nil {
+		return err
+	}
+	for {
+		began := time.Now()
+		err := a.life(ctx, id, lock)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case isForeign(err) || !a.host.Election.Enabled || !lock.held.Load() || time.Since(began) < a.host.Election.RenewDeadline:
+			return err
+		}
+		klog.FromContext(ctx).Info("Beginning anew", "reason", fmt.Sprint(err))
+	}
+}
+
+// life runs the controllers once, as long as the agent leads.
+func (a *agent) life(ctx context.Context, id string, lock *lock) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	lock.held.Store(false)
+	options := a.host
+	options.Lock, options.LocalMember = lock, a.only(id)
+	host, err := programs.NewHost(ctx, a.karmada.waiting, options)
+	if err != nil {
+		return err
+	}
+	if err := host.AddComponents(programs.AgentComponent()); err != nil {
+		return err
+	}
+	if err := host.Manager.Add(&presence{cache: host.Manager.GetCache(), name: a.cluster.Name, id: id}); err != nil {
+		return fmt.Errorf("adding the watch of the own Cluster: %w", err)
+	}
+	if err := host.Run(ctx); err != nil {
+		return err
+	}
+	return errEnded
+}
+
+var errEnded = errors.New("the controllers ended by themselves")
+
+// lock is the Lease of the election. Its owner is the same in all lives of the
+// process, which therefore need not wait until what an earlier one held is over.
+type lock struct {
+	resourcelock.Interface
+	// retry is how long a leader waits for one answer.
+	retry time.Duration
+	// held says that this life has led.
+	held atomic.Bool
+}
+
+// newLock makes the Lease. The configuration should wait for the control plane: a
+// replica that stands by has nothing better to do.
+func newLock(karmada *rest.Config, election flags.Election) (*lock, error) {
+	if !election.Enabled {
+		return &lock{}, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding the name of this host: %w", err)
+	}
+	leases, err := v1.NewForConfig(karmada)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	return &lock{retry: election.RetryPeriod, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
+	}}, nil
+}
+
+// Get implements resourcelock.Interface. Who leads must know in time whether it
+// still does; who does not waits for an answer.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := l.within(ctx)
+	defer cancel()
+	return l.Interface.Get(ctx)
+}
+
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := l.within(ctx)
+	defer cancel()
+	return l.note(l.Interface.Create(ctx, record))
+}
+
+// Update implements resourcelock.Interface.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := l.within(ctx)
+	defer cancel()
+	return l.note(l.Interface.Update(ctx, record))
+}
+
+func (l *lock) note(err error) error {
+	if err == nil {
+		l.held.Store(true)
+	}
+	return err
+}
+
+func (l *lock) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.held.Load() {
+		return context.WithTimeout(ctx, l.retry)
+	}
+	return context.WithCancel(ctx)
+}
