@@ -175,7 +175,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	if err := r.removeOrphans(ctx, bound, orphans); err != nil {
 		return r.unclean(bound, err)
 	}
-	if work.Inside(works, binding.DirectlyPurged(spec)) {
+	if work.Inside(works, r.purged(ctx, spec)) {
 		return reconcile.Result{RequeueAfter: purgePoll}, nil
 	}
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })

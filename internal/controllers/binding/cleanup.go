@@ -10,10 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
@@ -129,6 +131,21 @@ func (r *reconciler) unclean(bound binding.Object, err error) (reconcile.Result,
 	}
 	r.events.Failed(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
 	return reconcile.Result{}, err
+}
+
+// purged are the clusters that must be empty before any other gets the template. One
+// that an administrator has given up is as good as empty.
+func (r *reconciler) purged(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
+	purged := binding.DirectlyPurged(spec)
+	for name := range purged {
+		cluster := &clusterv1alpha1.Cluster{}
+		// One that cannot be read was not given up.
+		err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+		if err == nil && cluster.DeclaredDead() {
+			purged.Delete(name)
+		}
+	}
+	return purged
 }
 
 // lasting are the Works that are not in deletion yet.

@@ -78,6 +78,9 @@ func (e *explainer) owner(ctx context.Context, from client.Reader, cluster *clus
 		if into.Owner == guard.Wants {
 			return nil
 		}
+		if err := e.followed(ctx, from, bound, cluster, into); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -96,6 +99,28 @@ func (e *explainer) judge(bound binding.Object, cluster *clusterv1alpha1.Cluster
 	into.Asked = into.Asked || e.wishes.lately(bound)
 	into.Excluded = into.Excluded || guard.Excluded(cluster, spec)
 	into.Moved = into.Moved || len(binding.Targets(spec)) > 0 && returnedSince(cluster, of.DeletionTimestamp)
+}
+
+// followed adds what explains why a binding that only follows others left a cluster:
+// what explains it of those that it follows. Those that are in the cluster, or not
+// known, explain nothing.
+func (e *explainer) followed(ctx context.Context, from client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, into *guard.Facts) error {
+	if bound.BindingSpec().Placement != nil {
+		return nil
+	}
+	for _, snapshot := range bound.BindingSpec().RequiredBy {
+		dependent, key := binding.New(true), types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
+		err := from.Get(ctx, key, dependent, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || err == nil && binding.Expected(dependent.BindingSpec()).Has(cluster.Name) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("asking binding %s, which needs %s: %w", key, bound.GetName(), err)
+		}
+		into.Asked = into.Asked || e.wishes.lately(dependent)
+		into.Excluded = into.Excluded || guard.Excluded(cluster, dependent.BindingSpec())
+	}
+	return nil
 }
 
 // returnedSince tells whether the cluster became ready after that time: then it

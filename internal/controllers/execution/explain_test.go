@@ -233,6 +233,26 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
 				w.explain.wishes.note(boundTo("principal"))
 			}},
+		"it follows one that a placement excludes now": {
+			hold: func(name string) []client.Object {
+				bound, dependent := boundTo(name), boundTo("web-"+name)
+				bound.Spec.Placement = nil
+				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
+				dependent.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+				return []client.Object{bound, dependent, templateObject(name)}
+			}, want: guard.Delete},
+		"it follows one that nothing drives out": {
+			hold: func(name string) []client.Object {
+				bound, dependent := boundTo(name), boundTo("web-"+name)
+				bound.Spec.Placement = nil
+				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
+				return []client.Object{bound, dependent, templateObject(name)}
+			}, want: guard.Hold},
+		"it follows one that nobody knows": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement = nil
+				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "nobody"}}
+			}), want: guard.Hold},
 		"it is elsewhere since the cluster was lost": {
 			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }), want: guard.Delete,
 			before: func(_ *world, c *clusterv1alpha1.Cluster) {

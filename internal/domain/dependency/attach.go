@@ -91,13 +91,25 @@ func needlessNow(attached binding.Object) bool {
 		owner != nil && owner.UID == spec.Resource.UID
 }
 
-// require lists the dependent with its present clusters, in its old place if it
-// has one.
+// require lists the dependent with the clusters that it is in, in its old place if
+// it has one. Clusters that it is leaving are among them until it has left: what it
+// needs must not go before it does.
 func require(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 	attached.SetLabels(with(attached.GetLabels(), labelOf(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
 	for i := range dependent.Spec.Clusters {
 		snapshot.Clusters = append(snapshot.Clusters, *dependent.Spec.Clusters[i].DeepCopy())
+	}
+	for i := range dependent.Spec.GracefulEvictionTasks {
+		task := &dependent.Spec.GracefulEvictionTasks[i]
+		if slices.ContainsFunc(snapshot.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster }) {
+			continue
+		}
+		leaving := workv1alpha2.TargetCluster{Name: task.FromCluster}
+		if task.Replicas != nil {
+			leaving.Replicas = *task.Replicas
+		}
+		snapshot.Clusters = append(snapshot.Clusters, leaving)
 	}
 	spec := attached.BindingSpec()
 	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return KeyOf(s) == KeyOf(snapshot) })

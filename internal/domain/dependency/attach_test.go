@@ -58,6 +58,26 @@ func TestTheFirstDependentMakesTheBinding(t *testing.T) {
 	}
 }
 
+func TestWhatIsNeededStaysInAClusterUntilItsDependentHasLeft(t *testing.T) {
+	leaving := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{
+			{FromCluster: "m1", Replicas: new(int32(3)), PurgeMode: policyv1alpha1.PurgeModeGracefully},
+			{FromCluster: "m2", PurgeMode: policyv1alpha1.PurgeModeDirectly}, {FromCluster: "m3"},
+		}
+	}
+	made := attached(t, dependent("web", in("m3"), leaving))
+	want := []workv1alpha2.TargetCluster{{Name: "m3", Replicas: 1}, {Name: "m1", Replicas: 3}, {Name: "m2"}}
+	if diff := cmp.Diff(want, made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if err := Attach(made, settings(), dependent("web", in("m3")), Peers{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want[:1], made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
+		t.Errorf("clusters afterwards (-want +got):\n%s", diff)
+	}
+}
+
 func TestABindingOfSomethingWithoutNamespace(t *testing.T) {
 	made := binding.New(false)
 	if err := Attach(made, object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), dependent("web"), Peers{}); err != nil {

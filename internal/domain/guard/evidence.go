@@ -12,12 +12,22 @@ import (
 )
 
 // Asked tells whether users changed, from before to after, what decides in which
-// clusters a binding is.
+// clusters a binding is, or an eviction came to its end: that its old copy goes then
+// was decided long before.
 func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
 	return before.Replicas != after.Replicas ||
 		!equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
 		!equality.Semantic.DeepEqual(before.Components, after.Components) ||
-		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
+		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt) ||
+		slices.ContainsFunc(before.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
+			return !evicting(after, task.FromCluster)
+		})
+}
+
+func evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
+		return task.FromCluster == cluster
+	})
 }
 
 // Excluded tells whether the cluster is out of question for a binding by what
@@ -28,9 +38,7 @@ func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindi
 	if slices.ContainsFunc(cluster.Spec.Taints, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }) {
 		return true
 	}
-	if slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
-		return task.FromCluster == cluster.Name
-	}) {
+	if evicting(spec, cluster.Name) {
 		return true
 	}
 	if spec.Placement == nil {

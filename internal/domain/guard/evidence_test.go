@@ -20,7 +20,8 @@ func TestAsked(t *testing.T) {
 	affinity := named("m1", "m2")
 	original := &workv1alpha2.ResourceBindingSpec{
 		Replicas: 2, Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity},
-		Clusters: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}},
+		Clusters:              []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}},
+		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m3"}},
 	}
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBindingSpec)
@@ -29,9 +30,13 @@ func TestAsked(t *testing.T) {
 		"nothing":                       {func(*workv1alpha2.ResourceBindingSpec) {}, false},
 		"what a scheduler decides":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = nil }, false},
 		"another version of a template": {func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.ResourceVersion = "9" }, false},
-		"replicas":                      {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, true},
-		"a placement":                   {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
-		"the end of a placement":        {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
+		"an eviction that begins": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.GracefulEvictionTasks = append(s.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "m1"})
+		}, false},
+		"an eviction that ends":  {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, true},
+		"replicas":               {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, true},
+		"a placement":            {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
+		"the end of a placement": {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
 		"the wish to schedule anew": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(1, 0)}
 		}, true},
