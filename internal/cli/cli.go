@@ -25,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
+	"karmada.io/karmada/internal/cli/register"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
 )
@@ -62,6 +63,8 @@ var commands = []row{
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
 	{"registration", token.New},
+	{"registration", register.NewRegister},
+	{"registration", register.NewUnregister},
 	{"management", cordon.NewCordon},
 	{"management", cordon.NewUncordon},
 	{"management", cordon.NewTaint},

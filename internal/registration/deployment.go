@@ -1,0 +1,126 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Names of what a member holds for its agent. Other releases use the same ones.
+const (
+	// kubeconfigName is the Secret with the kubeconfig of the agent, and its key.
+	kubeconfigName = "karmada-kubeconfig"
+	agentAccount   = "karmada-agent-sa"
+	kubeconfigDir  = "/etc/kubeconfig"
+	appLabel       = "app"
+)
+
+func agentLabels() map[string]string { return map[string]string{appLabel: AgentName} }
+
+// installAgent creates what the agent needs in the member, and the agent.
+func (r Register) installAgent(ctx context.Context, member *side, kubeconfig []byte) error {
+	asIs := func(client.Object) error { return nil }
+	refuse := func(client.Object) error {
+		return fmt.Errorf("it appeared during the registration: see who else registers this cluster")
+	}
+	rights, grant := r.role(), r.binding()
+	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.name)
+	for _, each := range []struct {
+		want  client.Object
+		adopt func(client.Object) error
+	}{
+		{namespace(r.Namespace), asIs},
+		{r.credentials(kubeconfig), refuse},
+		{rights, func(have client.Object) error { return adoptRole(have, rights) }},
+		{r.account(), refuse},
+		{grant, func(have client.Object) error { return adoptBinding(have, grant) }},
+		{r.deployment(), refuse},
+	} {
+		if _, err := member.ensure(ctx, each.want, each.adopt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Register) account() *corev1.ServiceAccount { return account(r.Namespace, agentAccount) }
+
+// role allows everything: what will be propagated is not known beforehand.
+func (r Register) role() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: systemLabels()},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
+			{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}},
+		},
+	}
+}
+
+func (r Register) binding() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: systemLabels()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: AgentName},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: agentAccount}},
+	}
+}
+
+// deployment is the agent.
+func (r Register) deployment() *appsv1.Deployment {
+	replicas := r.Replicas
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentName, Labels: agentLabels()},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: agentLabels()},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: agentLabels()},
+				Spec: corev1.PodSpec{
+					ServiceAccountName: agentAccount,
+					Containers: []corev1.Container{{
+						Name: AgentName, Image: r.Image, Command: r.command(),
+						Ports: []corev1.ContainerPort{
+							{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+							{Name: "health", ContainerPort: 10357, Protocol: corev1.ProtocolTCP},
+						},
+						VolumeMounts: []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigDir}},
+					}},
+					Volumes: []corev1.Volume{{
+						Name:         "kubeconfig",
+						VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: kubeconfigName}},
+					}},
+					Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists}},
+				},
+			},
+		},
+	}
+}
+
+func (r Register) command() []string {
+	controllers := "*"
+	if r.CertRotation {
+		controllers = "*,certRotation"
+	}
+	return []string{
+		"/bin/karmada-agent",
+		"--karmada-kubeconfig=" + kubeconfigDir + "/" + kubeconfigName,
+		"--cluster-name=" + r.Name,
+		"--cluster-api-endpoint=" + endpoint(r.Member),
+		"--cluster-provider=" + r.Provider,
+		"--cluster-region=" + r.Region,
+		"--cluster-zones=" + strings.Join(r.Zones, ","),
+		"--controllers=" + controllers,
+		"--proxy-server-address=" + r.ProxyURL,
+		"--leader-elect-resource-namespace=" + r.Namespace,
+		"--cluster-namespace=" + r.ClusterNamespace,
+		"--cluster-status-update-frequency=10s",
+		"--metrics-bind-address=:8080",
+		"--health-probe-bind-address=0.0.0.0:10357",
+		"--v=2",
+	}
+}

@@ -1,0 +1,346 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
+)
+
+// Unregister ends the membership of a cluster with an agent.
+type Unregister struct {
+	// Name is the name of the Cluster.
+	Name string
+	// Namespace is that of the agent in the member, AgentName the name of its
+	// Deployment. Default karmada-system, karmada-agent.
+	Namespace, AgentName string
+	// ClusterNamespace is that of the cluster's Secrets. Default karmada-cluster, or
+	// what the agent says it is.
+	ClusterNamespace string
+	// Wait is how long the removal from the control plane may take, and then again
+	// that from the member. Default 60 s.
+	Wait time.Duration
+	// Force goes on where a side does not answer, and takes finalizers off where
+	// nobody does in time, which leaves in the member what was propagated to it.
+	Force bool
+	// DryRun checks everything, changes nothing and logs what would be deleted.
+	DryRun bool
+	// Karmada leads to the control plane; nil means with the credentials of the
+	// agent, in KarmadaContext of its kubeconfig, or the context that it uses.
+	Karmada        *rest.Config
+	KarmadaContext string
+	// Member leads to the cluster.
+	Member *rest.Config
+	// Log receives what happens, for people. Nil means nobody listens.
+	Log func(format string, args ...any)
+}
+
+// Run takes back what was propagated, deletes the Cluster, and then deletes from
+// the member what registering has put there.
+func (u Unregister) Run(ctx context.Context) error {
+	u.Namespace = cmp.Or(u.Namespace, clusterv1alpha1.NamespaceKarmadaSystem)
+	u.AgentName = cmp.Or(u.AgentName, AgentName)
+	u.Wait = cmp.Or(u.Wait, DefaultWait)
+	member, err := memberSide(u.Name, u.Member, u.Log)
+	if err != nil {
+		return err
+	}
+	leaving := &departure{Unregister: u, member: member}
+	leaving.memberID, err = leaving.openMember(ctx)
+	if err != nil {
+		return err
+	}
+	if err := leaving.openKarmada(ctx); err != nil {
+		return err
+	}
+	if err := leaving.find(ctx); err != nil {
+		return err
+	}
+	if u.DryRun {
+		leaving.tellPlan()
+		return nil
+	}
+	if err := leaving.leaveKarmada(ctx); err != nil {
+		return err
+	}
+	return leaving.cleanUpMember(ctx)
+}
+
+// departure is an Unregister under way.
+type departure struct {
+	Unregister
+	member *side
+	// memberID is the identity of the member, empty if it does not answer.
+	memberID string
+	// karmada is nil if the control plane does not answer.
+	karmada *side
+	// borrowed tells that it is reached with the credentials of the agent.
+	borrowed bool
+	// cluster is nil if there is none.
+	cluster *clusterv1alpha1.Cluster
+	// kept tells that the control plane takes the agent's rights away by itself.
+	kept bool
+}
+
+// openMember reads the identity of the member.
+func (d *departure) openMember(ctx context.Context) (id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	id, err = d.member.id(ctx)
+	if err != nil && d.Force && d.Karmada != nil {
+		d.logf("warning: %s will not be cleaned up: %v", d.member.name, err)
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w\nA member that is gone for good is removed with --force and the kubeconfig of the control plane in --karmada-config", err)
+	}
+	return id, nil
+}
+
+// find reads the Cluster and makes sure that it is the member's.
+func (d *departure) find(ctx context.Context) error {
+	if d.karmada == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	object, err := d.karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
+	if err != nil && d.Force && !apierrors.IsUnauthorized(err) && !(apierrors.IsForbidden(err) && !d.borrowed) {
+		d.logf("warning: the control plane will not be cleaned up: %v", err)
+		d.karmada = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nNothing was changed. With --force the agent is removed from %s all the same", err, d.member.name)
+	}
+	found, ok := object.(*clusterv1alpha1.Cluster)
+	switch {
+	case !ok && d.Force:
+		d.logf("there is no Cluster %q in %s: cleaning up what is left", d.Name, d.karmada.name)
+		return nil
+	case !ok:
+		return fmt.Errorf("there is no Cluster %q in %s (%s); with --force what is left of its agent in %s is deleted", d.Name, d.karmada.name, d.karmada.host, d.member.name)
+	case found.Spec.SyncMode == clusterv1alpha1.Push:
+		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
+	case d.memberID != "" && found.Spec.ID != "" && found.Spec.ID != d.memberID:
+		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", d.member.name, d.member.host, d.memberID, d.Name, found.Spec.ID)
+	}
+	d.cluster = found
+	return nil
+}
+
+// leaveKarmada deletes the Works and the Cluster, and the rights of the agent.
+func (d *departure) leaveKarmada(ctx context.Context) error {
+	if d.karmada == nil {
+		d.tellRemains()
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	d.kept = d.keptByKarmada(waiting)
+	if d.cluster != nil {
+		if err := d.removeCluster(ctx, waiting); err != nil {
+			return err
+		}
+	}
+	return d.removeRights(ctx)
+}
+
+func (d *departure) removeCluster(ctx, waiting context.Context) error {
+	err := d.drain(waiting)
+	if err == nil {
+		err = d.karmada.delete(waiting, d.cluster)
+	}
+	if err == nil {
+		err = d.awaitGone(waiting)
+	}
+	if err == nil || ctx.Err() != nil || !wait.Interrupted(err) && waiting.Err() == nil {
+		return err
+	}
+	if !d.Force {
+		return fmt.Errorf("cluster %q is not gone after %s: its agent takes back what was propagated, so see whether it runs (kubectl get pods -n %s in %s) and what is left (kubectl get works -n %s in the control plane); give it more time with --wait, or repeat with --force to leave in the member what was propagated",
+			d.Name, d.Wait, d.Namespace, d.member.name, agent.ExecutionNamespace(d.Name))
+	}
+	d.logf("Cluster %q is not gone after %s: taking off finalizers", d.Name, d.Wait)
+	return d.force(ctx)
+}
+
+// drain deletes the Works of the cluster until there are none: as long as the
+// Cluster exists, others may come.
+func (d *departure) drain(ctx context.Context) error {
+	space := agent.ExecutionNamespace(d.Name)
+	pace := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
+	told := false
+	return pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		works := &workv1alpha1.WorkList{}
+		if err := d.karmada.api.List(ctx, works, client.InNamespace(space)); err != nil {
+			if refused := onlyRefused(err); refused != nil {
+				return false, fmt.Errorf("listing the Works of cluster %q: %w", d.Name, refused)
+			}
+			return false, nil
+		}
+		for i := range works.Items {
+			work := &works.Items[i]
+			if !work.DeletionTimestamp.IsZero() {
+				continue
+			}
+			if err := client.IgnoreNotFound(d.karmada.api.Delete(ctx, work)); err != nil && onlyRefused(err) != nil {
+				return false, d.karmada.explain("deleting", work, err)
+			}
+		}
+		if len(works.Items) > 0 && !told {
+			told = true
+			d.logf("waiting for the agent to take back what %d Works in %s have brought", len(works.Items), space)
+		}
+		return len(works.Items) == 0, nil
+	})
+}
+
+// awaitGone waits until the Cluster is gone. The rights of an agent go with its
+// Cluster, so that whoever uses them hears of the end by being refused.
+func (d *departure) awaitGone(ctx context.Context) error {
+	err := d.karmada.awaitGone(ctx, d.cluster)
+	if d.borrowed && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		return nil
+	}
+	return err
+}
+
+// force lets the Works and the Cluster go although nobody has cleaned up.
+func (d *departure) force(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
+	defer cancel()
+	if err := d.karmada.delete(ctx, d.cluster); err != nil {
+		return err
+	}
+	if !d.borrowed {
+		return d.karmada.release(ctx, d.cluster)
+	}
+	// The agent may not delete its namespace, which the control plane does then.
+	works := &workv1alpha1.WorkList{}
+	if err := d.karmada.api.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(d.Name))); err != nil {
+		return fmt.Errorf("listing the Works of cluster %q: %w", d.Name, err)
+	}
+	for i := range works.Items {
+		if err := d.karmada.takeFinalizers(ctx, &works.Items[i]); err != nil {
+			return err
+		}
+	}
+	return d.awaitGone(ctx)
+}
+
+// keptByKarmada tells whether the control plane has granted the rights of the agent
+// and takes them away by itself.
+func (d *departure) keptByKarmada(ctx context.Context) bool {
+	have, err := d.karmada.get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
+	return err == nil && have != nil && have.GetLabels()[agent.ManagedLabel] == d.Name
+}
+
+// removeRights deletes the rights of the agent. With its own credentials it cannot.
+func (d *departure) removeRights(ctx context.Context) error {
+	if d.borrowed {
+		if !d.kept {
+			d.tellRemains()
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	var errs []error
+	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		have, err := d.karmada.get(ctx, right)
+		if err == nil && have != nil {
+			err = d.karmada.delete(ctx, have)
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cluster %q is gone, but the rights of its agent are not: %w", d.Name, err)
+	}
+	return nil
+}
+
+// tellRemains lists what an administrator of the control plane has to delete.
+func (d *departure) tellRemains() {
+	d.logf("warning: this is left in the control plane, for its administrator to delete:")
+	if d.karmada == nil {
+		d.logf("  Cluster %s", d.Name)
+	}
+	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		d.logf("  %s", d.member.describe(right))
+	}
+}
+
+// cleanUpMember deletes what registering has put into the member, the agent first,
+// so that it does not come back.
+func (d *departure) cleanUpMember(ctx context.Context) error {
+	if d.memberID == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	var errs []error
+	for _, object := range d.agentObjects() {
+		errs = append(errs, d.member.delete(ctx, object))
+	}
+	pushed := Unjoin{Name: d.Name, ClusterNamespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
+	errs = append(errs, pushed.cleanUp(ctx, d.member))
+	if err := errors.Join(errs...); err != nil {
+		if d.Force {
+			d.logf("warning: %v", err)
+			return nil
+		}
+		return fmt.Errorf("%s was not cleaned up entirely: %w", d.member.name, err)
+	}
+	return nil
+}
+
+// agentObjects are what registering has put into the member for the agent, in the
+// order in which it is deleted.
+func (d *departure) agentObjects() []client.Object {
+	installed := Register{Name: d.Name, Namespace: d.Namespace}
+	return []client.Object{
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
+		installed.account(), installed.role(), installed.binding(), installed.credentials(nil),
+	}
+}
+
+func (d *departure) tellPlan() {
+	if d.karmada != nil && d.cluster != nil {
+		d.logf("would delete the Works in %s and %s in %s", agent.ExecutionNamespace(d.Name), d.karmada.describe(d.cluster), d.karmada.name)
+	}
+	if d.memberID == "" {
+		return
+	}
+	pushed := Unjoin{Name: d.Name, ClusterNamespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
+	for _, object := range append(d.agentObjects(), pushed.leftovers()...) {
+		d.logf("would delete %s in %s", d.member.describe(object), d.member.name)
+	}
+}
+
+func (u Unregister) logf(format string, args ...any) { Log(u.Log).printf(format, args...) }
+
+// flagOf is the value of an argument --name=value of a container.
+func flagOf(container corev1.Container, name string) string {
+	for _, argument := range append(append([]string(nil), container.Command...), container.Args...) {
+		if value, ok := strings.CutPrefix(argument, "--"+name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
