@@ -146,6 +146,9 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 		}
 		stored = append(stored, object)
 	}
+	if err := j.awaitSpace(ctx, karmada); err != nil {
+		return err
+	}
 	registered, err := karmada.ensure(ctx, wanted, func(have client.Object) error {
 		return refuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
 	})
@@ -156,6 +159,17 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 		if err := karmada.own(ctx, registered, secret); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// awaitSpace waits until the execution namespace of a Cluster of this name that has
+// just left is gone: until then the new one could get no Works.
+func (j Join) awaitSpace(ctx context.Context, karmada *side) error {
+	// Who may not see the namespace joins without.
+	space, err := karmada.get(ctx, executionSpace(j.Name))
+	if err == nil && space != nil && !space.GetDeletionTimestamp().IsZero() && !j.DryRun {
+		return karmada.outlive(ctx, space)
 	}
 	return nil
 }

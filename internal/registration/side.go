@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -21,11 +22,15 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
 )
 
 // createAttempts is how often somebody else may be faster.
 const createAttempts = 5
+
+// outliveTimeout is how long a namespace that is being deleted is waited for.
+const outliveTimeout = 30 * time.Second
 
 // side is one of the two clusters that a registration touches, and what this run
 // has created there.
@@ -69,7 +74,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, rbacv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
-		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme,
+		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering API types: %w", err)
@@ -96,6 +101,8 @@ func newMapper() meta.RESTMapper {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ResourceBinding"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ClusterResourceBinding"), meta.RESTScopeRoot)
 	return mapper
 }
 
@@ -118,6 +125,12 @@ func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have c
 			return nil, err
 		}
 		if have != nil {
+			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.dryRun {
+				if err := s.outlive(ctx, have); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			return have, s.reuse(ctx, have, adopt)
 		}
 		if s.dryRun {
@@ -162,6 +175,19 @@ func (s *side) get(ctx context.Context, like client.Object) (client.Object, erro
 		return nil, s.explain("reading", like, err)
 	}
 	return have, nil
+}
+
+// outlive waits until a namespace that is being deleted is gone, such as one that a
+// cluster had which has just left.
+func (s *side) outlive(ctx context.Context, namespace client.Object) error {
+	s.log.printf("waiting until %s in %s is gone, which is being deleted", s.describe(namespace), s.name)
+	ctx, cancel := context.WithTimeout(ctx, outliveTimeout)
+	defer cancel()
+	if err := s.awaitGone(ctx, namespace); err != nil {
+		return fmt.Errorf("%s in %s is being deleted and not gone after %s: see what it still holds, and try again when it is gone (%w)",
+			s.describe(namespace), s.name, outliveTimeout, err)
+	}
+	return nil
 }
 
 func (s *side) reuse(ctx context.Context, have client.Object, adopt func(client.Object) error) error {

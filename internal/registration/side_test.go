@@ -291,7 +291,7 @@ func TestForceLetsEverythingOfTheClusterGo(t *testing.T) {
 	if err := karmada.delete(t.Context(), &east); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Unjoin{Name: "east", Log: t.Logf}).release(t.Context(), karmada, &east); err != nil {
+	if err := karmada.release(t.Context(), &east); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"Work karmada-es-west/w"}, content(t, karmada)); diff != "" {

@@ -16,9 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
 )
+
+// identifyTimeout is how long a member may take to say which cluster it is.
+const identifyTimeout = 15 * time.Second
 
 // Unjoin ends the membership of a cluster that the control plane pushes to.
 type Unjoin struct {
@@ -66,9 +68,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 	}
 	// The member is cleaned up last: deleting the Cluster needs its credentials
 	// to take back what was propagated.
-	waiting, cancel := context.WithTimeout(ctx, u.Wait)
-	defer cancel()
-	if err := u.remove(ctx, waiting, karmada, found); err != nil {
+	if err := karmada.remove(ctx, removal{cluster: found, wait: u.Wait, force: u.Force}); err != nil {
 		return err
 	}
 	if member == nil {
@@ -111,13 +111,15 @@ func (u Unjoin) member(ctx context.Context, id string) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	actual, err := member.id(ctx)
+	asking, cancel := context.WithTimeout(ctx, identifyTimeout)
+	defer cancel()
+	actual, err := member.id(asking)
 	switch {
-	case err != nil && u.Force:
+	case err != nil && u.Force && ctx.Err() == nil:
 		u.logf("warning: %s will not be cleaned up: %v", member.name, err)
 		return nil, nil
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("%w\nTo unjoin a cluster that is gone leave out its kubeconfig, or repeat with --force", err)
 	case id != "" && actual != id:
 		return nil, fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", member.name, member.host, actual, u.Name, id)
 	}
@@ -132,50 +134,6 @@ func (u Unjoin) tellPlan(karmada, member *side, found client.Object) {
 	for _, object := range u.leftovers() {
 		u.logf("would delete %s in %s", member.describe(object), member.name)
 	}
-}
-
-// remove deletes the Cluster and waits until it is gone, or makes it go.
-func (u Unjoin) remove(ctx, waiting context.Context, karmada *side, found *clusterv1alpha1.Cluster) error {
-	// Only the Cluster that was looked at may be deleted.
-	if err := karmada.delete(ctx, found); err != nil {
-		return err
-	}
-	err := karmada.awaitGone(waiting, found)
-	if err == nil || !wait.Interrupted(err) || ctx.Err() != nil {
-		return err
-	}
-	if !u.Force {
-		return fmt.Errorf("cluster %q was deleted and is not gone after %s; see what still holds it (kubectl get works -n %s; kubectl describe cluster %s), give it more time with --wait, or repeat with --force to leave what was propagated in the member",
-			u.Name, u.Wait, clusterv1alpha1.ExecutionSpacePrefix+u.Name, u.Name)
-	}
-	u.logf("Cluster %q is not gone after %s: taking off its finalizers", u.Name, u.Wait)
-	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
-	defer cancel()
-	return u.release(ctx, karmada, found)
-}
-
-// release lets the Works, the execution namespace and the Cluster go. The
-// namespace is deleted first, so that no controller puts a finalizer back.
-func (u Unjoin) release(ctx context.Context, karmada *side, found *clusterv1alpha1.Cluster) error {
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionSpacePrefix + u.Name}}
-	if err := karmada.delete(ctx, space); err != nil {
-		return err
-	}
-	works := &workv1alpha1.WorkList{}
-	if err := karmada.api.List(ctx, works, client.InNamespace(space.Name)); err != nil {
-		return fmt.Errorf("listing the Works of Cluster %q: %w", u.Name, err)
-	}
-	for i := range works.Items {
-		if err := karmada.takeFinalizers(ctx, &works.Items[i]); err != nil {
-			return err
-		}
-	}
-	for _, object := range []client.Object{space, found} {
-		if err := karmada.takeFinalizers(ctx, object); err != nil {
-			return err
-		}
-	}
-	return karmada.awaitGone(ctx, found)
 }
 
 // leftovers are what joining has put into the member for this Cluster alone, in
@@ -235,14 +193,8 @@ func (u Unjoin) deleteNamespace(ctx context.Context, member *side) error {
 		u.logf("keeping namespace %s in %s: it holds %s", u.ClusterNamespace, member.name, occupant)
 		return nil
 	}
-	if err := member.delete(ctx, object); err != nil {
-		return err
-	}
-	// Waited for only so that the cluster can be joined again at once.
-	if err := member.awaitGone(ctx, object); err != nil && !wait.Interrupted(err) {
-		return err
-	}
-	return nil
+	// Nobody waits until it is gone, which takes seconds: who joins again does.
+	return member.delete(ctx, object)
 }
 
 // otherControlPlane names an account that serves another Cluster than this one.
