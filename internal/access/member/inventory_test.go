@@ -1,7 +1,6 @@
 package member
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	domain "karmada.io/karmada/internal/domain/cluster"
@@ -160,19 +158,6 @@ func (f *fleet) tell(w http.ResponseWriter, r *http.Request, kind string) {
 	}
 }
 
-// watched is a member that counts what a fleet has.
-func (f *fleet) watched(t testing.TB) *Member {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	alive := &liveness{lost: func(string) {}, recovered: func(string) {}}
-	m, err := open(ctx, "m1", &rest.Config{Host: f.URL, QPS: -1}, alive, &credentials{}, func(Event) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.close(); cancel() })
-	return m
-}
-
 // awaitInventory waits until the summary is as check wants it.
 func awaitInventory(t testing.TB, m *Member, check func(*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) string) {
 	t.Helper()
@@ -208,7 +193,7 @@ func numbers(nodes, pods int) func(*clusterv1alpha1.NodeSummary, *clusterv1alpha
 func TestAnInventoryIsReadInPagesAndFollowsWhatHappens(t *testing.T) {
 	f := newFleet(t, 3, 2*pageSize+1)
 	f.expired = true
-	m := f.watched(t)
+	m := openAt(t, f.URL)
 	awaitInventory(t, m, numbers(3, 2*pageSize+1))
 	if f.largest != pageSize {
 		t.Errorf("%d objects were asked for at once", f.largest)
@@ -241,7 +226,7 @@ func BenchmarkInventoryOfALargeMember(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, nodes, pods)
 		before := held()
-		m := f.watched(b)
+		m := openAt(b, f.URL)
 		awaitInventory(b, m, numbers(nodes, pods))
 		kept := held() - before
 		if kept > limit {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,6 +70,11 @@ type Member struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
+	// http sends requests, discovery those about the server itself.
+	http      *http.Client
+	discovery *discovery.DiscoveryClient
+	apis      apis
+
 	inventory inventory
 	liveness  *liveness
 	shown     *credentials
@@ -94,6 +100,10 @@ func open(ctx context.Context, name string, config *rest.Config, alive *liveness
 	if err != nil {
 		return nil, fmt.Errorf("making client of member %q: %w", name, err)
 	}
+	asking, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making discovery client of member %q: %w", name, err)
+	}
 	watching := patiently(config)
 	watchClient, err := rest.HTTPClientFor(watching)
 	if err != nil {
@@ -114,6 +124,7 @@ func open(ctx context.Context, name string, config *rest.Config, alive *liveness
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
 		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive, shown: shown,
+		http: httpClient, discovery: asking,
 		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 	go func() {

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 )
 
@@ -46,10 +44,7 @@ func (m *Member) Probe(ctx context.Context) Health {
 func (m *Member) probe(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	client, err := m.discovery()
-	if err != nil {
-		return Health{Cause: err.Error()}
-	}
+	client := m.discovery
 	status, err := ask(ctx, client.RESTClient(), "/readyz")
 	if status == http.StatusNotFound {
 		status, err = ask(ctx, client.RESTClient(), "/healthz")
@@ -76,35 +71,9 @@ func ask(ctx context.Context, client rest.Interface, path string) (status int, e
 
 // Version is the version of the member's Kubernetes.
 func (m *Member) Version() (*version.Info, error) {
-	client, err := m.discovery()
-	if err != nil {
-		return nil, err
-	}
-	info, err := client.ServerVersion()
+	info, err := m.discovery.ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("asking member %q for its version: %w", m.Name, err)
 	}
 	return info, nil
-}
-
-// Resources are the APIs that the member serves. A partial answer comes with an
-// error.
-func (m *Member) Resources() ([]*metav1.APIResourceList, error) {
-	client, err := m.discovery()
-	if err != nil {
-		return nil, err
-	}
-	_, lists, err := client.ServerGroupsAndResources()
-	if err != nil {
-		return lists, fmt.Errorf("asking member %q for its APIs: %w", m.Name, err)
-	}
-	return lists, nil
-}
-
-func (m *Member) discovery() (*discovery.DiscoveryClient, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(m.config)
-	if err != nil {
-		return nil, fmt.Errorf("making discovery client of member %q: %w", m.Name, err)
-	}
-	return client, nil
 }

@@ -73,11 +73,11 @@ func (c *controller) ask(ctx context.Context, cluster *clusterv1alpha1.Cluster, 
 	} else {
 		seen.version = info.GitVersion
 	}
-	lists, err := seen.target.Resources()
-	if err != nil {
+	var err error
+	if seen.enablements, seen.complete, err = seen.target.APIs(ctx); err != nil {
 		logger.V(2).Info("APIs are not known completely", "cause", err)
 	}
-	seen.asked, seen.enablements, seen.complete = true, domain.Enablements(lists), err == nil
+	seen.asked = true
 	if c.options.Inventory {
 		c.count(ctx, cluster, seen)
 	}
