@@ -25,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
+	"karmada.io/karmada/internal/cli/promote"
 	"karmada.io/karmada/internal/cli/register"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
@@ -73,6 +74,7 @@ var commands = []row{
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
 	{"advanced", apply.New},
+	{"advanced", promote.New},
 	{"advanced", top.New},
 	{"advanced", kubectl.NewPatch},
 	{"settings", kubectl.NewLabel},
