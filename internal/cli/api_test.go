@@ -22,7 +22,8 @@ import (
 // api answers as a control plane with members does, from files: <side>/<path>.json
 // is an object, side being karmada or the name of a member, <side>/<path>.log what a
 // container wrote. A side with a file named hangs never answers, one with a file
-// named forbidden refuses everything. Writes are noted in the file requests.
+// named forbidden refuses everything. A watch tells of one change of each object and ends.
+// Writes are noted in the file requests.
 type api struct {
 	dir string
 
@@ -135,9 +136,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.has(side + "/forbidden"):
 		refuse(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+side+"\" is forbidden")
 		return
-	case r.URL.Query().Get("watch") != "":
-		<-r.Context().Done()
-		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,6 +200,12 @@ func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resou
 		if strings.HasPrefix(path, side+"/") && of == kind && (namespace == "" || in == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == called) {
 			items = append(items, a.objects[path])
 		}
+	}
+	if r.URL.Query().Get("watch") != "" {
+		for _, item := range items {
+			reply(w, map[string]any{"type": "MODIFIED", "object": tableOf(item)})
+		}
+		return
 	}
 	if asTable(r) {
 		reply(w, tableOf(items...))

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/cmd/annotate"
 	"k8s.io/kubectl/pkg/cmd/create"
-	"k8s.io/kubectl/pkg/cmd/delete"
+	kubectldelete "k8s.io/kubectl/pkg/cmd/delete"
 	"k8s.io/kubectl/pkg/cmd/edit"
 	"k8s.io/kubectl/pkg/cmd/label"
 	"k8s.io/kubectl/pkg/cmd/patch"
@@ -15,23 +15,23 @@ import (
 // NewCreate is the command that makes objects, with one command below it for each
 // of many kinds.
 func NewCreate(program *command.Program) *cobra.Command {
-	return verb{make: withoutParent(create.NewCmdCreate), short: "Create objects in the control plane"}.command(program)
+	return verb{construct: withoutParent(create.NewCmdCreate), short: "Create objects in the control plane"}.command(program)
 }
 
 // NewDelete is the command that deletes objects.
 func NewDelete(program *command.Program) *cobra.Command {
-	return verb{make: withoutParent(delete.NewCmdDelete), short: "Delete objects of the control plane"}.command(program)
+	return verb{construct: withoutParent(kubectldelete.NewCmdDelete), short: "Delete objects of the control plane"}.command(program)
 }
 
 // NewEdit is the command that opens objects in an editor.
 func NewEdit(program *command.Program) *cobra.Command {
-	return verb{make: withoutParent(edit.NewCmdEdit), short: "Change objects of the control plane in an editor"}.command(program)
+	return verb{construct: withoutParent(edit.NewCmdEdit), short: "Change objects of the control plane in an editor"}.command(program)
 }
 
 // NewPatch is the command that changes fields.
 func NewPatch(program *command.Program) *cobra.Command {
 	return verb{
-		make: withoutParent(patch.NewCmdPatch), short: "Change fields of an object of the control plane",
+		construct: withoutParent(patch.NewCmdPatch), short: "Change fields of an object of the control plane",
 		examples: `
 			# Suspend what a policy delivers
 			{{program}} patch propagationpolicy web -n shop --type merge -p '{"spec":{"suspension":{"dispatching":true}}}'`,
@@ -41,7 +41,7 @@ func NewPatch(program *command.Program) *cobra.Command {
 // NewLabel is the command that sets labels.
 func NewLabel(program *command.Program) *cobra.Command {
 	return verb{
-		make: withoutParent(label.NewCmdLabel), short: "Set or remove labels of objects of the control plane",
+		construct: withoutParent(label.NewCmdLabel), short: "Set or remove labels of objects of the control plane",
 		examples: `
 			# Label a member, for policies to choose by
 			{{program}} label cluster east tier=gold`,
@@ -51,7 +51,7 @@ func NewLabel(program *command.Program) *cobra.Command {
 // NewAnnotate is the command that sets annotations.
 func NewAnnotate(program *command.Program) *cobra.Command {
 	return verb{
-		make: annotate.NewCmdAnnotate, short: "Set or remove annotations of objects of the control plane",
+		construct: annotate.NewCmdAnnotate, short: "Set or remove annotations of objects of the control plane",
 		examples: `
 			# Take over an object that members have already
 			{{program}} annotate deployment web work.karmada.io/conflict-resolution=overwrite`,

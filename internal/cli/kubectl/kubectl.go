@@ -17,21 +17,20 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// side is where a verb can act.
+// side is where a verb can act. The zero value is the control plane alone: what
+// changes templates leaves the members to Karmada.
 type side int
 
 const (
-	// karmadaOnly verbs change templates, which Karmada carries to the members.
-	karmadaOnly side = iota
 	// eitherSide verbs take --operation-scope and --cluster.
-	eitherSide
+	eitherSide side = iota + 1
 	// memberOnly verbs take --cluster.
 	memberOnly
 )
 
 // verb is a command of kubectl and what differs here.
 type verb struct {
-	make func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
+	construct func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
 	// use replaces the usage of kubectl, unless empty.
 	use   string
 	short string
@@ -50,7 +49,7 @@ type verb struct {
 func (v verb) command(program *command.Program) *cobra.Command {
 	choice := &place.Choice{Access: place.Access{Program: program}}
 	factory := choice.Factory(&choice.Place, 0)
-	cmd := v.make(program.Name, factory, program.IOStreams)
+	cmd := v.construct(program.Name, factory, program.IOStreams)
 	choice.AddFlags(cmd)
 	if !v.clusterWide {
 		choice.AddNamespace(cmd, factory)
@@ -112,8 +111,8 @@ func renamed(text, program string) string {
 }
 
 // withoutParent fits a constructor that does not ask for the name of the program.
-func withoutParent(make func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
+func withoutParent(construct func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
 	return func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-		return make(factory, streams)
+		return construct(factory, streams)
 	}
 }

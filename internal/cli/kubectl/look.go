@@ -14,7 +14,7 @@ import (
 // NewExplain is the command that documents fields.
 func NewExplain(program *command.Program) *cobra.Command {
 	return verb{
-		make: explain.NewCmdExplain, side: eitherSide,
+		construct: explain.NewCmdExplain, side: eitherSide,
 		use:   "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [--output=plaintext|plaintext-openapiv2]",
 		short: "Document the fields of a kind",
 		examples: `
@@ -29,7 +29,7 @@ func NewExplain(program *command.Program) *cobra.Command {
 // NewDescribe is the command that shows objects in detail.
 func NewDescribe(program *command.Program) *cobra.Command {
 	return verb{
-		make: describe.NewCmdDescribe, side: eitherSide, shorthand: "C",
+		construct: describe.NewCmdDescribe, side: eitherSide, shorthand: "C",
 		use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME) (--operation-scope=SCOPE --cluster=CLUSTER)",
 		short: "Show objects in detail, with their events",
 		examples: `
@@ -47,7 +47,7 @@ func NewDescribe(program *command.Program) *cobra.Command {
 // NewAPIResources is the command that lists types.
 func NewAPIResources(program *command.Program) *cobra.Command {
 	return verb{
-		make: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+		construct: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 			return apiresources.NewCmdAPIResources(factory, streams)
 		},
 		use: "api-resources [flags]", side: eitherSide, clusterWide: true,
@@ -64,7 +64,7 @@ func NewAPIResources(program *command.Program) *cobra.Command {
 // NewAPIVersions is the command that lists versions of types.
 func NewAPIVersions(program *command.Program) *cobra.Command {
 	return verb{
-		make: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+		construct: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 			return apiresources.NewCmdAPIVersions(factory, streams)
 		},
 		side: eitherSide, clusterWide: true,

@@ -12,7 +12,7 @@ import (
 // NewLogs is the command that shows what containers of a member write.
 func NewLogs(program *command.Program) *cobra.Command {
 	return verb{
-		make: withoutParent(logs.NewCmdLogs), side: memberOnly, shorthand: "C",
+		construct: withoutParent(logs.NewCmdLogs), side: memberOnly, shorthand: "C",
 		use:   "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] (-C CLUSTER)",
 		short: "Show what a container in a member writes",
 		alone: true, examples: `
@@ -30,7 +30,7 @@ func NewLogs(program *command.Program) *cobra.Command {
 // NewExec is the command that runs a command in a container.
 func NewExec(program *command.Program) *cobra.Command {
 	return verb{
-		make: withoutParent(exec.NewCmdExec), side: eitherSide,
+		construct: withoutParent(exec.NewCmdExec), side: eitherSide,
 		use:   "exec (POD | TYPE/NAME) [-c CONTAINER] (--operation-scope=SCOPE --cluster=CLUSTER) -- COMMAND [args...]",
 		short: "Run a command in a container",
 		alone: true, examples: `
@@ -45,7 +45,7 @@ func NewExec(program *command.Program) *cobra.Command {
 // NewAttach is the command that joins the streams of a running container.
 func NewAttach(program *command.Program) *cobra.Command {
 	return verb{
-		make: withoutParent(attach.NewCmdAttach), side: eitherSide,
+		construct: withoutParent(attach.NewCmdAttach), side: eitherSide,
 		short: "Attach to a running container",
 		alone: true, examples: `
 			# The output of a running Pod in a member

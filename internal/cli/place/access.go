@@ -56,7 +56,8 @@ func (a *Access) Factory(where *Place, limit time.Duration) cmdutil.Factory {
 		config.WarningHandler = rest.NewWarningWriter(a.Program.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 		return config
 	}
-	return cmdutil.NewFactory(flags)
+	// Commands that open streams count on what this adds to a configuration.
+	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
 }
 
 // Clusters are the Clusters of the control plane.

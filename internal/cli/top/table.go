@@ -123,8 +123,8 @@ func (o *podOptions) podTable(pods []podUse) table {
 		shown.rows = append(shown.rows, o.podRows(pod)...)
 	}
 	if o.sum && len(pods) > 0 {
-		blank := make([]string, len(before)+2)
-		shown.rows = append(shown.rows, append(slices.Clone(blank), "________", "________"), append(blank, cores(sum), bytes(sum)))
+		blank := slices.Repeat([]string{""}, len(before)+2)
+		shown.rows = append(shown.rows, slices.Concat(blank, []string{"________", "________"}), slices.Concat(blank, []string{cores(sum), bytes(sum)}))
 	}
 	return shown
 }

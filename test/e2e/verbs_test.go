@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// program is a Deployment whose Pods run in a simulated member: the scheduler, which
+// waits there for a lease that it may not take.
+func program(t *testing.T, namespace string) (file string, template *appsv1.Deployment) {
+	t.Helper()
+	template = deployment(namespace, "program", 1)
+	template.APIVersion, template.Kind = "apps/v1", "Deployment"
+	template.Spec.Template.Spec.Containers[0].Image = "karmada-scheduler:latest"
+	text, err := json.Marshal(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "program.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, template
+}
+
+// verb runs karmadactl in a namespace.
+func verb(t *testing.T, namespace string, args ...string) result {
+	t.Helper()
+	// Options of karmadactl end where the command of a container begins.
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	return shared.karmadactl(t.Context(), slices.Insert(args, at, "-n", namespace)...)
+}
+
+// prints demands that a verb succeeds and prints each of the given things.
+func prints(t *testing.T, ended result, parts ...string) {
+	t.Helper()
+	ended.mustSucceed(t)
+	if !containsAll(ended.stdout, parts) {
+		t.Errorf("stdout does not have all of %q:\n%s", parts, ended.stdout)
+	}
+}
+
+// reaches waits until the copy of a template in a member is as it should be.
+func reaches(t *testing.T, member string, template *appsv1.Deployment, what string, fits func(*appsv1.Deployment) bool) {
+	t.Helper()
+	eventually(t, what+" in "+member, func(ctx context.Context) error {
+		found := &appsv1.Deployment{}
+		if err := shared.members[member].Get(ctx, client.ObjectKeyFromObject(template), found); err != nil {
+			return err
+		}
+		if !fits(found) {
+			return fmt.Errorf("it is %v with %d replicas", found.Labels, *found.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
+func TestVerbsOfKubectlActOnBothSides(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	file, template := program(t, namespace)
+	prints(t, verb(t, namespace, "apply", "-f", file, "-C", member1),
+		"deployment.apps/program created\n", "propagationpolicy.policy.karmada.io/program-", " created\n")
+
+	within(t, startPatience, "the log of a program in "+member1, func(context.Context) error {
+		if ended := verb(t, namespace, "logs", "deployment/program", "--cluster", member1); ended.code != 0 || ended.stdout == "" {
+			return fmt.Errorf("exit code %d: %s", ended.code, ended.stderr)
+		}
+		return nil
+	})
+	ended := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the member; exit 7")
+	if ended.code != 7 || ended.stdout != "from the member\n" {
+		t.Errorf("exec ended with %d, want 7, after %q\n%s", ended.code, ended.stdout, ended.stderr)
+	}
+	prints(t, verb(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
+	prints(t, verb(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
+
+	prints(t, verb(t, namespace, "label", "deployment", "program", "tier=gold"), "deployment.apps/program labeled\n")
+	prints(t, verb(t, namespace, "patch", "deployment", "program", "-p", `{"spec":{"replicas":0}}`), "deployment.apps/program patched\n")
+	changed := func(found *appsv1.Deployment) bool {
+		return found.Labels["tier"] == "gold" && *found.Spec.Replicas == 0
+	}
+	reaches(t, member1, template, "label and replicas", changed)
+
+	prints(t, verb(t, namespace, "apply", "-f", file, "-C", member1+","+member2), "policy.karmada.io/program-", " configured\n")
+	reaches(t, member2, template, "the Deployment", func(*appsv1.Deployment) bool { return true })
+	list := struct{ Items []any }{}
+	whole := verb(t, namespace, "get", "deployments", "-s", "members", "-C", member1+","+member2, "-o", "json")
+	whole.mustSucceed(t)
+	if err := json.Unmarshal([]byte(whole.stdout), &list); err != nil || len(list.Items) != 2 {
+		t.Errorf("%d objects, want one list of 2: %v", len(list.Items), err)
+	}
+
+	prints(t, verb(t, namespace, "delete", "deployment", "program"), `deployment.apps "program" deleted`)
+	for _, name := range []string{member1, member2} {
+		leaves(t, name, template)
+	}
+}
+
+func TestVerbsTellWhereTheyCannotAct(t *testing.T) {
+	t.Parallel()
+	shared.karmadactl(t.Context(), "logs", "web", "-C", "nowhere").mustFail(t, 1, "no Cluster nowhere", member1)
+	shared.karmadactl(t.Context(), "describe", "nodes", "-s", "members").mustFail(t, 2, "--cluster")
+	measured := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
+	measured.mustFail(t, 1, "cluster("+member1+"): metrics API not available", "cluster("+member2+"): ", "install a metrics server")
+	if !strings.Contains(shared.karmadactl(t.Context(), "explain", "node.spec", "-s", "members", "--cluster", member1).stdout, "providerID") {
+		t.Error("fields of a kind of a member are not explained")
+	}
+}
