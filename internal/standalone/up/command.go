@@ -41,7 +41,7 @@ func signalled(parent context.Context) (context.Context, context.CancelFunc) {
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}, Gates: gates.New()}
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}, Gates: gates.New()}
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -56,7 +56,7 @@ func upCommand() *cobra.Command {
 			if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
 				return fmt.Errorf("finding data directory: %w", err)
 			}
-			if err := o.validate(cmd.Flags().Changed("members")); err != nil {
+			if err := o.validate(cmd.Flags().Changed("members"), cmd.Flags().Changed("pull-members")); err != nil {
 				return err
 			}
 			ctx, cancel := signalled(cmd.Context())
@@ -70,6 +70,7 @@ func upCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory of everything this installation keeps")
 	flags.IntVar(&o.Members, "members", o.Members, "Simulated member clusters, member1 to memberN; by default as many as last time")
+	flags.IntVar(&o.PullMembers, "pull-members", o.PullMembers, "How many of the members register themselves and are served by an agent; needs --members. By default every third: member3, member6 and so on")
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, "Simulated nodes of each member cluster")
 	flags.BoolVar(&o.Join, "join", o.Join, "Register the member clusters; false leaves that to karmadactl join")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
@@ -83,9 +84,12 @@ func upCommand() *cobra.Command {
 
 const maxMembers = 20
 
-func (o Options) validate(membersGiven bool) error {
+func (o Options) validate(membersGiven, pullGiven bool) error {
 	if membersGiven && (o.Members < 0 || o.Members > maxMembers) {
 		return Wrong(fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers))
+	}
+	if pullGiven && (!membersGiven || o.PullMembers < 0 || o.PullMembers > o.Members) {
+		return Wrong(fmt.Errorf("--pull-members %d: must be between 0 and what --members says, which must be given too", o.PullMembers))
 	}
 	if o.NodesPerMember < 1 {
 		return Wrong(fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember))

@@ -107,6 +107,9 @@ type state struct {
 	Ports map[string]int `json:"ports"`
 	// Members are the simulated member clusters.
 	Members []string `json:"members,omitempty"`
+	// Pull are those of them that an agent serves. A member that is registered stays
+	// as it is.
+	Pull []string `json:"pull,omitempty"`
 	// NodesPerMember is how many simulated nodes each has.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
 }

@@ -47,7 +47,7 @@ type demo struct {
 
 func demoCommand() *cobra.Command {
 	d := &demo{options: Options{
-		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, NodesPerMember: 3, Join: true, Components: []string{"*"}, Gates: gates.New(),
+		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, PullMembers: -1, NodesPerMember: 3, Join: true, Components: []string{"*"}, Gates: gates.New(),
 	}}
 	cmd := &cobra.Command{
 		Use:   "demo",

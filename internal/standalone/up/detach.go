@@ -65,6 +65,9 @@ func (o Options) arguments() []string {
 	if o.Members >= 0 {
 		args = append(args, "--members", strconv.Itoa(o.Members))
 	}
+	if o.PullMembers >= 0 {
+		args = append(args, "--pull-members", strconv.Itoa(o.PullMembers))
+	}
 	return args
 }
 

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,15 +87,20 @@ func registeredClusters(ctx context.Context, karmada *rest.Config) ([]string, er
 	return names, nil
 }
 
-// awaitClustersReady waits until the control plane finds the clusters ready.
-func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string) error {
+// awaitClustersReady waits until the control plane finds the clusters ready. What an
+// agent reported before this run began says nothing of it: its Lease must be newer.
+func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string, began time.Time) error {
 	var waiting []string
 	err := wait.PollUntilContextCancel(ctx, clustersPoll, true, func(ctx context.Context) (bool, error) {
 		clusters, err := listClusters(ctx, karmada)
 		if err != nil {
 			return false, err
 		}
-		waiting = notReady(clusters, names)
+		leases, err := agentLeases(ctx, karmada)
+		if err != nil {
+			return false, err
+		}
+		waiting = notReady(clusters, leases, names, began)
 		return len(waiting) == 0, nil
 	})
 	if err != nil {
@@ -102,10 +109,31 @@ func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []strin
 	return nil
 }
 
-func notReady(clusters []clusterv1alpha1.Cluster, names []string) []string {
+// agentLeases are when each agent renewed its Lease, by cluster.
+func agentLeases(ctx context.Context, karmada *rest.Config) (map[string]time.Time, error) {
+	leases, err := coordinationv1client.NewForConfig(karmada)
+	if err != nil {
+		return nil, fmt.Errorf("making client of the control plane: %w", err)
+	}
+	list, err := leases.Leases(clusterv1alpha1.NamespaceKarmadaCluster).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the Leases of agents: %w", err)
+	}
+	renewed := map[string]time.Time{}
+	for i := range list.Items {
+		if at := list.Items[i].Spec.RenewTime; at != nil {
+			renewed[list.Items[i].Name] = at.Time
+		}
+	}
+	return renewed, nil
+}
+
+func notReady(clusters []clusterv1alpha1.Cluster, renewed map[string]time.Time, names []string, began time.Time) []string {
 	ready := map[string]bool{}
 	for i := range clusters {
-		ready[clusters[i].Name] = domain.Ready(&clusters[i])
+		cluster := &clusters[i]
+		news := cluster.Spec.SyncMode != clusterv1alpha1.Pull || renewed[cluster.Name].After(began)
+		ready[cluster.Name] = news && domain.Ready(cluster)
 	}
 	var waiting []string
 	for _, name := range names {

@@ -39,6 +39,8 @@ type Options struct {
 	// Members is how many member clusters are simulated; negative means as many
 	// as last time.
 	Members int
+	// PullMembers is how many of them an agent serves; negative means every third.
+	PullMembers int
 	// NodesPerMember is how many nodes each has.
 	NodesPerMember int
 	// CertificateLifetime is how long certificates are valid; they renew themselves.
@@ -75,7 +77,9 @@ type installation struct {
 	state    state
 	tell     *progress
 	children []*child
-	wg       sync.WaitGroup
+	// began is when this run did.
+	began time.Time
+	wg    sync.WaitGroup
 
 	recording sync.Mutex
 }
@@ -83,7 +87,7 @@ type installation struct {
 // run starts everything, tells when it is ready, and keeps it running until ctx
 // ends or a part of the control plane fails.
 func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress) error {
-	i := &installation{options: o, dir: dataDir{o.DataDir}, tell: tell}
+	i := &installation{options: o, dir: dataDir{o.DataDir}, tell: tell, began: time.Now()}
 	release, err := i.prepare()
 	if err != nil {
 		return err
@@ -106,7 +110,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	if err := pki.WriteKubeconfig(i.dir.karmadaConfig(), control.Access()); err != nil {
 		return err
 	}
-	if err := i.bringMembers(ctx, control.Config(), ready); err != nil {
+	if err := i.bringMembers(ctx, control, ready); err != nil {
 		return err
 	}
 	i.recordProcesses()
@@ -134,6 +138,9 @@ func (i *installation) prepare() (release func(), err error) {
 	if i.options.Members >= 0 {
 		i.state.Members = memberNames(i.options.Members)
 		i.state.NodesPerMember = i.options.NodesPerMember
+		if i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, func(text string) { i.tell.tell(event{Text: text}) }); err != nil {
+			return nil, err
+		}
 	}
 	names := append([]string{controlplane.APIServer, controlplane.AggregatedAPIServer, controlplane.Webhook}, i.state.Members...)
 	if err = choosePorts(i.state.Ports, names...); err != nil {
@@ -182,7 +189,7 @@ func (i *installation) child(index int, name string) *child {
 
 // bringMembers waits for the member clusters, registers them, and waits until
 // the control plane finds them ready.
-func (i *installation) bringMembers(ctx context.Context, karmada *rest.Config, ready []chan error) error {
+func (i *installation) bringMembers(ctx context.Context, control *controlplane.ControlPlane, ready []chan error) error {
 	if len(ready) == 0 {
 		return nil
 	}
@@ -203,10 +210,11 @@ func (i *installation) bringMembers(ctx context.Context, karmada *rest.Config, r
 	if !i.options.Join {
 		return nil
 	}
+	step := "members joined and Ready"
 	if !i.watchesMembers() {
-		return i.tell.step("members joined", func() error { return i.join(ctx, karmada) })
+		step = "members joined"
 	}
-	return i.tell.step("members joined and Ready", func() error { return i.join(ctx, karmada) })
+	return i.tell.step(step, func() error { return i.join(ctx, control) })
 }
 
 func awaitAll(ctx context.Context, ready []chan error) error {
@@ -223,9 +231,10 @@ func awaitAll(ctx context.Context, ready []chan error) error {
 }
 
 // join registers the members that are not registered yet, side by side.
-func (i *installation) join(ctx context.Context, karmada *rest.Config) error {
+func (i *installation) join(ctx context.Context, control *controlplane.ControlPlane) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
+	karmada := control.Config()
 	registered, err := registeredClusters(ctx, karmada)
 	if err != nil {
 		return err
@@ -233,10 +242,13 @@ func (i *installation) join(ctx context.Context, karmada *rest.Config) error {
 	errs := make([]error, len(i.children))
 	var joins sync.WaitGroup
 	for n, member := range i.children {
-		if slices.Contains(registered, member.options.Name) {
-			continue
+		switch name := member.options.Name; {
+		case slices.Contains(registered, name):
+		case i.pulls(name):
+			joins.Go(func() { errs[n] = i.registerOne(ctx, control, name, topologyOf(n)) })
+		default:
+			joins.Go(func() { errs[n] = i.joinOne(ctx, karmada, name, topologyOf(n)) })
 		}
-		joins.Go(func() { errs[n] = i.joinOne(ctx, karmada, member.options.Name, topologyOf(n)) })
 	}
 	joins.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -245,7 +257,7 @@ func (i *installation) join(ctx context.Context, karmada *rest.Config) error {
 	if !i.watchesMembers() {
 		return nil
 	}
-	return awaitClustersReady(ctx, karmada, i.state.Members)
+	return awaitClustersReady(ctx, karmada, i.state.Members, i.began)
 }
 
 // watchesMembers reports whether this process finds out how the members are.
@@ -255,17 +267,26 @@ func (i *installation) watchesMembers() bool {
 }
 
 func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name string, where topology) error {
-	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersConfig()},
-		&clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	member, err := i.memberConfig(name)
 	if err != nil {
-		return fmt.Errorf("reading kubeconfig of member %q: %w", name, err)
+		return err
 	}
 	return registration.Join{
 		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
 		Karmada: karmada, Member: member, Log: func(string, ...any) {},
 	}.Run(ctx)
+}
+
+// memberConfig is the administrator's way into a member.
+func (i *installation) memberConfig(name string) (*rest.Config, error) {
+	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersConfig()},
+		&clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig of member %q: %w", name, err)
+	}
+	return member, nil
 }
 
 // recordProcesses writes down which processes there are, for whoever measures or
