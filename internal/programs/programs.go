@@ -107,9 +107,9 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	follow, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	follow, err := followSecrets(mgr, o)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the control plane: %w", err)
+		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{
 		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: follow, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
@@ -131,6 +131,18 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
 		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
 	}, nil
+}
+
+// followSecrets is what watches the Secrets of clusters, nil where none is needed.
+func followSecrets(mgr manager.Manager, o HostOptions) (metadata.Interface, error) {
+	if o.LocalMember != nil {
+		return nil, nil
+	}
+	follow, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	return follow, nil
 }
 
 // Component is one program of Karmada.
