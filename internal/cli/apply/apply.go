@@ -85,6 +85,9 @@ func (o *options) check(args []string) error {
 }
 
 func (o *options) run(cmd *cobra.Command, factory cmdutil.Factory, args []string) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
 	if err := o.checkClusters(cmd.Context()); err != nil {
 		return err
 	}

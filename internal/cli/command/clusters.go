@@ -149,11 +149,25 @@ func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []str
 	return names
 }
 
-// CompleteClusters completes a flag that lists Clusters.
+// CompleteClusters completes a flag that names a Cluster, or lists some with
+// commas between them.
 func (p *Program) CompleteClusters(cmd *cobra.Command, flag string, karmadaContext *string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return p.clusterNames(cmd.Context(), *karmadaContext), cobra.ShellCompDirectiveNoFileComp
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return continued(begun, p.clusterNames(cmd.Context(), *karmadaContext)), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// continued are the lists that begin as a user began, each with one more name.
+func continued(begun string, names []string) []string {
+	before := begun[:strings.LastIndex(begun, ",")+1]
+	listed := strings.Split(before, ",")
+	var lists []string
+	for _, name := range names {
+		if !slices.Contains(listed, name) {
+			lists = append(lists, before+name)
+		}
+	}
+	return lists
 }
 
 func (p *Program) completeContexts(cmd *cobra.Command, flag string, path func() string) {

@@ -138,6 +138,9 @@ func (o *options) run(ctx context.Context, args []string) error {
 // places are where the user wants to look: the control plane first, then members
 // by name.
 func (o *options) places(ctx context.Context) (places []place.Place, err error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	if o.scope.Members() {
 		if places, err = o.Members(ctx, o.clusters); err != nil {
 			return nil, err

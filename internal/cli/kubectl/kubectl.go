@@ -81,13 +81,15 @@ func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
 	cmd.Example = renamed(cmd.Example, program.Name)
 	cmd.Long = renamed(cmd.Long, program.Name)
 	if arguments := cmd.Args; arguments == nil {
-		cmd.Args = func(*cobra.Command, []string) error { return choice.Check() }
+		cmd.Args = func(*cobra.Command, []string) error { return choice.CheckFlags() }
 	}
 	if run := cmd.Run; run != nil {
 		cmd.Run = nil
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if err := choice.Resolve(cmd.Context()); err != nil {
-				return err
+			if !offline(cmd) {
+				if err := choice.Resolve(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			signal.Reset(os.Interrupt, syscall.SIGTERM)
 			run(cmd, args)
@@ -103,6 +105,17 @@ func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
 	for _, below := range cmd.Commands() {
 		Adopt(below, program, choice)
 	}
+}
+
+// offline tells that a command can do without a control plane: what it prints may
+// only be made of its arguments and files.
+func offline(cmd *cobra.Command) bool {
+	for name, value := range map[string]string{"local": "true", "dry-run": "client"} {
+		if flag := cmd.Flag(name); flag != nil && flag.Value.String() == value {
+			return true
+		}
+	}
+	return cmd.HasSubCommands() && cmd.Flags().NFlag() == 0
 }
 
 // renamed is a text of kubectl as if it were one of the program.

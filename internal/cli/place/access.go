@@ -60,6 +60,13 @@ func (a *Access) Factory(where *Place, limit time.Duration) cmdutil.Factory {
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
 }
 
+// Check makes sure that the flags lead to a control plane. The error says which
+// kubeconfigs and contexts there are.
+func (a *Access) Check() error {
+	_, err := a.Program.Karmada(a.Context).Config()
+	return err
+}
+
 // Clusters are the Clusters of the control plane.
 func (a *Access) Clusters() (command.Clusters, error) {
 	config, err := a.Program.Karmada(a.Context).Config()

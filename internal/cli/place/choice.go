@@ -40,8 +40,8 @@ func (c *Choice) addCluster(cmd *cobra.Command, shorthand, usage string) {
 	c.Program.CompleteClusters(cmd, "cluster", &c.Context)
 }
 
-// Check finds wrong usage before anybody is asked.
-func (c *Choice) Check() error {
+// CheckFlags finds wrong usage before anybody is asked.
+func (c *Choice) CheckFlags() error {
 	member := c.always || c.sides && c.scope.Members()
 	switch {
 	case c.always && c.cluster == "":
@@ -54,11 +54,11 @@ func (c *Choice) Check() error {
 	return nil
 }
 
-// Resolve sets Place. A member must be a Cluster of the control plane; the error
-// lists those that are.
+// Resolve sets Place. There must be a control plane, and a member must be a Cluster
+// of it; the error lists those that are.
 func (c *Choice) Resolve(ctx context.Context) error {
 	if c.cluster == "" {
-		return nil
+		return c.Check()
 	}
 	clusters, err := c.Clusters()
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Choice) Resolve(ctx context.Context) error {
 
 // Guess sets Place without asking anybody, for completion.
 func (c *Choice) Guess() {
-	if c.Check() == nil {
+	if c.CheckFlags() == nil {
 		c.Place = Place{Cluster: c.cluster}
 	}
 }

@@ -38,7 +38,7 @@ func TestAPlaceIsChosenInOneWay(t *testing.T) {
 			test.flags(choice, cmd)
 			err := cmd.ParseFlags(test.args)
 			if err == nil {
-				err = choice.Check()
+				err = choice.CheckFlags()
 			}
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
