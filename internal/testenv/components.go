@@ -21,13 +21,16 @@ type components struct {
 	done chan error
 }
 
-// StartComponents runs the components that StopComponents stopped, with FeatureGates.
-// They know nothing but what is stored. It returns as soon as their caches are
+// StartComponents runs the components that StopComponents stopped, with FeatureGates
+// and Settings. They know nothing but what is stored. It returns as soon as their caches are
 // filled.
 func (e *Env) StartComponents(ctx context.Context) error {
 	settings := programs.DefaultSettings(gates.New())
 	if err := settings.Gates.Set(e.FeatureGates); err != nil {
 		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	if e.Settings != nil {
+		e.Settings(&settings)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	karmada := rest.CopyConfig(e.Config)

@@ -27,6 +27,7 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
@@ -42,6 +43,9 @@ type Env struct {
 	// FeatureGates are those of the components from their next start, as in the flag
 	// --feature-gates; empty means the defaults.
 	FeatureGates string
+	// Settings changes the defaults of the components from their next start; nil
+	// leaves them.
+	Settings func(*programs.Settings)
 	// Wrap is put around the transports of the components, to the control plane and
 	// to the members, from their next start; nil puts nothing there.
 	Wrap transport.WrapperFunc
