@@ -181,7 +181,7 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 	namespace := env.Namespace(t)
 	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}}
 	env.Create(t, robot)
-	inMemberFor(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
 	inMemberFor(t, configMap(namespace, "settings"))
 	inMemberFor(t,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{

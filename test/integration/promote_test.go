@@ -1,0 +1,225 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/cli"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// kubeconfig writes a client configuration to a file.
+func kubeconfig(t *testing.T, config *rest.Config) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: "it",
+		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
+		Clusters: map[string]*clientcmdapi.Cluster{"it": {
+			Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"it": {
+			Token: config.BearerToken, ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
+			ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
+		}},
+	}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// karmadactl runs a command as the administrator of the control plane.
+func karmadactl(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	program := &command.Program{Name: cli.Karmadactl, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}}
+	root := cli.New(program)
+	root.SetArgs(append(args, "--kubeconfig", kubeconfig(t, env.Config)))
+	err = root.ExecuteContext(t.Context())
+	return out.String(), errOut.String(), err
+}
+
+// TestPromotedObjectsAreTakenOverAsTheyAre is not parallel: it registers a cluster,
+// and takes it away again.
+func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
+	const origin = "origin"
+	proxiedMember(t, origin)
+	namespace := env.Namespace(t)
+	await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	web := deployment(namespace, "web", 2)
+	web.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "shared"}}},
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Optional: new(true)}},
+	}
+	settings, shared := configMap(namespace, "settings"), configMap(namespace, "shared")
+	inMemberFor(t, settings, shared, web)
+	env.Create(t, configMap(namespace, "shared"))
+	promote := func(args ...string) (string, string, error) {
+		return karmadactl(t, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
+	}
+	// The control plane may act for the administrator as soon as the member knows it.
+	awaitImpersonator(t)
+
+	t.Run("what is wrong is said before anything is made", func(t *testing.T) {
+		taken := policyFor(t, on(origin), configMap(namespace, "other"))
+		env.Create(t, taken)
+		for want, args := range map[string][]string{
+			`deployments.apps "none" not found`: {"deployment", "none"},
+			`PropagationPolicy ` + namespace + `/other already exists in the control plane: choose another name with --policy-name`: {"deploy", "web", "--policy-name", "other"},
+			`the control plane has no namespace "kube-public-of-member"`:                                                            {"configmap", "a", "-n", "kube-public-of-member"},
+			`are never propagated`: {"lease", "a"},
+		} {
+			prepare(t, args, namespace)
+			if _, _, err := promote(args...); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: got %v, want %q", args, err, want)
+			}
+		}
+		untouched(t, namespace)
+	})
+	t.Run("nothing is made when nothing is asked for", func(t *testing.T) {
+		out, _, err := promote("deployment", "web", "-o", "json")
+		if err != nil || strings.Contains(out, "resourceVersion") || !strings.Contains(out, `"kind": "PropagationPolicy"`) {
+			t.Errorf("printed %s, %v", out, err)
+		}
+		if _, told, err := promote("deployment", "web", "-d", "--dry-run"); err != nil || !strings.Contains(told, "dry run: Deployment "+namespace+"/web can be promoted") {
+			t.Errorf("told %s, %v", told, err)
+		}
+		untouched(t, namespace)
+	})
+	t.Run("what was made in vain goes again", func(t *testing.T) {
+		_, told, err := promote("deployment", "web", "-d", "--policy-name", "Not_A_Name")
+		if err == nil || !strings.Contains(err.Error(), "creating PropagationPolicy "+namespace+"/Not_A_Name in the control plane") {
+			t.Errorf("got %v", err)
+		}
+		if want := "deleted ConfigMap " + namespace + "/settings from the control plane again"; !strings.Contains(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		untouched(t, namespace)
+		await(t, env.Karmada, configMap(namespace, "shared"), exists)
+	})
+	t.Run("the object and what it needs are taken over", func(t *testing.T) {
+		out, told, err := promote("deployments.apps", "web", "-d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(`Dependency resource "/v1, Resource=configmaps"(%[1]s/settings) is promoted successfully
+ResourceTemplate (%[1]s/web) is created successfully
+PropagationPolicy (%[1]s/%[2]s) is created successfully
+Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
+`, namespace, policyOf(namespace, "web"))
+		if err := same("output", want, out); err != nil {
+			t.Error(err)
+		}
+		for _, part := range []string{
+			`Dependency resource "/v1, Resource=configmaps"(` + namespace + `/shared) already exists in the control plane`,
+			"Secret " + namespace + `/absent is needed and not in member "origin": it is left out`,
+		} {
+			if !strings.Contains(told, part) {
+				t.Errorf("told %q, want %q", told, part)
+			}
+		}
+		takenOver(t, deployment(namespace, "web", 2), web.UID)
+		takenOver(t, configMap(namespace, "settings"), settings.UID)
+	})
+	t.Run("a second time changes nothing", func(t *testing.T) {
+		out, told, err := promote("deployment", "web")
+		if err != nil || out != "" || !strings.Contains(told, `warning: Resource "apps/v1, Resource=deployments"(`+namespace+`/web) already exists in the control plane`) {
+			t.Errorf("got %q, %q, %v", out, told, err)
+		}
+	})
+	t.Run("an object without namespace, by the member's own kubeconfig", func(t *testing.T) { promotesClusterRole(t, origin) })
+}
+
+// prepare makes what the arguments of a failing command refer to in the member.
+func prepare(t *testing.T, args []string, namespace string) {
+	t.Helper()
+	switch args[0] {
+	case "lease":
+		args[1] = "kept"
+		inMemberFor(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: args[1]}})
+	case "configmap":
+		inMemberFor(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: args[3]}}, configMap(args[3], args[1]))
+	}
+}
+
+// untouched checks that nothing was promoted.
+func untouched(t *testing.T, namespace string) {
+	t.Helper()
+	for _, object := range []client.Object{
+		deployment(namespace, "web", 2), configMap(namespace, "settings"),
+		&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyOf(namespace, "web")}},
+	} {
+		if err := absent(t.Context(), env.Karmada, object); err != nil {
+			t.Errorf("%T %s: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// takenOver waits until a member object is managed, and checks that it is the same.
+func takenOver[T client.Object](t *testing.T, template T, uid types.UID) {
+	t.Helper()
+	inMember(t, member3, template, func(object T) error {
+		if object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
+			return fmt.Errorf("it is not managed: labels %v", object.GetLabels())
+		}
+		return same("UID", uid, object.GetUID())
+	})
+}
+
+func promotesClusterRole(t *testing.T, cluster string) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "viewer-" + string(uuid.NewUUID())[:8]},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}},
+	}
+	inMemberFor(t, role)
+	policyName := policy.NameFor(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "", role.Name)
+	template := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
+	cleanUp(t, template, &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}})
+	out, told, err := karmadactl(t, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", kubeconfig(t, env.Members[member3].Config))
+	if err != nil {
+		t.Fatal(err, told)
+	}
+	want := fmt.Sprintf(`ResourceTemplate (%[1]s) is created successfully
+ClusterPropagationPolicy %[2]s is created successfully
+Resource "rbac.authorization.k8s.io/v1, Resource=clusterroles"(%[1]s) is promoted successfully
+`, role.Name, policyName)
+	if err := same("output", want, out); err != nil {
+		t.Error(err)
+	}
+	takenOver(t, template, role.UID)
+}
+
+// awaitImpersonator waits until member3 lets the control plane act for its
+// administrators.
+func awaitImpersonator(t *testing.T) {
+	t.Helper()
+	await(t, member(member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
+	await(t, member(member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
+}
+
+// policyOf is the name of the policy that a promoted Deployment gets.
+func policyOf(namespace, name string) string {
+	return policy.NameFor(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
+}
