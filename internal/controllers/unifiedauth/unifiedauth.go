@@ -103,12 +103,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.conclude(cluster, r.sync(ctx, cluster))
 }
 
-// sync brings the Works of both objects up to date.
+// sync brings the Works of both objects up to date, and tells of a change.
 func (r *reconciler) sync(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	subjects, err := r.subjects(ctx, cluster.Name)
 	if err != nil {
 		return err
 	}
+	changed := false
 	for _, object := range []runtime.Object{
 		impersonation.Role(subjects), impersonation.Binding(cluster.Spec.ImpersonatorSecretRef.Namespace),
 	} {
@@ -116,9 +117,16 @@ func (r *reconciler) sync(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 		if err != nil {
 			return err
 		}
-		if err := r.ensure(ctx, cluster, manifest); err != nil {
+		written, err := r.ensure(ctx, cluster, manifest)
+		if err != nil {
 			return err
 		}
+		changed = changed || written
+	}
+	if changed {
+		r.events.Decided(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed,
+			"The control plane may act in the cluster for %d users, %d service accounts and %d groups",
+			len(subjects.Users), len(subjects.ServiceAccounts), len(subjects.Groups))
 	}
 	return nil
 }
@@ -134,31 +142,31 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// ensure brings the Work of one object up to date. A Work that is not ours to
-// change, or in deletion, is left: its end leads back here.
-func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) error {
+// ensure brings the Work of one object up to date, and reports whether it wrote. A
+// Work that is not ours to change, or in deletion, is left: its end leads back here.
+func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) (written bool, err error) {
 	stored := &workv1alpha1.Work{}
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: work.Name(manifest.GetKind(), "", manifest.GetName())}
-	err := r.read(ctx, key, stored)
+	err = r.read(ctx, key, stored)
 	if apierrors.IsNotFound(err) {
-		return r.create(ctx, cluster, manifest)
+		err = r.create(ctx, cluster, manifest)
+		return err == nil, err
 	}
 	if err != nil || !ours(stored, cluster.UID) {
-		return err
+		return false, err
 	}
 	desired, err := render(cluster, manifest, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {
-		return err
+		return false, err
 	}
 	merged, changed, err := work.Merge(stored, desired)
 	if err != nil {
-		return fmt.Errorf("merging Work %s: %w", key, err)
+		return false, fmt.Errorf("merging Work %s: %w", key, err)
 	}
 	if !changed {
-		return nil
+		return false, nil
 	}
-	_, err = patch.Object(ctx, r.karmada, stored, merged)
-	return err
+	return patch.Object(ctx, r.karmada, stored, merged)
 }
 
 func (r *reconciler) create(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) error {

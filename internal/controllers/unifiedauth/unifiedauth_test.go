@@ -246,6 +246,21 @@ func TestWhatChangesIsPatchedOnce(t *testing.T) {
 	}
 }
 
+func TestAChangeIsToldOnce(t *testing.T) {
+	w := newWorld(t, cluster(), space(), proxyRole("proxy"), binding("proxy", "ann"))
+	w.pass()
+	w.pass()
+	close(w.recorder.Events)
+	var events []string
+	for event := range w.recorder.Events {
+		events = append(events, event)
+	}
+	want := []string{"Normal SyncImpersonationConfigSucceed The control plane may act in the cluster for 1 users, 0 service accounts and 0 groups"}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestRoleBindingsGiveNoWay(t *testing.T) {
 	inNamespace := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "proxy-bob"},
