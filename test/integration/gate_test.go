@@ -25,11 +25,17 @@ type gate struct {
 // newGate makes an open gate to the server with that URL.
 func newGate(t testing.TB, server string) *gate {
 	t.Helper()
+	return newGateOn(t, "127.0.0.1:0", server)
+}
+
+// newGateOn is newGate at an address, such as that of a gate which ended.
+func newGateOn(t testing.TB, at, server string) *gate {
+	t.Helper()
 	address, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}

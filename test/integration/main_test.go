@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/programs/command"
@@ -29,8 +30,11 @@ const (
 	member3 = "member3"
 )
 
-// env is what all tests of this package run against.
-var env *testenv.Env
+// env is what all tests of this package run against, directory what it keeps.
+var (
+	env       *testenv.Env
+	directory string
+)
 
 func TestMain(m *testing.M) {
 	if program, is := asProgram(); is {
@@ -44,6 +48,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	flag.Parse()
+	// Clients look for another certificate every five minutes, which is longer than
+	// some live here.
+	transport.CertCallbackRefreshDuration = time.Second
 	os.Exit(run(m, *logs))
 }
 
@@ -61,6 +68,7 @@ func run(m *testing.M, logs string) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	directory = dir
 	began := time.Now()
 	if env, err = testenv.Start(context.Background(), dir, member1, member2, member3); err != nil {
 		fmt.Fprintln(os.Stderr, "starting the environment:", err)

@@ -30,6 +30,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/webhook"
@@ -50,6 +52,8 @@ func asProgram() (program command.Program, is bool) {
 		return webhook.Program(), true
 	case aggregatedapiserver.Name:
 		return aggregatedapiserver.Program(), true
+	case programs.Agent:
+		return agent.Program(), true
 	}
 	return command.Program{}, false
 }

@@ -105,12 +105,13 @@ func (o *Options) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, end := context.WithCancel(ctx)
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
 		a.karmada.watch(ctx)
 	}()
-	defer func() { <-watching }()
+	defer func() { end(); <-watching }()
 	registered, err := a.register(ctx)
 	if err != nil || registered == nil {
 		return err
