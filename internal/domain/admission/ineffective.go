@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -94,6 +95,11 @@ func (r *report) preservation(path *field.Path, preservation *policyv1alpha1.Sta
 		return
 	}
 	r.needsGate(path, gateStatefulFailoverInjection, true)
+	for i, rule := range preservation.Rules {
+		if err := failover.CheckPath(rule.JSONPath); err != nil {
+			r.warn(path.Child("rules").Index(i).Child("jsonPath"), "keeps workloads where they are: %v", err)
+		}
+	}
 }
 
 // ineffectivePlacement is about parts of a placement that the others overrule.

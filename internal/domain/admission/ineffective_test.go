@@ -50,6 +50,10 @@ func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
 			rules:    off("StatefulFailoverInjection"),
 			warnings: []string{"spec.failover.application.statePreservation"},
 		},
+		"a path that leads nowhere keeps the application where it is": {
+			new:      policy(`propagateDeps: true, failover: {application: {decisionConditions: {}, purgeMode: Directly, statePreservation: {rules: [{aliasLabelName: a, jsonPath: "{.x"}]}}}`),
+			warnings: []string{"spec.failover.application.statePreservation.rules[0].jsonPath"},
+		},
 		"a quota without its gate": {
 			new:      `{kind: FederatedResourceQuota, metadata: {name: q}, spec: {overall: {cpu: "1"}}}`,
 			rules:    off("FederatedQuotaEnforcement"),

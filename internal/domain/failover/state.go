@@ -54,6 +54,27 @@ func statusIn(items []workv1alpha2.AggregatedStatusItem, cluster string) (any, e
 	return nil, fmt.Errorf("cluster %s has not reported a status of the workload, whose state is to be preserved", cluster)
 }
 
+// CheckPath tells why a path can be read in no status at all.
+func CheckPath(path string) error {
+	_, err := compile(path)
+	return err
+}
+
+func compile(path string) (*jsonpath.JSONPath, error) {
+	expression := path
+	if !strings.Contains(path, "{") {
+		expression = "{" + path + "}"
+		if !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "$") {
+			expression = "{." + path + "}"
+		}
+	}
+	compiled := jsonpath.New("state")
+	if err := compiled.Parse(expression); err != nil {
+		return nil, fmt.Errorf("the jsonPath %q: %w", path, err)
+	}
+	return compiled, nil
+}
+
 // Read finds a text by a path in the notation of kubectl, such as {.checkpoint.id}
 // or, without braces, .checkpoint.id. A path that leads to nothing is an error.
 func Read(path string, in any) (text string, err error) {
@@ -64,16 +85,9 @@ func Read(path string, in any) (text string, err error) {
 			err = fmt.Errorf("the jsonPath %q does not fit what it is applied to", path)
 		}
 	}()
-	expression := path
-	if !strings.Contains(path, "{") {
-		expression = "{" + path + "}"
-		if !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "$") {
-			expression = "{." + path + "}"
-		}
-	}
-	compiled := jsonpath.New("state")
-	if err := compiled.Parse(expression); err != nil {
-		return "", fmt.Errorf("the jsonPath %q: %w", path, err)
+	compiled, err := compile(path)
+	if err != nil {
+		return "", err
 	}
 	var found bytes.Buffer
 	if err := compiled.Execute(&found, in); err != nil {
