@@ -1,0 +1,559 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	agents "karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// newcomer is the cluster that the tests here register: member3, which has another
+// name already, as far as the control plane can tell.
+const newcomer = "newcomer"
+
+// newToken makes a token, which is deleted with the test.
+func newToken(t *testing.T, token bootstraptoken.Token) bootstraptoken.Token {
+	t.Helper()
+	made, err := bootstraptoken.Create(t.Context(), env.Config, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bootstraptoken.Delete(context.WithoutCancel(t.Context()), env.Config, made.ID) })
+	return made
+}
+
+// registering is what an administrator of the member would type.
+func registering(t *testing.T, token bootstraptoken.Token) registration.Register {
+	t.Helper()
+	pins, err := bootstraptoken.Pins(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registration.Register{
+		Endpoint: strings.TrimPrefix(env.Config.Host, "https://"), Name: newcomer, Token: token.String(), CAHashes: []string{pins[0].String()},
+		Member: env.Members[member3].Config, Timeout: testenv.Patience, Region: "eu", Zones: []string{"a", "b"}, Log: t.Logf,
+	}
+}
+
+func agentDeployment() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent"}}
+}
+
+// agentIsReady says in the name of the member's controllers that the agent is ready.
+func agentIsReady(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	deployment := await(t, member(member3), agentDeployment(), func(*appsv1.Deployment) error { return nil })
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, ReadyReplicas: 1,
+	}
+	if err := member(member3).Status().Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// register registers the cluster and returns what its agent reaches the control
+// plane with.
+func register(t *testing.T, wanted registration.Register) *rest.Config {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- wanted.Run(t.Context()) }()
+	agentIsReady(t)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}}
+	secret = await(t, member(member3), secret, exists)
+	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["karmada-kubeconfig"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func as(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	made, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// reported is the Cluster as the agent makes it.
+func reported(t *testing.T, name string) *clusterv1alpha1.Cluster {
+	t.Helper()
+	system := await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, exists)
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       clusterv1alpha1.ClusterSpec{ID: string(system.UID), SyncMode: clusterv1alpha1.Pull, APIEndpoint: env.Members[member3].Config.Host},
+	}
+}
+
+// memberHolds lists what a registration puts into a member.
+func memberHolds(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, object := range []client.Object{
+		agentDeployment(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-sa"}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
+	} {
+		err := member(member3).Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			found = append(found, fmt.Sprintf("%T", object))
+		}
+	}
+	return found
+}
+
+// nothingIsLeft waits until neither side holds anything of the registration.
+func nothingIsLeft(t *testing.T) {
+	t.Helper()
+	if found := memberHolds(t); len(found) > 0 {
+		t.Errorf("the member holds %v", found)
+	}
+	for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+		awaitGone(t, env.Karmada, right)
+	}
+	awaitGone(t, env.Karmada, clusterNamed(newcomer))
+	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}})
+}
+
+func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
+	register := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	karmada := as(t, register)
+	t.Run("the agent may do what it has to", func(t *testing.T) {
+		agentMay(t, karmada)
+	})
+	t.Run("the agent may do nothing else", func(t *testing.T) {
+		agentMayNot(t, karmada)
+	})
+	t.Run("its rights belong to the Cluster and come back", func(t *testing.T) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
+		owner := func(role *rbacv1.ClusterRole) error {
+			if len(role.OwnerReferences) != 1 || role.OwnerReferences[0].Kind != "Cluster" {
+				return fmt.Errorf("its owners are %v", role.OwnerReferences)
+			}
+			return nil
+		}
+		before := await(t, env.Karmada, role, owner)
+		if err := env.Karmada.Delete(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		await(t, env.Karmada, role, func(now *rbacv1.ClusterRole) error {
+			if now.UID == before.UID {
+				return errors.New("it is the old one")
+			}
+			return owner(now)
+		})
+		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+			await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
+		}
+	})
+	t.Run("nobody else gets its name", func(t *testing.T) {
+		err := registering(t, newToken(t, bootstraptoken.Token{})).Run(t.Context())
+		var findings *registration.PreflightError
+		if !errors.As(err, &findings) || len(findings.Findings) != 3 {
+			t.Errorf("in the same member: %v", err)
+		}
+		other := registering(t, newToken(t, bootstraptoken.Token{}))
+		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
+		if err = other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `Cluster "newcomer" exists: choose another name`) {
+			t.Errorf("from another member: %v", err)
+		}
+		if err := absent(t.Context(), member(member2), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}); err != nil {
+			t.Errorf("the other member was changed: %v", err)
+		}
+		await(t, env.Karmada, clusterNamed(newcomer), exists)
+	})
+	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingIsLeft(t)
+}
+
+func agentMay(t *testing.T, karmada client.Client) {
+	own := reported(t, newcomer)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
+	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-" + newcomer}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
+	t.Cleanup(func() { _ = env.Karmada.Delete(context.WithoutCancel(t.Context()), leader) })
+	for _, object := range []client.Object{own, lease, leader, secret} {
+		if err := karmada.Create(t.Context(), object); err != nil {
+			t.Errorf("creating %T: %v", object, err)
+		}
+	}
+	if err := karmada.List(t.Context(), &clusterv1alpha1.ClusterList{}, client.MatchingFields{"metadata.name": newcomer}); err != nil {
+		t.Error(err)
+	}
+	if err := karmada.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace(agents.ExecutionNamespace(newcomer))); err != nil {
+		t.Error(err)
+	}
+	testenv.Eventually(t, "the agent reports status", func(ctx context.Context) error {
+		if err := karmada.Get(ctx, client.ObjectKeyFromObject(own), own); err != nil {
+			return err
+		}
+		own.Status.KubernetesVersion = "v1.36.3"
+		return karmada.Status().Update(ctx, own)
+	})
+}
+
+func agentMayNot(t *testing.T, karmada client.Client) {
+	push := reported(t, "other")
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: member1}}
+	for what, try := range map[string]func(context.Context) error{
+		"create another Cluster": func(ctx context.Context) error { return karmada.Create(ctx, push) },
+		"read another Cluster":   func(ctx context.Context) error { return karmada.Get(ctx, client.ObjectKey{Name: member1}, push) },
+		"list all Clusters":      func(ctx context.Context) error { return karmada.List(ctx, &clusterv1alpha1.ClusterList{}) },
+		"read another Secret":    func(ctx context.Context) error { return karmada.Get(ctx, client.ObjectKeyFromObject(theirs), theirs) },
+		"make a Secret for others": func(ctx context.Context) error {
+			return karmada.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "other"}})
+		},
+		"make a token of a service account": func(ctx context.Context) error {
+			return karmada.Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer + "-impersonator", Annotations: map[string]string{"kubernetes.io/service-account.name": "default"}},
+				Type:       corev1.SecretTypeServiceAccountToken,
+			})
+		},
+		"take the Lease of a component": func(ctx context.Context) error {
+			return karmada.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "not-mine"}})
+		},
+		"read the Works of others": func(ctx context.Context) error {
+			return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(agents.ExecutionNamespace(member1)))
+		},
+		"become a push cluster": func(ctx context.Context) error {
+			own := &clusterv1alpha1.Cluster{}
+			if err := karmada.Get(ctx, client.ObjectKey{Name: newcomer}, own); err != nil {
+				return err
+			}
+			own.Spec.SyncMode = clusterv1alpha1.Push
+			own.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: member1}
+			return karmada.Update(ctx, own)
+		},
+		"give itself rights": func(ctx context.Context) error {
+			return karmada.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}})
+		},
+	} {
+		if err := try(t.Context()); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("the agent could %s: %v", what, err)
+		}
+	}
+}
+
+func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	tests := map[string]struct {
+		token  bootstraptoken.Token
+		change func(*registration.Register)
+		want   []string
+	}{
+		"another certificate authority": {
+			change: func(r *registration.Register) { r.CAHashes = []string{"sha256:" + strings.Repeat("ab", 32)} },
+			want:   []string{"cannot be trusted", "is none of those given", "check the hash"},
+		},
+		"an unknown token": {
+			change: func(r *registration.Register) { r.Token = "aaaaaa.0123456789abcdef" },
+			want:   []string{"bears no signature of this token", "unknown there, has expired", "token create"},
+		},
+		"the wrong half of a token": {
+			change: func(r *registration.Register) { r.Token = r.Token[:7] + "0123456789abcdef" },
+			want:   []string{"cannot be trusted", "was not signed with the secret of token"},
+		},
+		"a token that has expired": {
+			token: bootstraptoken.Token{Expires: time.Now().Add(-time.Minute)}, want: []string{"has expired"},
+		},
+		"a token that does not sign": {
+			token: bootstraptoken.Token{Usages: []string{bootstraptoken.Authentication}}, want: []string{"lacks the usage signing"},
+		},
+		"a token that does not authenticate": {
+			token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, want: []string{"lacks the usage authentication"},
+		},
+		"a token of another group": {
+			token: bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}}, want: []string{"is not in group system:bootstrappers:karmada:default-cluster-token"},
+		},
+		"a name that is taken": {
+			change: func(r *registration.Register) { r.Name, r.Timeout = member1, testenv.Patience },
+			want:   []string{`Cluster "member1" exists`, "choose another name"},
+		},
+		"a namespace that was not prepared": {
+			change: func(r *registration.Register) { r.ClusterNamespace, r.Timeout = "kube-system", testenv.Patience },
+			want:   []string{"kubectl label namespace kube-system karmada.io/system=true"},
+		},
+		"nobody at the endpoint": {
+			change: func(r *registration.Register) { r.Endpoint = closedPort(t) },
+			want:   []string{"could not be discovered within", "Check host and port"},
+		},
+		"somebody who says nothing": {
+			change: func(r *registration.Register) { r.Endpoint = silent.Addr().String() },
+			want:   []string{"could not be discovered within"},
+		},
+		"an API server that is no control plane": {
+			change: func(r *registration.Register) {
+				r.Endpoint = strings.TrimPrefix(env.Members[member1].Config.Host, "https://")
+			},
+			want: []string{"ConfigMap kube-public/cluster-info is missing or not readable"},
+		},
+		"an agent that nothing starts": {
+			change: func(r *registration.Register) { r.Timeout = 3 * time.Second },
+			want:   []string{`the agent of member "newcomer" is not ready after 3s`, "nothing makes Pods for it"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			wanted := registering(t, newToken(t, test.token))
+			wanted.Timeout = 2 * time.Second
+			if test.change != nil {
+				test.change(&wanted)
+			}
+			err := wanted.Run(t.Context())
+			for _, part := range test.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("got %v, want %q", err, part)
+				}
+			}
+			nothingIsLeft(t)
+		})
+	}
+	await(t, env.Karmada, clusterNamed(member1), exists)
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
+	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	wanted.Timeout = 5 * time.Second
+	done := make(chan error, 1)
+	go func() { done <- wanted.Run(t.Context()) }()
+	await(t, member(member3), agentDeployment(), exists)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-1", Labels: map[string]string{"app": "karmada-agent"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "karmada-agent", Image: "nowhere/agent:v0"}}},
+	}
+	if err := member(member3).Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = member(member3).Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0))
+	})
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "karmada-agent", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "there is no image nowhere/agent:v0"}},
+	}}
+	if err := member(member3).Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	err := <-done
+	for _, part := range []string{"0 of 1 replicas available", "Pod karmada-system/karmada-agent-1: ImagePullBackOff: there is no image"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q", err, part)
+		}
+	}
+	nothingIsLeft(t)
+}
+
+func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
+	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	if err := as(t, config).Create(t.Context(), reported(t, newcomer)); err != nil {
+		t.Fatal(err)
+	}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+	}}
+	env.Create(t, work)
+	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
+	err := unregister.Run(t.Context())
+	for _, part := range []string{"is not gone after 2s", "kubectl get works -n karmada-es-newcomer", "--force"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("without force: %v, want %q", err, part)
+		}
+	}
+	if len(memberHolds(t)) == 0 {
+		t.Error("the agent was removed, and nobody can take back what was propagated")
+	}
+	unregister.Force, unregister.Karmada = true, env.Config
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingIsLeft(t)
+}
+
+func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
+	register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	t.Cleanup(func() {
+		_ = env.Karmada.Delete(context.WithoutCancel(t.Context()), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}})
+	})
+	var told []string
+	gone := rest.CopyConfig(env.Config)
+	gone.Host = "https://" + closedPort(t)
+	unregister := registration.Unregister{
+		Name: newcomer, Member: env.Members[member3].Config, Karmada: gone, Wait: 5 * time.Second,
+		Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) },
+	}
+	if err := unregister.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Nothing was changed. With --force") {
+		t.Errorf("without force: %v", err)
+	}
+	unregister.Force = true
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{"  Cluster newcomer", "  ClusterRole system:karmada:newcomer:agent"} {
+		if !slices.Contains(told, left) {
+			t.Errorf("nothing was said of %q: %q", left, told)
+		}
+	}
+	if found := memberHolds(t); len(found) > 0 {
+		t.Errorf("the member holds %v", found)
+	}
+}
+
+func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
+	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	done := make(chan error, 1)
+	go func() { done <- wanted.Run(t.Context()) }()
+	await(t, member(member3), agentDeployment(), exists)
+	// The certificate is issued and the Cluster is still to come.
+	other := registering(t, newToken(t, bootstraptoken.Token{}))
+	other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
+	if err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl delete clusterrole system:karmada:newcomer:agent") {
+		t.Errorf("the other one: %v", err)
+	}
+	var refused bool
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := env.Karmada.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range list.Items {
+		for _, condition := range request.Status.Conditions {
+			refused = refused || condition.Type == agents.NotApproved && condition.Reason == agents.ReasonIssued
+		}
+	}
+	if !refused {
+		t.Error("no request says why it was not approved")
+	}
+	agentIsReady(t)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingIsLeft(t)
+}
+
+func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: agents.Generator, Groups: []string{agents.Group, "system:authenticated"}}
+	generator := as(t, config)
+	const cluster = "generated"
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
+	cleanUp(t, space)
+	if err := generator.Create(t.Context(), space); err != nil {
+		t.Fatal(err)
+	}
+	for _, right := range documentedRights(cluster) {
+		cleanUp(t, right)
+		if err := generator.Create(t.Context(), right); err != nil {
+			t.Errorf("%T %s: %v", right, right.GetName(), err)
+		}
+	}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	role.Name, binding.Name = agents.RoleName("evil"), agents.RoleName("evil")
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: binding.Name}
+	subject := func(kind, name string) []rbacv1.Subject {
+		return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}
+	}
+	rule := func(group, resource string, verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
+	}
+	tests := map[string]client.Object{
+		"everything":                    &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("*", "*", "*")},
+		"all Secrets":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "secrets", "get")},
+		"all verbs":                     &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "events", "*")},
+		"any Cluster":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("cluster.karmada.io", "clusters", "delete")},
+		"paths":                         &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
+		"a role of others":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"an aggregated role":            &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
+		"a binding to itself":           &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.Generator)},
+		"a binding to a group":          &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("Group", agents.User("evil"))},
+		"a binding to another agent":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.User("good"))},
+		"a binding of cluster-admin":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
+		"Secrets of kube-system":        &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: agents.RoleName("evil") + "-secret"}},
+		"Secrets of the components":     &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: agents.RoleName("evil") + "-secret"}},
+		"Works of another cluster":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
+		"a namespace of others":         &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"a token for a service account": &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
+	}
+	for name, object := range tests {
+		t.Run(name, func(t *testing.T) {
+			cleanUp(t, object)
+			if err := generator.Create(t.Context(), object); !apierrors.IsForbidden(err) {
+				t.Errorf("the answer is %v, want that it is forbidden", err)
+			}
+		})
+	}
+}
+
+// documentedRights are what the register command of other releases grants an agent.
+func documentedRights(cluster string) []client.Object {
+	rights := agents.Rights(cluster, "karmada-cluster")
+	general := rights[0].(*rbacv1.ClusterRole)
+	general.Rules = []rbacv1.PolicyRule{
+		{APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters"}, ResourceNames: []string{cluster}, Verbs: []string{"get", "delete"}},
+		{APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters"}, Verbs: []string{"create", "list", "watch"}},
+		{APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters/status"}, ResourceNames: []string{cluster}, Verbs: []string{"update"}},
+		{APIGroups: []string{"config.karmada.io"}, Resources: []string{"resourceinterpreterwebhookconfigurations", "resourceinterpretercustomizations"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"get", "create"}},
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"patch", "create", "update"}},
+	}
+	var kept []client.Object
+	for _, right := range rights {
+		if !strings.HasSuffix(right.GetName(), "-lease") {
+			kept = append(kept, right)
+		}
+	}
+	return kept
+}
