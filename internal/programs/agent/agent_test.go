@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/registration"
+)
+
+func parsed(t *testing.T, args ...string) *Options {
+	t.Helper()
+	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	o := Default(set)
+	o.AddFlags(flags)
+	set.AddFlag(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// least are the flags without which there is no agent.
+var least = []string{"--cluster-name=east", "--karmada-kubeconfig=karmada.config"}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		told string
+	}{
+		"name and kubeconfig are enough":        {},
+		"the cluster needs a name":              {[]string{"--cluster-name="}, "--cluster-name must not be empty"},
+		"the name must be one":                  {[]string{"--cluster-name=East"}, `--cluster-name: cluster name "East"`},
+		"some names belong to Karmada":          {[]string{"--cluster-name=east-impersonator"}, "choose another one"},
+		"the control plane must be told":        {[]string{"--karmada-kubeconfig="}, "--karmada-kubeconfig must name"},
+		"Secrets need a namespace":              {[]string{"--cluster-namespace="}, "--cluster-namespace must not be empty"},
+		"an unknown controller is told":         {[]string{"--controllers=*,binding"}, `--controllers: there is no controller "binding"; known are certRotation`},
+		"controllers to come are known":         {[]string{"--controllers=*,-serviceExport,endpointsliceCollect"}, ""},
+		"an unknown Secret is told":             {[]string{"--report-secrets=All"}, `--report-secrets "All": must be KubeCredentials, KubeImpersonator or None`},
+		"none is none":                          {[]string{"--report-secrets=None,KubeCredentials"}, "None cannot be given with others"},
+		"the status must be looked at":          {[]string{"--cluster-status-update-frequency=-1s"}, "--cluster-status-update-frequency -1s: must be positive"},
+		"a sign of life lasts":                  {[]string{"--cluster-lease-duration=0s"}, "--cluster-lease-duration 0s: must be positive"},
+		"a part is less than all":               {[]string{"--cluster-lease-renew-interval-fraction=1"}, "--cluster-lease-renew-interval-fraction 1: must be more than 0 and less than 1"},
+		"and more than nothing":                 {[]string{"--cert-rotation-remaining-time-threshold=0"}, "--cert-rotation-remaining-time-threshold 0: must be more than 0"},
+		"a part is a number":                    {[]string{"--cluster-lease-renew-interval-fraction=NaN"}, "--cluster-lease-renew-interval-fraction NaN"},
+		"certificates must be looked at":        {[]string{"--cert-rotation-checking-interval=0s"}, "--cert-rotation-checking-interval 0s: must be positive"},
+		"somebody must do the work":             {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
+		"mistakes in groups of flags are found": {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parsed(t, slices.Concat(least, test.args)...).Validate()
+			if (err != nil) != (test.told != "") || err != nil && !strings.Contains(err.Error(), test.told) {
+				t.Errorf("error %v, want one that tells %q", err, test.told)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	err := parsed(t, "--concurrent-work-syncs=0").Validate()
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("want three mistakes, one in a line: %v", err)
+	}
+}
+
+// TestFlagsReachTheControllers changes every flag that has an effect and looks
+// what becomes of it.
+func TestFlagsReachTheControllers(t *testing.T) {
+	o := parsed(t, slices.Concat(least, []string{
+		"--cluster-namespace=ns", "--cluster-api-endpoint=https://east:6443", "--proxy-server-address=http://proxy",
+		"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--report-secrets=KubeImpersonator",
+		"--concurrent-work-syncs=18", "--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1h", "--cluster-status-update-frequency=5s",
+		"--cluster-failure-threshold=6s", "--cluster-success-threshold=7s", "--cluster-cache-sync-timeout=9s", "--enable-cluster-resource-modeling=false",
+		"--controllers=*,certRotation", "--cluster-api-qps=9", "--resync-period=8s", "--cluster-lease-duration=1m", "--cluster-lease-renew-interval-fraction=0.5",
+		"--cert-rotation-checking-interval=1h", "--cert-rotation-remaining-time-threshold=0.4", "--karmada-kubeconfig-namespace=agents",
+	})...)
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := registration.Agent{
+		Name: "east", ClusterNamespace: "ns", Endpoint: "https://east:6443", ProxyURL: "http://proxy",
+		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, Report: registration.Reported{Impersonator: true},
+	}
+	if diff := cmp.Diff(want, o.Cluster); diff != "" {
+		t.Errorf("Cluster (-want +got):\n%s", diff)
+	}
+	host := o.host()
+	of, agent := host.Settings.Controllers, host.Settings.Agent
+	if host.Settings.Only != "east" || host.Settings.Mode != clusterv1alpha1.Pull {
+		t.Errorf("it serves %q in mode %s", host.Settings.Only, host.Settings.Mode)
+	}
+	if host.Election.Name != "karmada-agent-east" || host.Election.Namespace != "karmada-system" || !host.Election.Enabled {
+		t.Errorf("election %+v", host.Election)
+	}
+	delays := []time.Duration{
+		of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, of.MemberSettle, host.Resync,
+		agent.Lease.Duration, agent.Lease.Interval(), agent.Rotation.Interval,
+	}
+	wantDelays := []time.Duration{
+		time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 9 * time.Second, 8 * time.Second,
+		time.Minute, 30 * time.Second, time.Hour,
+	}
+	if diff := cmp.Diff(wantDelays, delays); diff != "" {
+		t.Errorf("delays (-want +got):\n%s", diff)
+	}
+	if of.Workers.Works != 18 || of.Inventory || agent.Rotation.Threshold != 0.4 || agent.Rotation.Namespace != "agents" {
+		t.Errorf("controllers %+v, agent %+v", of, agent)
+	}
+	if diff := cmp.Diff([]string{"*", "certRotation"}, of.Selected); diff != "" {
+		t.Errorf("controllers (-want +got):\n%s", diff)
+	}
+	if host.Members != (member.Throttle{QPS: 9, Burst: 60}) {
+		t.Errorf("the cluster is throttled: %+v", host.Members)
+	}
+}
+
+func TestFlagsWithoutEffectAreTold(t *testing.T) {
+	tests := map[string]struct{ args, want []string }{
+		"nothing was given":                       {},
+		"there is one cluster":                    {[]string{"--concurrent-cluster-syncs=7"}, []string{"--concurrent-cluster-syncs"}},
+		"objects wait for themselves":             {[]string{"--rate-limiter-qps=7"}, []string{"--rate-limiter-qps"}},
+		"controllers that are not there are told": {[]string{"--controllers=*,serviceExport"}, []string{"--controllers=serviceExport"}},
+		"gates that nothing reads are told":       {[]string{"--feature-gates=MultiClusterService=true"}, []string{"--feature-gates=MultiClusterService=true"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, parsed(t, slices.Concat(least, test.args)...).ineffective()); diff != "" {
+				t.Errorf("flags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
