@@ -133,6 +133,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.has(side + "/hangs"):
 		<-r.Context().Done()
 		return
+	case a.has(side + "/down"):
+		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", "no connection to cluster \""+side+"\"")
+		return
 	case a.has(side + "/forbidden"):
 		refuse(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+side+"\" is forbidden")
 		return

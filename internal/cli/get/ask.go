@@ -37,7 +37,7 @@ func (o *options) askAll(ctx context.Context, places []place.Place, args []strin
 }
 
 func (o *options) ask(ctx context.Context, where place.Place, args []string) (a answer, err error) {
-	factory := o.Factory(&where, o.patience.Limit())
+	factory := o.Factory(&where, o.patience.RequestLimit())
 	if a.namespace, err = reach(ctx, factory, where); err != nil {
 		return a, err
 	}

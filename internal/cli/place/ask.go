@@ -21,8 +21,14 @@ func (p *Patience) AddFlag(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&p.limit, "request-timeout", 30*time.Second, "how long each cluster may take to answer; 0 for as long as it wants")
 }
 
-// Limit is how long a place may take; 0 means as long as it wants.
-func (p *Patience) Limit() time.Duration { return p.limit }
+// RequestLimit is when a request that was left behind ends: a bit after the place
+// was given up, which is what people are told. 0 means never.
+func (p *Patience) RequestLimit() time.Duration {
+	if p.limit <= 0 {
+		return 0
+	}
+	return p.limit + time.Second
+}
 
 // AskAll asks all places, many at a time, and returns what each said, in the order
 // of places. One that has not answered in time costs itself an error, and none of

@@ -2,11 +2,18 @@ package place
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"karmada.io/karmada/internal/cli/command"
 )
+
+// memberPatience is how long a member may take to answer at all. The control plane
+// itself gives up a bit earlier and says more.
+const memberPatience = 20 * time.Second
 
 // Choice is the one place that the flags of a command choose.
 type Choice struct {
@@ -68,7 +75,20 @@ func (c *Choice) Resolve(ctx context.Context) error {
 		return err
 	}
 	c.Place = Place{Cluster: c.cluster}
-	return nil
+	return c.tryMember(ctx)
+}
+
+// tryMember finds out early that a member does not answer, or not this user: kubectl
+// would try for a long time, and tell less.
+func (c *Choice) tryMember(ctx context.Context) error {
+	late := fmt.Errorf("no answer from %s within %s: \"%s get clusters\" shows whether it is ready", c.Place, memberPatience, c.Program.Name)
+	ctx, cancel := context.WithTimeoutCause(ctx, memberPatience, late)
+	defer cancel()
+	err := Reach(ctx, c.Factory(&c.Place, 0), c.Place)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // Guess sets Place without asking anybody, for completion.

@@ -30,7 +30,7 @@ var errNotYet = errors.New("metrics not available yet: the metrics server measur
 // meter reaches a member and makes sure that somebody measures there.
 func (o *options) meter(ctx context.Context, where place.Place) (m meter, err error) {
 	m.place = where
-	factory := o.Factory(&where, o.patience.Limit())
+	factory := o.Factory(&where, o.patience.RequestLimit())
 	if err := place.Reach(ctx, factory, where); err != nil {
 		return m, err
 	}
