@@ -1,0 +1,215 @@
+package clusterstatus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/observe"
+	domain "karmada.io/karmada/internal/domain/cluster"
+)
+
+// idleMember is the API server of a member in which nothing happens.
+func idleMember(b *testing.B) *httptest.Server {
+	b.Helper()
+	answer := func(w http.ResponseWriter, kind string, content any) {
+		w.Header().Set("Content-Type", kind)
+		_ = json.NewEncoder(w).Encode(content)
+	}
+	apis := apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"}}
+	for group := range 40 {
+		version := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
+		for number := range 6 {
+			version.Resources = append(version.Resources, apidiscoveryv2.APIResourceDiscovery{
+				Resource: fmt.Sprintf("kind%ds", number), Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+				ResponseKind: &metav1.GroupVersionKind{Group: fmt.Sprintf("group%d.example.io", group), Version: "v1", Kind: fmt.Sprintf("Kind%d", number)},
+			})
+		}
+		apis.Items = append(apis.Items, apidiscoveryv2.APIGroupDiscovery{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("group%d.example.io", group)}, Versions: []apidiscoveryv2.APIVersionDiscovery{version},
+		})
+	}
+	describe := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		answer(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", apis)
+	}
+	list := func(of func() any) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") == "" {
+				answer(w, "application/json", of())
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
+	mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, "application/json", version.Info{GitVersion: "v1.36.3"})
+	})
+	mux.HandleFunc("/api", describe)
+	mux.HandleFunc("/apis", describe)
+	mux.HandleFunc("/api/v1/nodes", list(func() any { return nodesOf(10) }))
+	mux.HandleFunc("/api/v1/pods", list(func() any { return podsOf(300) }))
+	server := httptest.NewUnstartedServer(mux)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	b.Cleanup(server.Close)
+	return server
+}
+
+func nodesOf(number int) *corev1.NodeList {
+	list := &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	for i := range number {
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}}
+		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourcePods: resource.MustParse("110")}
+		list.Items = append(list.Items, node)
+	}
+	return list
+}
+
+func podsOf(number int) *corev1.PodList {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	for i := range number {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i), UID: types.UID(fmt.Sprintf("pod-%d", i))}}
+		pod.Spec.NodeName = fmt.Sprintf("node-%d", i%10)
+		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+		}}}
+		list.Items = append(list.Items, pod)
+	}
+	return list
+}
+
+// shelf is a control plane that holds Clusters and Secrets and counts writes.
+type shelf struct {
+	client.Client
+	mu       sync.Mutex
+	clusters map[string]*clusterv1alpha1.Cluster
+	writes   int
+}
+
+func (s *shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch typed := into.(type) {
+	case *clusterv1alpha1.Cluster:
+		s.clusters[key.Name].DeepCopyInto(typed)
+	case *corev1.Secret:
+		typed.Data = map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")}
+	}
+	return nil
+}
+
+func (s *shelf) Status() client.SubResourceWriter { return statusOf{shelf: s} }
+
+type statusOf struct {
+	client.SubResourceWriter
+	shelf *shelf
+}
+
+func (s statusOf) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	cluster, ok := object.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return fmt.Errorf("%T is no Cluster", object)
+	}
+	s.shelf.clusters[cluster.Name] = cluster.DeepCopy()
+	s.shelf.writes++
+	return nil
+}
+
+// BenchmarkIdleMembers tells what 50 members cost in which nothing happens. One
+// round is one look at each, as happens every 10 seconds; the API servers are in
+// this process and counted along.
+func BenchmarkIdleMembers(b *testing.B) {
+	const number = 50
+	karmada := &shelf{clusters: map[string]*clusterv1alpha1.Cluster{}}
+	measured, err := newMeasurements(prometheus.NewRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	members := member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada})
+	b.Cleanup(cancel)
+	c := &controller{
+		options: DefaultOptions(), karmada: karmada, members: members, now: time.Now, measured: measured,
+		events: observe.NewEvents(record.NewFakeRecorder(100 * number)),
+	}
+	for i := range number {
+		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("member%d", i), UID: types.UID(fmt.Sprint(i)), Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer},
+		}}
+		cluster.Spec = clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Push, APIEndpoint: idleMember(b).URL, InsecureSkipTLSVerification: true, ResourceModels: domain.DefaultModels(),
+			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: cluster.Name},
+		}
+		karmada.clusters[cluster.Name] = cluster
+		b.Cleanup(func() { members.Forget(cluster.Name) })
+	}
+	round := func() (settled bool) {
+		settled = true
+		for name := range karmada.clusters {
+			result, err := c.reconcile(b.Context(), name, types.NamespacedName{Name: name})
+			if err != nil {
+				b.Fatal(err)
+			}
+			settled = settled && result.RequeueAfter == c.options.Period
+		}
+		return settled
+	}
+	for !round() {
+		runtime.Gosched()
+	}
+	karmada.writes = 0
+	before, rounds := processorTime(b), 0
+	for b.Loop() {
+		round()
+		rounds++
+	}
+	used := (processorTime(b) - before) / time.Duration(rounds)
+	if karmada.writes > 0 {
+		b.Errorf("%d writes though nothing happened", karmada.writes)
+	}
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	b.ReportMetric(100*used.Seconds()/c.options.Period.Seconds(), "%core")
+	b.ReportMetric(float64(stats.HeapAlloc)/(1<<20), "MiB-heap")
+	b.ReportMetric(float64(stats.Sys)/(1<<20), "MiB-process")
+}
+
+// processorTime is what this process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
