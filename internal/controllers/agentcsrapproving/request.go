@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -117,9 +118,7 @@ func (r *reconciler) askAuthorizer(ctx context.Context, csr *certificatesv1.Cert
 		}
 	}
 	if request.Generator {
-		generator := authorizationv1.SubjectAccessReviewSpec{User: agent.Generator, Groups: []string{agent.Group, "system:authenticated"}}
-		everything := &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"}
-		if facts.GeneratorUnlimited, err = r.allowed(ctx, generator, everything); err != nil {
+		if facts.GeneratorUnlimited, err = r.generatorUnlimited(ctx); err != nil {
 			return err
 		}
 	}
@@ -130,6 +129,26 @@ func (r *reconciler) askAuthorizer(ctx context.Context, csr *certificatesv1.Cert
 	}
 	facts.MayRegister, err = r.allowed(ctx, requester, create(agent.ApproveAny))
 	return err
+}
+
+// generatorUnlimited tells whether the Generator may do everything: because a role
+// says so, or because it may make any role and no admission policy bounds it.
+func (r *reconciler) generatorUnlimited(ctx context.Context) (bool, error) {
+	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.Generator, Groups: []string{agent.Group, "system:authenticated"}}
+	everything, err := r.allowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})
+	if err != nil || everything {
+		return everything, err
+	}
+	anyRole, err := r.allowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: rbacv1.GroupName, Resource: "clusterroles", Verb: "escalate"})
+	if err != nil || !anyRole {
+		return false, err
+	}
+	for _, bound := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
+		if exists, err := r.read(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, bound); err != nil || !exists {
+			return !exists, err
+		}
+	}
+	return false, nil
 }
 
 func (r *reconciler) allowed(ctx context.Context, who authorizationv1.SubjectAccessReviewSpec, what *authorizationv1.ResourceAttributes) (bool, error) {

@@ -33,6 +33,10 @@ const (
 	// Generator is the user that the register command of other releases becomes
 	// for a moment to give an agent its rights.
 	Generator = UserPrefix + reserved
+
+	// GeneratorPolicy is the admission policy, and its binding, that leaves the
+	// Generator no other roles than those of agents.
+	GeneratorPolicy = "karmada-agent-rbac-generator"
 )
 
 // reserved is a name that no cluster with an agent can have: its agent would be
