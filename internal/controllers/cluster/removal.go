@@ -75,9 +75,9 @@ func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1
 		r.events.Decided(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
 			"Removed execution namespace %s and all Works in it", namespace.Name)
 	}
-	staying, any, err := r.worksOf(ctx, cluster.Name)
-	if err != nil || !any {
-		return !any && err == nil, err
+	staying, left, err := r.worksOf(ctx, cluster.Name)
+	if err != nil || !left {
+		return !left && err == nil, err
 	}
 	if staying {
 		err = r.karmada.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(namespace.Name))
@@ -90,7 +90,7 @@ func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1
 
 // worksOf tells whether a cluster has Works, and whether some of them are not being
 // deleted. Nobody believes a cache that there are none.
-func (r *reconciler) worksOf(ctx context.Context, cluster string) (staying, any bool, err error) {
+func (r *reconciler) worksOf(ctx context.Context, cluster string) (staying, left bool, err error) {
 	inSpace := client.InNamespace(work.ExecutionNamespace(cluster))
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, inSpace, client.UnsafeDisableDeepCopy); err != nil {
