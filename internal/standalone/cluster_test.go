@@ -19,7 +19,7 @@ import (
 func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir()}
+	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), Programs: true}
 
 	began := time.Now()
 	cluster, err := Start(ctx, options)

@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// agentSpace is where the agent of a member is.
+const agentSpace = "karmada-system"
+
+// TestAMemberWithAnAgentRunsIt starts three members, of which the last one is
+// registered and has an agent, looks at the agent as a user does, and kills first it
+// and then its member.
+func TestAMemberWithAnAgentRunsIt(t *testing.T) {
+	pulled := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
+	t.Cleanup(pulled.remove)
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	if err := pulled.up(ctx, "--members", "3", "--nodes-per-member", "1"); err != nil {
+		t.Fatal(err)
+	}
+	pulled.hasModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
+		member1: clusterv1alpha1.Push, member2: clusterv1alpha1.Push, spare: clusterv1alpha1.Pull,
+	})
+	create(t, pulled, configMap("default", "settings", "1"), every(configMaps).to("default", member1, spare))
+	pulled.awaitSettings(t, spare, "1")
+
+	config, err := clientcmd.BuildConfigFromFlags("", pulled.memberConfig(t, spare))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	member, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := pulled.awaitAgent(t, spare, 0)
+	t.Run("its log is there", func(t *testing.T) {
+		text, err := member.CoreV1().Pods(agentSpace).GetLogs(agent.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+		if err != nil || !strings.Contains(string(text), `"Registered" cluster="member3"`) {
+			t.Errorf("the log does not tell of the registration (%v):\n%s", err, text)
+		}
+	})
+	t.Run("commands run beside it", func(t *testing.T) {
+		stdout, err := execute(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
+		if err != nil || !strings.Contains(stdout, "karmada-apiserver") {
+			t.Errorf("its kubeconfig is %q (%v)", stdout, err)
+		}
+	})
+	t.Run("what is simulated says so", func(t *testing.T) {
+		web := &corev1.Pod{ObjectMeta: named("default", "simulated"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}
+		if err := pulled.members[spare].Create(t.Context(), web); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a refusal that explains itself", func(ctx context.Context) error {
+			log, err := member.CoreV1().Pods("default").GetLogs(web.Name, &corev1.PodLogOptions{}).Stream(ctx)
+			switch {
+			case err == nil:
+				return errors.Join(errors.New("it has a log"), log.Close())
+			case !strings.Contains(err.Error(), "default/simulated is simulated"):
+				return err
+			}
+			return nil
+		})
+	})
+
+	first := processOf(t, agent)
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := pulled.awaitAgent(t, spare, 1)
+	pulled.changeSettings(t, "2")
+	pulled.awaitSettings(t, spare, "2")
+
+	pid, err := pulled.pid(spare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := processOf(t, again)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	within(t, time.Second, "end of the agent with its member", func(context.Context) error {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second))
+		if err == nil && len(line) > 0 {
+			return fmt.Errorf("process %d runs %q", second, line)
+		}
+		return nil
+	})
+	pulled.awaitAgent(t, spare, 2)
+	pulled.changeSettings(t, "3")
+	pulled.awaitSettings(t, spare, "3")
+
+	invoke(t.Context(), nil, "karmada", "down", "--data-dir", pulled.dir).mustSucceed(t)
+	pulled.awaitEnd(t, time.Second)
+	if err := pulled.up(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pulled.changeSettings(t, "4")
+	pulled.awaitSettings(t, spare, "4")
+}
+
+func (i *installation) hasModes(t *testing.T, want map[string]clusterv1alpha1.ClusterSyncMode) {
+	t.Helper()
+	for name, mode := range want {
+		cluster := &clusterv1alpha1.Cluster{}
+		if err := i.karmada.Get(t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
+			t.Fatal(err)
+		}
+		if cluster.Spec.SyncMode != mode {
+			t.Errorf("%s is in mode %s, want %s", name, cluster.Spec.SyncMode, mode)
+		}
+	}
+}
+
+func (i *installation) changeSettings(t *testing.T, value string) {
+	t.Helper()
+	eventually(t, "changing the settings", func(ctx context.Context) error {
+		return i.karmada.Patch(ctx, configMap("default", "settings", ""),
+			client.RawPatch(types.MergePatchType, []byte(`{"data":{"key":"`+value+`"}}`)))
+	})
+}
+
+func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
+	t.Helper()
+	eventually(t, "settings "+value+" in "+cluster, func(ctx context.Context) error {
+		have := &corev1.ConfigMap{}
+		if err := i.members[cluster].Get(ctx, client.ObjectKey{Namespace: "default", Name: "settings"}, have); err != nil {
+			return err
+		}
+		if have.Data["key"] != value {
+			return fmt.Errorf("they are %v", have.Data)
+		}
+		return nil
+	})
+}
+
+// awaitAgent waits until the agent of a member runs after that many restarts.
+func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) *corev1.Pod {
+	t.Helper()
+	var agent *corev1.Pod
+	eventually(t, fmt.Sprintf("agent in %s after %d restarts", cluster, restarts), func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		if err := i.members[cluster].List(ctx, pods, client.InNamespace(agentSpace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("there are %d Pods", len(pods.Items))
+		}
+		agent = &pods.Items[0]
+		for _, status := range agent.Status.ContainerStatuses {
+			if status.Ready && status.RestartCount == restarts {
+				return nil
+			}
+		}
+		return fmt.Errorf("its status is %+v", agent.Status)
+	})
+	return agent
+}
+
+// processOf is the process of a Pod.
+func processOf(t *testing.T, pod *corev1.Pod) int {
+	t.Helper()
+	var pid int
+	if _, err := fmt.Sscanf(pod.Status.ContainerStatuses[0].ContainerID, "process://%d", &pid); err != nil {
+		t.Fatalf("reading the process of Pod %s: %v", pod.Name, err)
+	}
+	return pid
+}
+
+// execute does what kubectl exec does.
+func execute(ctx context.Context, config *rest.Config, pod *corev1.Pod, words ...string) (stdout string, err error) {
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	request := api.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: words, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
+	if err != nil {
+		return "", err
+	}
+	var out, failed bytes.Buffer
+	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &failed}); err != nil {
+		return out.String(), fmt.Errorf("%w: %s", err, failed.String())
+	}
+	return out.String(), nil
+}
