@@ -2,13 +2,18 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
@@ -21,6 +26,7 @@ const (
 	pullEvery = 3
 	// tokenLifetime bounds what a token that nobody deleted is good for.
 	tokenLifetime = 10 * time.Minute
+	tokenDeletion = 5 * time.Second
 )
 
 // pullMembers are the members that an agent serves. Without the agent's program
@@ -75,7 +81,9 @@ func (i *installation) registerOne(ctx context.Context, control *controlplane.Co
 		return err
 	}
 	defer func() {
-		if forgotten := bootstraptoken.Delete(context.WithoutCancel(ctx), karmada, token.ID); forgotten != nil && err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenDeletion)
+		defer cancel()
+		if forgotten := bootstraptoken.Delete(ctx, karmada, token.ID); forgotten != nil && err == nil {
 			err = forgotten
 		}
 	}()
@@ -83,7 +91,7 @@ func (i *installation) registerOne(ctx context.Context, control *controlplane.Co
 	if err != nil {
 		return err
 	}
-	return registration.Register{
+	err = registration.Register{
 		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
 		Token: token.String(), CAHashes: []string{bootstraptoken.PinOf(control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
@@ -92,4 +100,20 @@ func (i *installation) registerOne(ctx context.Context, control *controlplane.Co
 			klog.FromContext(ctx).Info(fmt.Sprintf(format, args...), "member", name)
 		},
 	}.Run(ctx)
+	if found := (*registration.PreflightError)(nil); errors.As(err, &found) && hasAgent(ctx, member) {
+		// An earlier start was killed before the agent had made its Cluster, which it
+		// does now.
+		return nil
+	}
+	return err
+}
+
+// hasAgent reports whether a member holds an agent.
+func hasAgent(ctx context.Context, member *rest.Config) bool {
+	client, err := kubernetes.NewForConfig(member)
+	if err != nil {
+		return false
+	}
+	_, err = client.AppsV1().Deployments(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, registration.AgentName, metav1.GetOptions{})
+	return err == nil
 }
