@@ -3,9 +3,11 @@ package promote
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"karmada.io/karmada/internal/domain/dependency"
@@ -25,7 +27,7 @@ func (p promotion) promoteDependencies(ctx context.Context, plan plan, made *cre
 		return fmt.Errorf("finding what %s needs: %w", title(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
 	}
 	references := dependency.References(plan.template, needed)
-	p.Program.Tell("the built-in rule for kind %s finds %d dependencies", plan.template.GetKind(), len(references))
+	p.Program.Tell("the built-in rule for kind %s finds: %s", plan.template.GetKind(), describe(references))
 	for _, reference := range references {
 		objects, err := p.resolve(ctx, reference)
 		if err != nil {
@@ -38,6 +40,25 @@ func (p promotion) promoteDependencies(ctx context.Context, plan plan, made *cre
 		}
 	}
 	return nil
+}
+
+// describe lists references in one line.
+func describe(references []dependency.Reference) string {
+	if len(references) == 0 {
+		return "no dependencies"
+	}
+	var names []string
+	for _, reference := range references {
+		name := reference.Name
+		if name == "" {
+			name = metav1.FormatLabelSelector(reference.LabelSelector)
+		}
+		if reference.Namespace != "" {
+			name = reference.Namespace + "/" + name
+		}
+		names = append(names, reference.Kind+" "+name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // resolve reads from the member what a reference points to. What the member does not

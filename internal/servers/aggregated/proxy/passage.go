@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -37,7 +36,7 @@ type passage struct {
 }
 
 func (p *passage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	member, upgrade := p.way.member, httpstream.IsUpgradeRequest(req)
+	member, upgrade := p.way.member, isUpgrade(req)
 	places, what := member.requests, "requests"
 	if upgrade {
 		places, what = member.upgrades, "streams"

@@ -89,9 +89,10 @@ var unlisted = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\
 // forbidden tells a caller who may not do something in the member from one whom the
 // impersonator may not act for; nothing in the member helps the latter.
 func (w *way) forbidden(resp *http.Response) (*http.Response, error) {
-	head, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	// An error comes again when the rest is read.
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	found := unlisted.FindSubmatch(head)
-	if err != nil || found == nil {
+	if found == nil {
 		resp.Body = struct {
 			io.Reader
 			io.Closer

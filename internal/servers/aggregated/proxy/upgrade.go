@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -21,6 +22,11 @@ import (
 var hopHeaders = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// isUpgrade tells a request that asks to switch protocols.
+func isUpgrade(req *http.Request) bool {
+	return req.Header.Get("Upgrade") != "" && httpguts.HeaderValuesContainsToken(req.Header["Connection"], "upgrade")
 }
 
 // upgrade asks the member to switch protocols, and then copies bytes both ways.
@@ -131,7 +137,7 @@ func copyBoth(client net.Conn, early io.Reader, member io.ReadWriteCloser, linge
 		closeBoth()
 	}
 	last.Store(newWatchdog(linger, closeBoth))
-	<-ended
+	_ = <-ended
 	last.Load().stop()
 }
 

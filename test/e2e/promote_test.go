@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// TestWhatAClusterRunsMovesUnderTheControlPlane hands a running Deployment over, and
+// then changes it and sends it further, with its Pods left as they are.
+func TestWhatAClusterRunsMovesUnderTheControlPlane(t *testing.T) {
+	t.Parallel()
+	namespace := inNamespace(t)
+	settings, web := configMap(namespace, "settings", "theirs"), deployment(namespace, "web", 1)
+	web.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
+		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}},
+	}}
+	for _, object := range []client.Object{settings, web} {
+		eventually(t, "an object of somebody else in "+member1, func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(shared.members[member1].Create(ctx, object))
+		})
+	}
+	running := podOf(t, namespace)
+
+	prints(t, verb(t, namespace, "promote", "deployment", "web", "-C", member1, "-o", "yaml"),
+		"work.karmada.io/conflict-resolution: overwrite\n", "kind: PropagationPolicy\n")
+	prints(t, verb(t, namespace, "promote", "deployment", "web", "-C", member1, "-d"),
+		fmt.Sprintf(`Dependency resource "/v1, Resource=configmaps"(%s/settings) is promoted successfully`, namespace),
+		fmt.Sprintf(`Resource "apps/v1, Resource=deployments"(%s/web) is promoted successfully`, namespace))
+
+	managed := func(found *appsv1.Deployment) bool {
+		return found.UID == web.UID && found.Labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
+	}
+	reaches(t, member1, web, "the very same Deployment, managed", managed)
+	if now := podOf(t, namespace); now != running {
+		t.Errorf("Pod %s became Pod %s", running, now)
+	}
+	prints(t, verb(t, namespace, "patch", "deployment", "web", "-p", `{"spec":{"replicas":3}}`), "deployment.apps/web patched\n")
+	reaches(t, member1, web, "a change of the template", func(found *appsv1.Deployment) bool {
+		return managed(found) && *found.Spec.Replicas == 3
+	})
+	again := verb(t, namespace, "promote", "deployment", "web", "-C", member1)
+	again.mustSucceed(t)
+	if again.stdout != "" {
+		t.Errorf("a second time prints %s", again.stdout)
+	}
+}
+
+// podOf is the only Pod of the Deployment in member1.
+func podOf(t *testing.T, namespace string) (uid types.UID) {
+	t.Helper()
+	eventually(t, "one Pod in "+member1, func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		if err := shared.members[member1].List(ctx, pods, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("there are %d", len(pods.Items))
+		}
+		uid = pods.Items[0].UID
+		return nil
+	})
+	return uid
+}
