@@ -23,7 +23,7 @@ func (o *options) printTables(answers []answer) error {
 		o.tellNothing(answers)
 		return nil
 	}
-	severalKinds := len(found) > 1 && found[0].mapping.Resource != found[len(found)-1].mapping.Resource
+	severalKinds := asksForSeveralKinds(answers)
 	for i, s := range found {
 		if i > 0 && !*o.print.NoHeaders {
 			fmt.Fprintln(o.Program.Out)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/cli/place"
@@ -141,6 +142,18 @@ func asksForPods(answers []answer) bool {
 		}
 	}
 	return false
+}
+
+// asksForSeveralKinds tells whether rows have to say their kind, also where only
+// objects of one were found.
+func asksForSeveralKinds(answers []answer) bool {
+	kinds := sets.New[schema.GroupKind]()
+	for _, a := range answers {
+		for _, info := range a.infos {
+			kinds.Insert(info.Mapping.GroupVersionKind.GroupKind())
+		}
+	}
+	return len(kinds) > 1
 }
 
 func isPod(mapping *meta.RESTMapping) bool {

@@ -125,6 +125,13 @@ NAME    CLUSTER   READY
 pod/p   Karmada   x
 `,
 		},
+		"one of several kinds is told by prefixes also where no other one was found": {
+			answers: []answer{{place: east, infos: []*resource.Info{services(serverTable(columns)), deployments(serverTable(columns, row{name: "web"}))}}},
+			want: `
+NAME                  CLUSTER   READY   ADOPTION
+deployment.apps/web   east      x       N
+`,
+		},
 		"pods show their adoption in the wide table": {
 			answers: []answer{{place: east, infos: []*resource.Info{pods(serverTable(columns, row{name: "p", managed: true}))}}},
 			set:     func(o *options) { *o.print.OutputFormat = "wide" },

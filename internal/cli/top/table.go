@@ -81,7 +81,7 @@ func share(used, available resource.Quantity) string {
 	if available.IsZero() {
 		return unknown
 	}
-	return fmt.Sprintf("%d%%", int64(used.AsApproximateFloat64()/available.AsApproximateFloat64()*100))
+	return fmt.Sprintf("%d%%", int64(float64(used.MilliValue())/float64(available.MilliValue())*100))
 }
 
 // total is what all containers of a pod use.
