@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -43,8 +46,26 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
+// memberScheme has the kinds that an agent reads and writes in the control plane.
+// The conversions of all others would cost it megabytes.
+func memberScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, coordinationv1.AddToScheme, certificatesv1.AddToScheme, api.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
 func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
-	scheme, err := newScheme()
+	kinds := newScheme
+	if o.Settings.Only != "" {
+		kinds = memberScheme
+	}
+	scheme, err := kinds()
 	if err != nil {
 		return nil, err
 	}
