@@ -191,7 +191,7 @@ func TestWorkloadLeavesATaintedClusterWhenItIsHealthyElsewhere(t *testing.T) {
 	}))
 	want := []workv1alpha2.GracefulEvictionTask{{
 		FromCluster: member1, PurgeMode: policyv1alpha1.PurgeModeGracefully, Replicas: new(int32(2)), Reason: "TaintUntolerated", Producer: "TaintManager",
-		Message: "the taint " + broken + "=:NoExecute of the cluster is not tolerated, or not any longer",
+		Message: "the taint " + broken + ":NoExecute is not tolerated",
 	}}
 	if diff := cmp.Diff(want, bound.Spec.GracefulEvictionTasks, cmpopts.IgnoreFields(workv1alpha2.GracefulEvictionTask{}, "CreationTimestamp")); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)

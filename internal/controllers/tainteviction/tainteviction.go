@@ -227,7 +227,7 @@ func (r *reconciler) act(ctx context.Context, of request) (evicted bool, again t
 
 // evict takes the cluster off the targets, if the binding is still as it was seen.
 func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Stay) error {
-	eviction, err := failover.Cluster(bound, cluster, stay.Taint, r.options.PurgeMode, r.options.PreserveState)
+	eviction, err := failover.Cluster(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
 	if err != nil {
 		return err
 	}

@@ -40,17 +40,20 @@ func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay tolera
 	return toleration.InFor(cluster.Spec.Taints, applied.ClusterTolerations), true
 }
 
-// Cluster is the eviction from a cluster whose taint is not tolerated, or no longer.
+// Cluster is the eviction from a cluster in which a stay has ended.
 // byDefault is how workloads leave that do not say it themselves. With preserve the
 // state that they ask for is taken along; the error tells why it cannot be read.
-func Cluster(bound binding.Object, cluster string, taint *corev1.Taint, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
+func Cluster(bound binding.Object, cluster string, stay toleration.Stay, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
 	e := Eviction{
 		From: cluster, PurgeMode: byDefault,
 		Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerTaintManager,
 	}
-	if taint != nil {
-		e.Message = fmt.Sprintf("the taint %s=%s:%s of the cluster is not tolerated, or not any longer", taint.Key, taint.Value, taint.Effect)
+	if stay.Taint != nil {
+		e.Message = fmt.Sprintf("the taint %s is not tolerated", stay.Taint.ToString())
+		if !stay.Until.IsZero() {
+			e.Message += " any longer"
+		}
 	}
 	if spec.Failover == nil || spec.Failover.Cluster == nil {
 		return e, nil

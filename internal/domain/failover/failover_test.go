@@ -165,11 +165,23 @@ func TestClusterPurgeModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bound(1, target("a", 1))
 			b.Spec.Failover = test.failover
-			got, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeDirectly, true)
+			got, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeDirectly, true)
 			if err != nil || got.PurgeMode != test.want || got.Producer != "TaintManager" || got.Reason != "TaintUntolerated" {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestWhyAWorkloadLeavesIsTold(t *testing.T) {
+	taint := &taintedCluster().Spec.Taints[0]
+	for want, stay := range map[string]toleration.Stay{
+		"the taint k:NoExecute is not tolerated":            {Taint: taint},
+		"the taint k:NoExecute is not tolerated any longer": {Taint: taint, Until: noon},
+	} {
+		if got, err := Cluster(bound(1, target("a", 1)), "a", stay, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
+			t.Errorf("%q, %v, want %q", got.Message, err, want)
+		}
 	}
 }
 
@@ -370,7 +382,7 @@ func TestStateIsTakenAlongWithTheClustersItIsNotFor(t *testing.T) {
 		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
 		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.checkpoint.id}"}}},
 	}}
-	got, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeGracefully, true)
+	got, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,10 +392,10 @@ func TestStateIsTakenAlongWithTheClustersItIsNotFor(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, got.Before); diff != "" {
 		t.Error(diff)
 	}
-	if off, err := Cluster(b, "a", nil, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.State != nil || off.Before != nil {
+	if off, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.State != nil || off.Before != nil {
 		t.Errorf("state is taken along although that is off: %+v, %v", off, err)
 	}
-	if _, err := Cluster(b, "b", nil, policyv1alpha1.PurgeModeGracefully, true); err == nil {
+	if _, err := Cluster(b, "b", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, true); err == nil {
 		t.Error("state of a cluster that has not reported is taken along")
 	}
 }
