@@ -149,7 +149,8 @@ func TestAnObjectIsFoundInItsOnlyCluster(t *testing.T) {
 
 func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	f := three(t)
-	f.proxy.Hurry(patience)
+	// Long enough for those that do answer.
+	f.proxy.Hurry(5 * patience)
 	f.add(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
 	f.add(t, "m5", holder()).Spec.ImpersonatorSecretRef = nil
 	f.add(t, "m6", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,4 +92,19 @@ func groupsToSend(caller user.Info) []string {
 		}
 	}
 	return nil
+}
+
+// trace lets the member's audit log know where a request comes from. What else
+// proxies say about themselves is of no use there.
+func trace(header http.Header, in *http.Request) {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		header.Del(name)
+	}
+	hops := slices.Clone(in.Header["X-Forwarded-For"])
+	if client, _, err := net.SplitHostPort(in.RemoteAddr); err == nil {
+		hops = append(hops, client)
+	}
+	if len(hops) > 0 {
+		header.Set("X-Forwarded-For", strings.Join(hops, ", "))
+	}
 }

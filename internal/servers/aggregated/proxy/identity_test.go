@@ -68,6 +68,19 @@ func TestTokensOfBrowsersStayHere(t *testing.T) {
 	}
 }
 
+func TestTheMemberLearnsWhereARequestComesFrom(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, req.Header["X-Forwarded-For"], req.Header["X-Forwarded-Host"], req.Header["Forwarded"])
+	}))
+	req := request(t, "GET", f.front(t).URL+"/proxy/api", "")
+	for name, value := range map[string]string{"X-Forwarded-For": "10.0.0.1", "X-Forwarded-Host": "inside", "Forwarded": "for=10.0.0.1"} {
+		req.Header.Set(name, value)
+	}
+	if got, want := do(t, req).body, "[10.0.0.1, 127.0.0.1] [] []"; got != want {
+		t.Errorf("the member saw %s, want %s", got, want)
+	}
+}
+
 func TestATokenThatWasRenewedIsReadAgain(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Authorization") != "Bearer new" {

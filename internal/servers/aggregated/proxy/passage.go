@@ -79,6 +79,7 @@ func passOn(w http.ResponseWriter, req *http.Request, target *url.URL, send roun
 			r.Out.URL = target
 			r.Out.Host = target.Host
 			strip(r.Out.Header)
+			trace(r.Out.Header, r.In)
 		},
 		Transport:     send,
 		FlushInterval: flushInterval,

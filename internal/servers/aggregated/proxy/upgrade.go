@@ -73,6 +73,7 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	for _, name := range hopHeaders {
 		out.Header.Del(name)
 	}
+	trace(out.Header, req)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", protocol)
 	if out.ContentLength == 0 {
@@ -130,28 +131,25 @@ func copyBoth(client net.Conn, early io.Reader, member io.ReadWriteCloser, linge
 	}
 	defer closeBoth()
 	var last atomic.Pointer[watchdog]
-	ended := make(chan error, 2)
-	go func() { ended <- copyHalf(member, progress{early, &last}) }()
-	go func() { ended <- copyHalf(client, progress{member, &last}) }()
-	if err := <-ended; err != nil {
+	toldEnd := make(chan bool, 2)
+	go func() { toldEnd <- copyHalf(member, progress{early, &last}) }()
+	go func() { toldEnd <- copyHalf(client, progress{member, &last}) }()
+	if !<-toldEnd {
 		closeBoth()
 	}
 	last.Store(newWatchdog(linger, closeBoth))
-	_ = <-ended
+	<-toldEnd
 	last.Load().stop()
 }
 
-// copyHalf copies one direction and passes its end on. The error is not nil when
-// the other direction has no reason to go on.
-func copyHalf(to io.Writer, from io.Reader) error {
+// copyHalf copies one direction and passes its end on. It reports whether it could:
+// otherwise the other direction has no reason to go on.
+func copyHalf(to io.Writer, from io.Reader) (toldEnd bool) {
 	if _, err := io.Copy(to, from); err != nil {
-		return err
+		return false
 	}
 	half, ok := to.(interface{ CloseWrite() error })
-	if !ok {
-		return io.EOF
-	}
-	return half.CloseWrite()
+	return ok && half.CloseWrite() == nil
 }
 
 // progress shows a watchdog, once there is one, what is read.
