@@ -186,7 +186,7 @@ func (r *reconciler) tell(ctx context.Context, bound binding.Object, outcome fai
 		}
 	}
 	ended(outcome.Ended, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, "Evicted")
-	ended(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undone is the eviction")
+	ended(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undid the eviction")
 	for i := range outcome.Held {
 		for _, object := range objects {
 			r.events.FailedIn(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))
