@@ -129,7 +129,7 @@ func (r Register) notDiscovered(last error) error {
 	err := fmt.Errorf("the control plane at %s could not be discovered within %s: %w", r.Endpoint, r.Timeout, last)
 	var (
 		notTLS tls.RecordHeaderError
-		advice = ""
+		advice string
 	)
 	switch {
 	case errors.Is(last, errUnsigned):

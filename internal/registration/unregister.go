@@ -120,7 +120,10 @@ func (d *departure) find(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	object, err := d.karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
-	if err != nil && d.Force && !apierrors.IsUnauthorized(err) && !(apierrors.IsForbidden(err) && !d.borrowed) {
+	// One who may not look has named the wrong kubeconfig, unless it is the agent,
+	// whose rights may have gone with its Cluster.
+	mayNot := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
+	if err != nil && d.Force && (d.borrowed || !mayNot) {
 		d.logf("warning: the control plane will not be cleaned up: %v", err)
 		d.karmada = nil
 		return nil
@@ -144,7 +147,7 @@ func (d *departure) find(ctx context.Context) error {
 	return nil
 }
 
-// leaveKarmada deletes the Works and the Cluster, and the rights of the agent.
+// leaveKarmada deletes the Cluster with its Works, and the rights of the agent.
 func (d *departure) leaveKarmada(ctx context.Context) error {
 	if d.karmada == nil {
 		d.tellRemains()
@@ -162,11 +165,11 @@ func (d *departure) leaveKarmada(ctx context.Context) error {
 }
 
 func (d *departure) removeCluster(ctx, waiting context.Context) error {
-	err := d.drain(waiting)
+	// The Cluster first: its Works go with it, and as long as it is there, what is
+	// bound to it brings new ones.
+	err := d.karmada.delete(waiting, d.cluster)
 	if err == nil {
-		err = d.karmada.delete(waiting, d.cluster)
-	}
-	if err == nil {
+		d.logf("waiting for the agent to take back what was propagated to %s", d.member.name)
 		err = d.awaitGone(waiting)
 	}
 	if err == nil || ctx.Err() != nil || !wait.Interrupted(err) && waiting.Err() == nil {
@@ -178,37 +181,6 @@ func (d *departure) removeCluster(ctx, waiting context.Context) error {
 	}
 	d.logf("Cluster %q is not gone after %s: taking off finalizers", d.Name, d.Wait)
 	return d.force(ctx)
-}
-
-// drain deletes the Works of the cluster until there are none: as long as the
-// Cluster exists, others may come.
-func (d *departure) drain(ctx context.Context) error {
-	space := agent.ExecutionNamespace(d.Name)
-	pace := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
-	told := false
-	return pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
-		works := &workv1alpha1.WorkList{}
-		if err := d.karmada.api.List(ctx, works, client.InNamespace(space)); err != nil {
-			if refused := onlyRefused(err); refused != nil {
-				return false, fmt.Errorf("listing the Works of cluster %q: %w", d.Name, refused)
-			}
-			return false, nil
-		}
-		for i := range works.Items {
-			work := &works.Items[i]
-			if !work.DeletionTimestamp.IsZero() {
-				continue
-			}
-			if err := client.IgnoreNotFound(d.karmada.api.Delete(ctx, work)); err != nil && onlyRefused(err) != nil {
-				return false, d.karmada.explain("deleting", work, err)
-			}
-		}
-		if len(works.Items) > 0 && !told {
-			told = true
-			d.logf("waiting for the agent to take back what %d Works in %s have brought", len(works.Items), space)
-		}
-		return len(works.Items) == 0, nil
-	})
 }
 
 // awaitGone waits until the Cluster is gone. The rights of an agent go with its
@@ -322,7 +294,7 @@ func (d *departure) agentObjects() []client.Object {
 
 func (d *departure) tellPlan() {
 	if d.karmada != nil && d.cluster != nil {
-		d.logf("would delete the Works in %s and %s in %s", agent.ExecutionNamespace(d.Name), d.karmada.describe(d.cluster), d.karmada.name)
+		d.logf("would delete %s with its Works in %s", d.karmada.describe(d.cluster), d.karmada.name)
 	}
 	if d.memberID == "" {
 		return

@@ -23,7 +23,7 @@ const (
 	// Group is the group, and so the organization in the certificate, of agents.
 	Group = "system:karmada:agents"
 
-	// UserPrefix, followed by the name of a cluster, is the user of its agent.
+	// UserPrefix is followed by the name of a cluster in the user of its agent.
 	UserPrefix = "system:karmada:agent:"
 
 	// BootstrapGroup is the group of those who hold a bootstrap token that may

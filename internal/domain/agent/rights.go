@@ -17,7 +17,7 @@ const (
 	roleNamePrefix     = "system:karmada:"
 	impersonatorSuffix = "-impersonator"
 
-	// LeaderLeasePrefix, followed by the name of a cluster, is the Lease that the
+	// LeaderLeasePrefix is followed by the name of a cluster in the Lease that the
 	// replicas of its agent compete for.
 	LeaderLeasePrefix = "karmada-agent-"
 )
