@@ -134,8 +134,8 @@ func (s *logStream) Write(text []byte) (int, error) {
 }
 
 func (s *logStream) put(mark string, text []byte) error {
-	line := append(s.rest, text...)
-	s.rest = s.rest[:0]
+	line := append(s.rest, text...) //nolint:gocritic // it is written before the rest is used again
+	s.rest = line[:0]
 	return s.log.line(s.name, mark, line)
 }
 

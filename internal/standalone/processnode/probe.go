@@ -155,14 +155,13 @@ func (p *prober) watch(ctx context.Context, probe *corev1.Probe, eager bool, ver
 			return
 		}
 		next := period
-		switch {
-		case err == nil:
+		if err == nil {
 			good, bad, eager = good+1, 0, false
-		default:
+		} else {
 			good, bad = 0, bad+1
-			if eager {
-				next = min(period, eagerPeriod)
-			}
+		}
+		if eager {
+			next = min(period, eagerPeriod)
 		}
 		if good >= max(probe.SuccessThreshold, 1) || bad >= max(probe.FailureThreshold, 1) {
 			verdict(err)
