@@ -129,7 +129,7 @@ func TestEverythingThatWaitsGoesOnWhenOneIsAnswered(t *testing.T) {
 				latest.Store(int64(time.Since(began)))
 			})
 		}
-		time.Sleep(outage - time.Millisecond)
+		<-time.After(outage - time.Millisecond)
 		if tries := asked.tried(); tries > many+int(outage/DefaultPause) {
 			t.Errorf("a server that is away was tried %d times by %d", tries, many)
 		}
@@ -162,7 +162,7 @@ func TestOneThatGivesUpLetsAnotherOneTry(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		asked.set(http.StatusOK, nil)
 		began := time.Now()
 		answers.Wait()

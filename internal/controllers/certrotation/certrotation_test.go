@@ -126,11 +126,11 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- r.Start(ctx) }()
-		time.Sleep(79 * time.Hour)
+		<-time.After(79 * time.Hour)
 		if asked != nil {
 			t.Fatal("a certificate was asked for too early")
 		}
-		time.Sleep(2 * time.Hour)
+		<-time.After(2 * time.Hour)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)

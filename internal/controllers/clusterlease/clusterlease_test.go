@@ -52,7 +52,7 @@ func TestTheLeaseBeginsWithTheFirstHealthyLook(t *testing.T) {
 		karmada := stored(t, cluster("a"))
 		keeper := New(karmada, karmada, DefaultOptions())
 		go func() { _ = keeper.Start(t.Context()) }()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if lease := leaseIn(t, karmada); lease != nil {
 			t.Fatalf("there is a Lease of a cluster that was never healthy: %+v", lease.Spec)
 		}
@@ -70,7 +70,7 @@ func TestTheLeaseBeginsWithTheFirstHealthyLook(t *testing.T) {
 		if diff := cmp.Diff(wantOwners, lease.OwnerReferences); diff != "" {
 			t.Errorf("owners (-want +got):\n%s", diff)
 		}
-		time.Sleep(95 * time.Second)
+		<-time.After(95 * time.Second)
 		if got := leaseIn(t, karmada).Spec.RenewTime.Sub(began); got != 90*time.Second {
 			t.Errorf("95 seconds later it was renewed last after %s", got)
 		}
@@ -111,13 +111,13 @@ func TestALeaseThatVanishedIsMadeAnewAsLongAsItsClusterIsThere(t *testing.T) {
 			}
 		}
 		remove(leaseIn(t, karmada))
-		time.Sleep(12 * time.Second)
+		<-time.After(12 * time.Second)
 		if leaseIn(t, karmada) == nil {
 			t.Fatal("the Lease was not made anew")
 		}
 		remove(cluster("a"))
 		remove(leaseIn(t, karmada))
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if lease := leaseIn(t, karmada); lease != nil {
 			t.Errorf("there is a Lease of a Cluster that is gone: %+v", lease)
 		}

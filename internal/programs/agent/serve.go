@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -33,7 +33,7 @@ func (a *agent) serve(ctx context.Context, id string) error {
 		err := a.life(ctx, id, lock)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		case isForeign(err) || !a.host.Election.Enabled || !lock.held.Load() || time.Since(began) < a.host.Election.RenewDeadline:
 			return err
 		}
@@ -86,7 +86,7 @@ func newLock(karmada *rest.Config, election flags.Election) (*lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the name of this host: %w", err)
 	}
-	leases, err := v1.NewForConfig(karmada)
+	leases, err := coordinationv1.NewForConfig(karmada)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the control plane: %w", err)
 	}
