@@ -1,0 +1,67 @@
+package registration
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
+	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
+		return &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: name}
+	}
+	member := &rest.Config{Host: "https://10.0.0.1"}
+	tainted := []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
+	tests := map[string]struct {
+		agent          Agent
+		stored, wanted clusterv1alpha1.ClusterSpec
+	}{
+		"a new one is where the agent finds it": {
+			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
+		},
+		"flags say more": {
+			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: ReportAll()},
+			wanted: clusterv1alpha1.ClusterSpec{
+				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy",
+				Provider: "metal", Region: "north", Zones: []string{"a"}, SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
+			},
+		},
+		"what others said stays": {
+			stored: clusterv1alpha1.ClusterSpec{
+				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"},
+				SecretRef: reference("other"), Taints: tainted,
+			},
+			wanted: clusterv1alpha1.ClusterSpec{
+				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"},
+				SecretRef: reference("other"), Taints: tainted,
+			},
+		},
+		"what was pushed to is pulled from now on": {
+			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://mine", InsecureSkipTLSVerification: true},
+			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine"},
+		},
+		"zones replace the zone": {
+			agent:  Agent{Zones: []string{"a", "b"}},
+			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Zone: "a"},
+			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Zones: []string{"a", "b"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", member
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: test.stored}
+			test.agent.describe(cluster, "id")
+			if diff := cmp.Diff(test.wanted, cluster.Spec); diff != "" {
+				t.Errorf("Cluster (-want +got):\n%s", diff)
+			}
+			if err := invalid(cluster); err != nil {
+				t.Errorf("it cannot be stored: %v", err)
+			}
+		})
+	}
+}
