@@ -80,13 +80,12 @@ func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
 	inMember(t, member1, template, exists)
 
 	leave(t, name)
-	// The Cluster goes last, so what belonged to it is gone when it is.
-	if err := absent(t.Context(), env.Karmada, namespaceNamed(work.ExecutionNamespace(name))); err != nil {
-		t.Errorf("the execution namespace: %v", err)
-	}
+	// The Cluster goes last, so what belonged to it is gone when it is. Its namespace
+	// takes some seconds to find out that it is empty.
 	if err := absent(t.Context(), leaving.Client, template); err != nil {
 		t.Errorf("the object in the member: %v", err)
 	}
+	awaitGone(t, env.Karmada, namespaceNamed(work.ExecutionNamespace(name)))
 	awaitGone(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}})
 	await(t, env.Karmada, bindingOf(t, template), names(member1, member2, member3))
 	inMember(t, member1, template, exists)

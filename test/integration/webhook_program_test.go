@@ -173,12 +173,12 @@ func (p *plain) register(t *testing.T) {
 	})
 }
 
-// served is the name in the certificate that the webhook serves.
-func (p *plain) served(ctx context.Context) (string, error) {
+// served is the name in the certificate that the program at a port serves.
+func (p *plain) served(ctx context.Context, port int) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(p.issuer.PEM())
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhook)))
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(standalone.Loopback, strconv.Itoa(port)))
 	if err != nil {
 		return "", err
 	}
@@ -383,10 +383,15 @@ func (p *plain) testClusters(t *testing.T) {
 
 func (p *plain) testRotation(t *testing.T) {
 	p.issue(t, "second")
-	testenv.Eventually(t, "the new certificate is served", func(ctx context.Context) error {
-		name, err := p.served(ctx)
-		return errors.Join(err, same("name in the certificate", "second", name))
-	})
+	for program, port := range map[string]int{webhook.Name: p.webhook, aggregatedapiserver.Name: p.aggregated} {
+		testenv.Eventually(t, program+" serves the new certificate", func(ctx context.Context) error {
+			name, err := p.served(ctx, port)
+			return errors.Join(err, same("name in the certificate", "second", name))
+		})
+	}
+	if err := p.karmada.List(t.Context(), &clusterv1alpha1.ClusterList{}); err != nil {
+		t.Errorf("the Cluster API: %v", err)
+	}
 	wrong := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
 	if err := p.karmada.Create(t.Context(), wrong(metav1.NamespaceDefault)); !apierrors.IsForbidden(err) {
 		t.Errorf("the answer is %v", err)

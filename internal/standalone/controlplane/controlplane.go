@@ -130,7 +130,7 @@ func uncached() string {
 
 // install brings the API server into the state that the components need.
 func (c *ControlPlane) install(ctx context.Context) error {
-	karmada := c.Config()
+	karmada := c.Inside()
 	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
 		return err
 	}

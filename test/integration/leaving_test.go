@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// guest starts a member that a test may do with what it likes, registers it behind
+// a gate, and has an object delivered to it.
+func guest(t *testing.T, name string) (inside *testenv.Member, between *gate, template *corev1.ConfigMap) {
+	t.Helper()
+	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inside.Stop)
+	between = newGate(t, inside.Config.Host)
+	if err := env.Register(t.Context(), name, inside); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = between.URL() })
+	template = configMap(env.Namespace(t), "delivered")
+	env.Create(t, policyFor(t, on(name), template), template)
+	await(t, inside.Client, template, exists)
+	return inside, between, template
+}
+
+// unjoin takes a cluster out of the control plane and returns how long it took.
+func unjoin(t *testing.T, name string, wait time.Duration, force bool) (took time.Duration, err error) {
+	t.Helper()
+	began := time.Now()
+	err = registration.Unjoin{Name: name, Wait: wait, Force: force, Karmada: env.Config, Log: t.Logf}.Run(t.Context())
+	return time.Since(began), err
+}
+
+// forgotten waits until nothing of a cluster is left in the control plane but its
+// namespace, which takes seconds to find out that it is empty.
+func forgotten(t *testing.T, name string) {
+	t.Helper()
+	if err := absent(context.WithoutCancel(t.Context()), env.Karmada, clusterNamed(name)); err != nil {
+		t.Errorf("Cluster %s: %v", name, err)
+	}
+	testenv.Eventually(t, "no Works of "+name, func(ctx context.Context) error {
+		works := &workv1alpha1.WorkList{}
+		if err := env.Karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(name))); err != nil {
+			return err
+		}
+		return same("Works", 0, len(works.Items))
+	})
+	awaitGone(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}})
+}
+
+// The controller of namespaces begins five seconds after a deletion.
+func TestAClusterThatIsWellIsUnjoinedBeforeItsNamespaceIsGone(t *testing.T) {
+	const name = "quick"
+	inside, _, template := guest(t, name)
+	took, err := unjoin(t, name, time.Minute, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	t.Logf("it took %s", took)
+	if err := absent(t.Context(), inside.Client, template); err != nil {
+		t.Errorf("what was delivered: %v", err)
+	}
+	forgotten(t, name)
+}
+
+func TestAClusterThatHangsIsUnjoinedByForceInTime(t *testing.T) {
+	const name, wait = "stuck", 2 * time.Second
+	inside, between, template := guest(t, name)
+	between.set(true)
+	_, err := unjoin(t, name, wait, false)
+	if err == nil {
+		t.Fatal("it is unjoined although its object could not be taken out")
+	}
+	for _, part := range []string{"left, such as karmada-es-" + name + "/", "repeat with --force"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is missing in %q", part, err)
+		}
+	}
+	took, err := unjoin(t, name, wait, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took > wait+10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	forgotten(t, name)
+	between.set(false)
+	await(t, inside.Client, template, exists)
+}
+
+func TestAClusterThatNeverAnsweredIsUnjoined(t *testing.T) {
+	const name = "never"
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "https://" + closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")},
+	}
+	dead := clusterNamed(name)
+	dead.Spec = clusterv1alpha1.ClusterSpec{
+		ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: address,
+		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
+	}
+	env.Create(t, secret, dead)
+	await(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) error {
+		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
+	})
+	await(t, env.Karmada, namespaceNamed(work.ExecutionNamespace(name)), exists)
+	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: work.ExecutionNamespace(name), Name: "left", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+	}})
+	// Without its Secret nobody could even try.
+	deleteObject(t, env.Karmada, secret)
+	took, err := unjoin(t, name, time.Minute, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	forgotten(t, name)
+}
+
+func TestAClusterIsUnjoinedByForceWithoutControllers(t *testing.T) {
+	const name = "orphan"
+	inside, _, template := guest(t, name)
+	if err := env.StopComponents(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.StartComponents(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		forgotten(t, name)
+	})
+	_, err := unjoin(t, name, time.Second, false)
+	if err == nil || !strings.Contains(err.Error(), "no controller has taken it up") {
+		t.Errorf("the answer is %v", err)
+	}
+	if _, err := unjoin(t, name, time.Second, true); err != nil {
+		t.Fatal(err)
+	}
+	await(t, inside.Client, template, exists)
+}

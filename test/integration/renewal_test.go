@@ -1,0 +1,270 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/controlplane"
+	"karmada.io/karmada/internal/testenv"
+)
+
+const (
+	// shortLife is how long the certificates of this test live, and renewals how often
+	// each is seen to be another one.
+	shortLife = 18 * time.Second
+	renewals  = 2
+	// renewalLimit is how long that may take.
+	renewalLimit = 80 * time.Second
+)
+
+// shortLived is an installation whose certificates live for seconds.
+type shortLived struct {
+	control *controlplane.ControlPlane
+	member  *standalone.Cluster
+	// karmada and inMember are clients that live longer than any certificate.
+	karmada, inMember client.WithWatch
+	ports             map[string]int
+}
+
+func startShortLived(t *testing.T) *shortLived {
+	t.Helper()
+	// The context of a test ends before its clean-up.
+	ctx := context.WithoutCancel(t.Context())
+	s := &shortLived{ports: map[string]int{
+		controlplane.APIServer: freePort(t), controlplane.AggregatedAPIServer: freePort(t), controlplane.Webhook: freePort(t),
+	}}
+	var err error
+	token, dir := uuid.NewString(), t.TempDir()
+	tokens := filepath.Join(dir, "tokens.csv")
+	if err := os.WriteFile(tokens, []byte(token+",karmada,karmada,system:masters\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.member, err = standalone.Start(ctx, standalone.Options{
+		Name: "east", CommonName: "east", Dir: dir, CertificateLifetime: shortLife, APIServerFlags: []string{"--token-auth-file=" + tokens},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.member.Stop)
+	s.control, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: t.TempDir(), Ports: s.ports, CertificateLifetime: shortLife,
+		Components: []string{programs.ControllerManager, programs.Scheduler},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.control.Stop)
+	s.karmada, s.inMember = openClient(t, s.control.Config()), openClient(t, s.member.Config())
+	s.ports["member"] = s.member.Port()
+	s.register(t, token)
+	await(t, s.karmada, clusterNamed("east"), func(c *clusterv1alpha1.Cluster) error {
+		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
+	})
+	return s
+}
+
+// register makes the member known to the control plane.
+func (s *shortLived) register(t *testing.T, token string) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: "east"},
+		Data: map[string][]byte{
+			clusterv1alpha1.SecretTokenKey: []byte(token), clusterv1alpha1.SecretCADataKey: s.member.CA().PEM(),
+		},
+	}
+	ref := &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name}
+	east := clusterNamed("east")
+	east.Spec = clusterv1alpha1.ClusterSpec{
+		ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: s.member.Server(), SecretRef: ref, ImpersonatorSecretRef: ref,
+	}
+	s.create(t, secret, east)
+}
+
+// create stores objects. A client opens its connections anew when its certificate
+// is renewed, which may take one request with it.
+func (s *shortLived) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		testenv.Eventually(t, "creating "+object.GetName(), func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(s.karmada.Create(ctx, object))
+		})
+	}
+}
+
+func openClient(t *testing.T, config *rest.Config) client.WithWatch {
+	t.Helper()
+	made, err := client.NewWithWatch(config, client.Options{Scheme: env.Karmada.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// served is the serial number of the certificate that a server shows now.
+func (s *shortLived) served(ctx context.Context, server string) (string, error) {
+	roots := x509.NewCertPool()
+	roots.AddCert(s.control.CA().Cert)
+	roots.AddCert(s.member.CA().Cert)
+	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS13}}
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(standalone.Loopback, strconv.Itoa(s.ports[server])))
+	if err != nil {
+		return "", fmt.Errorf("connecting to %s: %w", server, err)
+	}
+	defer connection.Close()
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
+}
+
+// works tries everything that a certificate is needed for.
+func (s *shortLived) works(ctx context.Context, round int) error {
+	created := configMap("default", fmt.Sprintf("round-%d", round))
+	if err := s.karmada.Create(ctx, created); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("a client that is open: %w", err)
+	}
+	return errors.Join(
+		try("the aggregated API", s.karmada.Get(ctx, client.ObjectKey{Name: "east"}, &clusterv1alpha1.Cluster{})),
+		try("the member, for a client that is open", s.inMember.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{})),
+		try("conversion", s.converts(ctx)),
+		try("the proxy to the member", s.proxies(ctx)),
+		try("a new client", s.reads(ctx)))
+}
+
+func try(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// converts lists bindings in a version in which they are not stored.
+func (s *shortLived) converts(ctx context.Context) error {
+	asked, err := kubernetes.NewForConfig(s.control.Config())
+	if err != nil {
+		return err
+	}
+	_, err = asked.RESTClient().Get().AbsPath("/apis/work.karmada.io/v1alpha1/resourcebindings").DoRaw(ctx)
+	return err
+}
+
+func (s *shortLived) proxies(ctx context.Context) error {
+	asked, err := kubernetes.NewForConfig(s.control.Config())
+	if err != nil {
+		return err
+	}
+	_, err = asked.RESTClient().Get().AbsPath("/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy/version").DoRaw(ctx)
+	return err
+}
+
+// reads does what kubectl does: it reads the kubeconfig and asks.
+func (s *shortLived) reads(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", s.control.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	asked, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	_, err = asked.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	return err
+}
+
+func TestCertificatesAreRenewedWhileTheyAreInUse(t *testing.T) {
+	s := startShortLived(t)
+	ctx, cancel := context.WithTimeout(t.Context(), renewalLimit)
+	defer cancel()
+	// A client with a certificate of its own opens its connections anew when that is
+	// another one; one with a token has no reason to.
+	bearer := &rest.Config{Host: s.control.Server(), BearerToken: s.control.Inside().BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: s.control.CA().PEM()}}
+	opened, err := openClient(t, bearer).Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace("default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Stop()
+	rounds := s.awaitRenewals(ctx, t)
+	seen := 0
+	for event := range opened.ResultChan() {
+		if object, ok := event.Object.(*corev1.ConfigMap); ok && event.Type == watch.Added && object.Name != "kube-root-ca.crt" {
+			seen++
+		}
+		if seen == rounds {
+			break
+		}
+	}
+	if seen != rounds {
+		t.Errorf("a watch that was opened before the first renewal saw %d of %d objects", seen, rounds)
+	}
+	s.mustDeliver(t)
+}
+
+// awaitRenewals tries everything again and again until each server has shown
+// several certificates, and returns how often.
+func (s *shortLived) awaitRenewals(ctx context.Context, t *testing.T) (rounds int) {
+	t.Helper()
+	serials := map[string]map[string]bool{}
+	for server := range s.ports {
+		serials[server] = map[string]bool{}
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		rounds++
+		if err := s.works(ctx, rounds); err != nil {
+			// A connection that is replaced may take one request with it.
+			if again := s.works(ctx, rounds); again != nil {
+				t.Fatalf("round %d: %v, and once more: %v", rounds, err, again)
+			}
+		}
+		done := true
+		for server := range s.ports {
+			serial, err := s.served(ctx, server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			serials[server][serial] = true
+			done = done && len(serials[server]) > renewals
+		}
+		if done {
+			return rounds
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not all certificates were renewed %d times: %v", renewals, serials)
+		case <-ticker.C:
+		}
+	}
+}
+
+// mustDeliver shows that the member is still reached and served.
+func (s *shortLived) mustDeliver(t *testing.T) {
+	t.Helper()
+	template := configMap("default", "after-all")
+	s.create(t, template, policyFor(t, on("east"), template))
+	await(t, s.inMember, configMap("default", "after-all"), func(delivered *corev1.ConfigMap) error {
+		return same("owner", workv1alpha1.ManagedByKarmadaLabelValue, delivered.Labels[workv1alpha1.ManagedByKarmadaLabel])
+	})
+	await(t, s.karmada, clusterNamed("east"), func(c *clusterv1alpha1.Cluster) error {
+		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
+	})
+}
