@@ -126,6 +126,34 @@ func TestAGracefullyEvictedClusterKeepsItsWorkAndADirectlyPurgedOneHoldsUpTheOth
 	}
 }
 
+func TestAClusterThatIsDeclaredDeadHoldsUpNobody(t *testing.T) {
+	dead := cluster("m1")
+	dead.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
+	w := newWorld(t, dead, cluster("m2"), deployment(), bindingTo("m1"))
+	w.pass()
+	works := &workv1alpha1.WorkList{}
+	if err := w.store.List(t.Context(), works, client.InNamespace("karmada-es-m1")); err != nil || len(works.Items) != 1 {
+		t.Fatalf("%d Works, %v", len(works.Items), err)
+	}
+	// A Work in a cluster that does not answer does not go.
+	works.Items[0].Finalizers = []string{workv1alpha1.ExecutionFinalizer}
+	if err := w.store.Update(t.Context(), &works.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.change(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Name = "m2"
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", PurgeMode: policyv1alpha1.PurgeModeDirectly}}
+	})
+	w.pass()
+	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	old := &works.Items[0]
+	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || old.DeletionTimestamp == nil {
+		t.Errorf("the old Work is to be there, in deletion, for the case that its cluster returns: %v", err)
+	}
+}
+
 func TestADeletedBindingTakesItsWorksAlongAndNoOthers(t *testing.T) {
 	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
 	w.pass()
