@@ -2,6 +2,12 @@ package integration
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -391,15 +398,32 @@ func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
 	nothingIsLeft(t)
 }
 
-func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
+// withWork registers the cluster, in the name of an agent that dies then, and gives
+// it a Work that nobody will take back.
+func withWork(t *testing.T, finalizers ...string) {
+	t.Helper()
 	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	if err := as(t, config).Create(t.Context(), reported(t, newcomer)); err != nil {
+	cluster := reported(t, newcomer)
+	if err := as(t, config).Create(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
-	}}
-	env.Create(t, work)
+	}})
+	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, finalizers...) })
+}
+
+func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
+	withWork(t)
+	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingIsLeft(t)
+}
+
+func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
+	withWork(t, "example.com/held")
 	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
 	for _, part := range []string{"is not gone after 2s", "kubectl get works -n karmada-es-newcomer", "--force"} {
@@ -497,6 +521,11 @@ func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 			t.Errorf("%T %s: %v", right, right.GetName(), err)
 		}
 	}
+	poorer := documentedRights(cluster)[0].(*rbacv1.ClusterRole)
+	poorer.Rules = poorer.Rules[1:]
+	if err := generator.Update(t.Context(), poorer); !apierrors.IsForbidden(err) {
+		t.Errorf("taking rights away: %v", err)
+	}
 	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
 	role.Name, binding.Name = agents.RoleName("evil"), agents.RoleName("evil")
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: binding.Name}
@@ -556,4 +585,137 @@ func documentedRights(cluster string) []client.Object {
 		}
 	}
 	return kept
+}
+
+// signedFor asks for a certificate as the holder of a token does, and returns what
+// the control plane is reached with then.
+func signedFor(t *testing.T, token bootstraptoken.Token, name, user string) *rest.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agents.Group}}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(env.Config)
+	config.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}
+	holder := rest.CopyConfig(config)
+	holder.BearerToken = token.String()
+	request := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
+	}
+	if err := as(t, holder).Create(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
+		if len(request.Status.Certificate) == 0 {
+			return fmt.Errorf("there is no certificate, and the conditions are %v", request.Status.Conditions)
+		}
+		return nil
+	})
+	config.CertData = request.Status.Certificate
+	if config.KeyData, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
+	token := newToken(t, bootstraptoken.Token{})
+	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
+	generator := as(t, signedFor(t, token, request.Name, agents.Generator))
+	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
+		t.Errorf("looking for the Cluster: %v", err)
+	}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}
+	cleanUp(t, space)
+	if err := generator.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	rights := documentedRights(newcomer)
+	cleanUp(t, rights...)
+	for _, right := range rights {
+		if err := generator.Create(t.Context(), right); err != nil {
+			t.Fatalf("%T %s: %v", right, right.GetName(), err)
+		}
+	}
+	karmada := as(t, signedFor(t, token, newcomer+"-abcde", agents.User(newcomer)))
+	if err := generator.Delete(t.Context(), request); err != nil {
+		t.Errorf("deleting its own request: %v", err)
+	}
+	if err := generator.Delete(t.Context(), &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: newcomer + "-abcde"}}); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting another request: %v", err)
+	}
+	testenv.Eventually(t, "the agent reads Works", func(ctx context.Context) error {
+		return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(space.Name))
+	})
+	role := await(t, env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}, func(role *rbacv1.ClusterRole) error {
+		if role.Annotations[agents.RequestAnnotation] == "" {
+			return errors.New("nothing says who the agent is")
+		}
+		return nil
+	})
+	if !slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {
+		t.Errorf("the rules of others were changed: %v", role.Rules)
+	}
+	if err := registering(t, token).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was issued to system:bootstrap:"+token.ID+" already") {
+		t.Errorf("a second one under that name: %v", err)
+	}
+}
+
+func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
+	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	for user, want := range map[string]string{agents.User(newcomer): agents.ReasonAutoApproved, agents.User("another"): agents.ReasonNotAllowed} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agents.Group}}}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds := int32(365 * 24 * 3600)
+		request := &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "renewal-"},
+			Spec: certificatesv1.CertificateSigningRequestSpec{
+				Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certificatesv1.KubeAPIServerClientSignerName,
+				Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}, ExpirationSeconds: &seconds,
+			},
+		}
+		if err := as(t, config).Create(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
+			for _, condition := range request.Status.Conditions {
+				if condition.Reason == want && (want != agents.ReasonAutoApproved || len(request.Status.Certificate) > 0) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the conditions are %v, want %s", request.Status.Conditions, want)
+		})
+		if want != agents.ReasonAutoApproved {
+			continue
+		}
+		block, _ := pem.Decode(request.Status.Certificate)
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if life := certificate.NotAfter.Sub(certificate.NotBefore); life < 364*24*time.Hour {
+			t.Errorf("the certificate lives %s, a year was asked for", life)
+		}
+	}
+	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
+	if err := unregister.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingIsLeft(t)
 }

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+var registerCommand = regexp.MustCompile(`^karmadactl (register 127\.0\.0\.1:\d+ --token ([a-z0-9]{6})\.[a-z0-9]{16} --discovery-token-ca-cert-hash sha256:[0-9a-f]{64})\n$`)
+
+// TestAClusterRegistersAsThePageTellsAndLeaves types what token create prints. It
+// runs alone: others join the same member.
+func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
+	const edge = "edge"
+	made := shared.karmadactl(t.Context(), "token", "create", "--print-register-command", "--ttl=1h", "--description", "for the edge")
+	made.mustSucceed(t)
+	command := registerCommand.FindStringSubmatch(made.stdout)
+	if command == nil {
+		t.Fatalf("the register command is %q", made.stdout)
+	}
+	id := command[2]
+	register := func(args ...string) result {
+		typed := append(strings.Fields(command[1]), "--kubeconfig", shared.membersConfig(), "--context", spare)
+		return invoke(t.Context(), nil, "karmadactl", append(typed, args...)...)
+	}
+	register("--cluster-name", member1).mustFail(t, 1, `Cluster "member1" exists`)
+	dry := register("--cluster-name", edge, "--dry-run")
+	dry.mustSucceed(t)
+	if !strings.Contains(dry.stderr, "would create Deployment karmada-system/karmada-agent") {
+		t.Errorf("a dry run tells %s", dry.stderr)
+	}
+
+	joined := register("--cluster-name", edge, "--cluster-region", "far")
+	joined.mustSucceed(t)
+	if want := fmt.Sprintf("cluster(%s) is joined successfully\n", edge); joined.stdout != want {
+		t.Errorf("it says %q, want %q", joined.stdout, want)
+	}
+	if err := shared.awaitReady(t.Context(), edge); err != nil {
+		t.Fatal(err)
+	}
+	register("--cluster-name", "other").mustFail(t, 1, "[preflight] some fatal errors occurred", "Deployment karmada-system/karmada-agent exists")
+	tokens := shared.karmadactl(t.Context(), "token", "list")
+	if tokens.mustSucceed(t); !strings.Contains(tokens.stdout, id+".") {
+		t.Errorf("the tokens are\n%s", tokens.stdout)
+	}
+	deleted := shared.karmadactl(t.Context(), "token", "delete", id)
+	if deleted.mustSucceed(t); deleted.stdout != fmt.Sprintf("bootstrap token %q deleted\n", id) {
+		t.Errorf("it says %q", deleted.stdout)
+	}
+	namespace := inNamespace(t)
+	settings := &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}
+	create(t, shared, configMap(namespace, "settings", "ours"), every(configMaps).to(namespace, edge))
+	eventually(t, "the ConfigMap at the edge", func(ctx context.Context) error {
+		return shared.members[spare].Get(ctx, client.ObjectKeyFromObject(settings), settings)
+	})
+
+	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
+	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
+	shared.karmadactl(t.Context(), append([]string{"unregister", edge}, memberFlags...)...).mustSucceed(t)
+	for what, remains := range map[string]struct {
+		side   client.Client
+		object client.Object
+	}{
+		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", edge)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionSpacePrefix+edge)}},
+		"rights":                    {shared.karmada, &rbacv1.ClusterRole{ObjectMeta: named("", "system:karmada:"+edge+":agent")}},
+		"propagated ConfigMap":      {shared.members[spare], settings},
+		"agent":                     {shared.members[spare], &appsv1.Deployment{ObjectMeta: named("karmada-system", "karmada-agent")}},
+		"credentials of the agent":  {shared.members[spare], &corev1.Secret{ObjectMeta: named("karmada-system", "karmada-kubeconfig")}},
+		"ClusterRole in the member": {shared.members[spare], &rbacv1.ClusterRole{ObjectMeta: named("", "karmada-agent")}},
+	} {
+		eventually(t, fmt.Sprintf("no %s after unregister", what), func(ctx context.Context) error {
+			return gone(ctx, remains.side, remains.object)
+		})
+	}
+}
