@@ -37,8 +37,10 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// promptly is how long a Work may take once nothing is in its way.
-const promptly = 2 * time.Second
+// promptly is how long a Work may take once nothing is in its way: two seconds, and
+// as much for a machine that has other things to do. A client that sleeps between
+// two tries would take up to half a minute.
+const promptly = 4 * time.Second
 
 // pulled is a cluster of its own whose agent has nothing but the rights of agents
 // in the control plane.
