@@ -106,11 +106,8 @@ func (c *Cluster) ensureLeaves() (next time.Time, err error) {
 // cluster runs. The servers notice the new files; nothing is restarted and no
 // connection ends.
 func (c *Cluster) renewCertificates(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		next, err := c.ensureLeaves()
-		if ctx.Err() != nil {
-			return nil
-		}
 		wait := min(max(time.Until(next), renewalPause), renewalCheck)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Renewing certificates", "cluster", c.options.Name, "directory", c.certs.Path)
@@ -118,10 +115,10 @@ func (c *Cluster) renewCertificates(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(wait):
 		}
 	}
+	return nil
 }
 
 // insideKubeconfig is the path of the kubeconfig of the servers of this process.
