@@ -89,8 +89,6 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := pulled.awaitAgent(t, spare, 1)
-	pulled.changeSettings(t, "2")
-	pulled.awaitSettings(t, spare, "2")
 
 	pid, err := pulled.pid(spare)
 	if err != nil {
@@ -108,16 +106,16 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 		return nil
 	})
 	pulled.awaitAgent(t, spare, 2)
-	pulled.changeSettings(t, "3")
-	pulled.awaitSettings(t, spare, "3")
+	pulled.changeSettings(t, "2")
+	pulled.awaitSettings(t, spare, "2")
 
 	invoke(t.Context(), nil, "karmada", "down", "--data-dir", pulled.dir).mustSucceed(t)
 	pulled.awaitEnd(t, time.Second)
 	if err := pulled.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	pulled.changeSettings(t, "4")
-	pulled.awaitSettings(t, spare, "4")
+	pulled.changeSettings(t, "3")
+	pulled.awaitSettings(t, spare, "3")
 }
 
 func (i *installation) hasModes(t *testing.T, want map[string]clusterv1alpha1.ClusterSyncMode) {
