@@ -111,7 +111,9 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 
 	invoke(t.Context(), nil, "karmada", "down", "--data-dir", pulled.dir).mustSucceed(t)
 	pulled.awaitEnd(t, time.Second)
-	if err := pulled.up(ctx); err != nil {
+	restart, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	if err := pulled.up(restart); err != nil {
 		t.Fatal(err)
 	}
 	pulled.changeSettings(t, "3")

@@ -96,7 +96,7 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 	fieldOf := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
-	given := []corev1.EnvVar{{Name: "HOME", Value: "/home"}}
+	given := []corev1.EnvVar{{Name: "HOME", Value: "/nest"}}
 	tests := map[string]struct {
 		container corev1.Container
 		want      []corev1.EnvVar
@@ -104,18 +104,18 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 	}{
 		"values may refer to those before": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: "$(HOME)/a"}, {Name: "B", Value: "$(A)/b $(C)"}, {Name: "C", Value: "c"}}},
-			want:      []corev1.EnvVar{{Name: "HOME", Value: "/home"}, {Name: "A", Value: "/home/a"}, {Name: "B", Value: "/home/a/b $(C)"}, {Name: "C", Value: "c"}},
+			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "A", Value: "/srv/a"}, {Name: "B", Value: "/srv/a/b $(C)"}, {Name: "C", Value: "c"}},
 		},
 		"fields of the Pod": {
 			container: corev1.Container{Env: []corev1.EnvVar{
 				{Name: "POD", ValueFrom: fieldOf("metadata.name")}, {Name: "SPACE", ValueFrom: fieldOf("metadata.namespace")},
 				{Name: "IP", ValueFrom: fieldOf("status.podIP")}, {Name: "APP", ValueFrom: fieldOf("metadata.labels['app']")},
 			}},
-			want: []corev1.EnvVar{{Name: "HOME", Value: "/home"}, {Name: "POD", Value: "agent-1"}, {Name: "SPACE", Value: "karmada-system"}, {Name: "IP", Value: "127.70.1.2"}, {Name: "APP", Value: "agent"}},
+			want: []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "POD", Value: "agent-1"}, {Name: "SPACE", Value: "karmada-system"}, {Name: "IP", Value: "127.70.1.2"}, {Name: "APP", Value: "agent"}},
 		},
 		"a key of a Secret": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "TOKEN", ValueFrom: keyOf("token", "value", false)}}},
-			want:      []corev1.EnvVar{{Name: "HOME", Value: "/home"}, {Name: "TOKEN", Value: "s3cret"}},
+			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "TOKEN", Value: "s3cret"}},
 		},
 		"a key that may be absent sets nothing": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: keyOf("token", "other", true)}, {Name: "B", ValueFrom: keyOf("other", "value", true)}}},
