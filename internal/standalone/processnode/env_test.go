@@ -104,7 +104,7 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 	}{
 		"values may refer to those before": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: "$(HOME)/a"}, {Name: "B", Value: "$(A)/b $(C)"}, {Name: "C", Value: "c"}}},
-			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "A", Value: "/srv/a"}, {Name: "B", Value: "/srv/a/b $(C)"}, {Name: "C", Value: "c"}},
+			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "A", Value: "/nest/a"}, {Name: "B", Value: "/nest/a/b $(C)"}, {Name: "C", Value: "c"}},
 		},
 		"fields of the Pod": {
 			container: corev1.Container{Env: []corev1.EnvVar{
