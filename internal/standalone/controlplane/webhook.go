@@ -8,17 +8,12 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
-
+	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/standalone"
 )
 
-const (
-	webhookHeaderTimeout = 10 * time.Second
-	certificatePoll      = 10 * time.Second
-)
+const webhookHeaderTimeout = 10 * time.Second
 
 // startWebhook serves the conversion of binding versions and returns its port. Admission runs inside
 // the API server and needs no webhook here.
@@ -28,7 +23,7 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		return 0, err
 	}
 	certFile, keyFile := c.ServingCert()
-	certificate, err := certwatcher.New(certFile, keyFile)
+	certificate, err := pki.LoadServing(certFile, keyFile)
 	if err != nil {
 		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
 	}
@@ -37,7 +32,6 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		ReadHeaderTimeout: webhookHeaderTimeout,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.GetCertificate},
 	}
-	c.Run(ctx, Webhook+" certificate", func(ctx context.Context) error { return follow(ctx, certificate) })
 	c.Run(ctx, Webhook, func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
@@ -47,26 +41,4 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		return nil
 	})
 	return standalone.Port(listener), nil
-}
-
-// follow takes a new certificate when the files change, until ctx ends. Where the
-// system has no watch left to give, it looks every few seconds.
-func follow(ctx context.Context, certificate *certwatcher.CertWatcher) error {
-	err := certificate.Start(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	klog.FromContext(ctx).Error(err, "Watching the certificate, looking at it from time to time instead", "server", Webhook)
-	ticker := time.NewTicker(certificatePoll)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			if err := certificate.ReadCertificate(); err != nil {
-				klog.FromContext(ctx).Error(err, "Reading the certificate", "server", Webhook)
-			}
-		}
-	}
 }

@@ -1,0 +1,64 @@
+package pki
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestAServerShowsACertificateThatWasRenewed(t *testing.T) {
+	now := time.Now()
+	clock := func() time.Time { return now }
+	dir := Dir{Path: t.TempDir(), Now: clock}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(name string) {
+		t.Helper()
+		if _, err := ca.Ensure("tls", Leaf{CommonName: name}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir.CertFile("tls"), now, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	issue("first")
+	serving, err := LoadServing(dir.CertFile("tls"), dir.KeyFile("tls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving.now = clock
+	for _, step := range []struct {
+		what   string
+		change func()
+		want   string
+	}{
+		{"nothing has changed", func() {}, "first"},
+		{"a new one is there", func() { issue("second") }, "second"},
+		{"half of one is there", func() {
+			if err := os.WriteFile(dir.CertFile("tls"), []byte("-----BEGIN"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "second"},
+		{"it is gone", func() {
+			if err := os.Remove(dir.CertFile("tls")); err != nil {
+				t.Fatal(err)
+			}
+		}, "second"},
+		{"it is there again", func() { issue("third") }, "third"},
+	} {
+		now = now.Add(lookPause)
+		step.change()
+		shown, err := serving.GetCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shown.Leaf.Subject.CommonName; got != step.want {
+			t.Errorf("%s: %q is shown, want %q", step.what, got, step.want)
+		}
+	}
+	if _, err := LoadServing(dir.CertFile("none"), dir.KeyFile("none")); err == nil {
+		t.Error("a server begins without a certificate")
+	}
+}
