@@ -18,9 +18,10 @@ func ReadableSecrets(cluster string) []string {
 // ValidateCluster says what is wrong with a Cluster that the user writes. An agent
 // may write its own only, which no role can say of one that is created. It must not
 // make the control plane use the credentials of others for what it says its
-// address is. Nothing is wrong with what others write, nor with what stored, the
-// Cluster before the write or nil, holds already.
-func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
+// address is: only those that it could read itself, which readable tells, in whatever
+// namespace they are. Nothing is wrong with what others write, nor with what stored,
+// the Cluster before the write or nil, holds already.
+func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, readable func(clusterv1alpha1.LocalSecretReference) bool) field.ErrorList {
 	if !strings.HasPrefix(user, UserPrefix) {
 		return nil
 	}
@@ -47,8 +48,13 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster) fiel
 		{"impersonatorSecretRef", own + impersonatorSuffix, written.Spec.ImpersonatorSecretRef, stored.Spec.ImpersonatorSecretRef},
 	} {
 		kept := each.secret == nil || each.old != nil && *each.secret == *each.old
-		if !kept && each.secret.Name != each.name {
+		switch {
+		case kept:
+		case each.secret.Name != each.name:
 			forbid(spec.Child(each.field, "name"), "the Secret of this cluster is %q", each.name)
+		case !readable(*each.secret):
+			forbid(spec.Child(each.field, "namespace"), "user %s may not read Secret %s/%s, so it cannot be that of its cluster; Secrets of clusters are in %s unless the cluster was registered with --cluster-namespace",
+				user, each.secret.Namespace, each.secret.Name, clusterv1alpha1.NamespaceKarmadaCluster)
 		}
 	}
 	return wrong

@@ -233,6 +233,15 @@ func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
 		}
 		return made
 	}
+	in := func(namespace string, of *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+		for _, secret := range []*clusterv1alpha1.LocalSecretReference{of.Spec.SecretRef, of.Spec.ImpersonatorSecretRef} {
+			if secret != nil {
+				secret.Namespace = namespace
+			}
+		}
+		return of
+	}
+	readable := func(secret clusterv1alpha1.LocalSecretReference) bool { return secret.Namespace == "karmada-cluster" }
 	tests := map[string]struct {
 		user            string
 		cluster, stored *clusterv1alpha1.Cluster
@@ -252,11 +261,21 @@ func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
 			agent.User("east"), cluster("east", "Pull", "west", ""), cluster("east", "Pull", "mine", ""), []string{"spec.secretRef.name"},
 		},
 		"administrators may do what they want": {"system:admin", cluster("east", "Push", "west", ""), nil, nil},
+		"a Secret of that name in a namespace of others": {
+			agent.User("east"), in("team", cluster("east", "Pull", "east", "east-impersonator")), nil, []string{"spec.secretRef.namespace", "spec.impersonatorSecretRef.namespace"},
+		},
+		"a Secret of that name, moved to a namespace of others": {
+			agent.User("east"), in("team", cluster("east", "Pull", "east", "")), cluster("east", "Pull", "east", ""), []string{"spec.secretRef.namespace"},
+		},
+		"a Secret in a namespace of others that an administrator named": {
+			agent.User("east"), in("team", cluster("east", "Pull", "east", "")), in("team", cluster("east", "Pull", "east", "")), nil,
+		},
+		"administrators may name Secrets anywhere": {"system:admin", in("team", cluster("east", "Pull", "east", "")), nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, wrong := range agent.ValidateCluster(test.user, test.cluster, test.stored) {
+			for _, wrong := range agent.ValidateCluster(test.user, test.cluster, test.stored, readable) {
 				got = append(got, wrong.Field)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -83,6 +83,7 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
 		ResourceModels: o.resourceModels,
 		Now:            metav1.Now,
+		Authorizer:     config.Authorization.Authorizer,
 	})
 	if err != nil {
 		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -42,6 +43,8 @@ type Rules struct {
 	ResourceModels func() bool
 	// Now dates taints; it also ages objects in tables.
 	Now func() metav1.Time
+	// Authorizer tells which Secrets the agent may read that writes a Cluster.
+	Authorizer authorizer.Authorizer
 }
 
 // New opens the storage of Clusters. The scheme knows the group both under its

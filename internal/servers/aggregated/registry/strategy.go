@@ -7,9 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -73,9 +75,9 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 }
 
 // Validate refuses Clusters that must not be stored.
-func (strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created := obj.(*clusterv1alpha1.Cluster)
-	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil)...)
+	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil, s.readable(ctx))...)
 }
 
 // requester is the user who sent the request, nobody for the server itself.
@@ -86,10 +88,28 @@ func requester(ctx context.Context) string {
 	return ""
 }
 
+// readable tells whether the user who sent the request may read a Secret. Who cannot
+// be asked about may not.
+func (s strategy) readable(ctx context.Context) func(clusterv1alpha1.LocalSecretReference) bool {
+	return func(secret clusterv1alpha1.LocalSecretReference) bool {
+		who, ok := request.UserFrom(ctx)
+		if !ok {
+			return false
+		}
+		decision, _, err := s.rules.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: who, Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name, ResourceRequest: true,
+		})
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Asking whether a user may read a Secret", "user", who.GetName(), "secret", klog.KRef(secret.Namespace, secret.Name))
+		}
+		return err == nil && decision == authorizer.DecisionAllow
+	}
+}
+
 // ValidateUpdate refuses changes that must not be stored.
-func (strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
-	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(requester(ctx), updated, stored)...)
+	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(requester(ctx), updated, stored, s.readable(ctx))...)
 }
 
 // Canonicalize does nothing: the generation is decided on the canonical form, so
