@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -293,7 +294,7 @@ func TestEventTexts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if uid := templateOf(of).GetUID(); uid != "t1" {
+	if uid := binding.Template(of).GetUID(); uid != "t1" {
 		t.Errorf("template of uid %q", uid)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
@@ -18,7 +16,7 @@ func (s *scheduler) tellResult(p pass, desired binding.Object, v verdict) {
 	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
 	}
-	template := templateOf(desired)
+	template := binding.Template(desired)
 	s.events.Decided(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
 }
 
@@ -46,7 +44,7 @@ func (s *scheduler) tellFailures(p pass, v verdict) {
 	if !s.told.differs(p.request, failures) {
 		return
 	}
-	template := templateOf(p.stored)
+	template := binding.Template(p.stored)
 	for _, err := range failures {
 		s.events.Failed(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
 		s.events.Failed(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
@@ -79,18 +77,6 @@ func kindOf(of binding.Object) string {
 		return workv1alpha2.ResourceKindResourceBinding
 	}
 	return workv1alpha2.ResourceKindClusterResourceBinding
-}
-
-// templateOf is the template of a binding, as far as an event needs it.
-func templateOf(of binding.Object) *unstructured.Unstructured {
-	reference := of.BindingSpec().Resource
-	template := &unstructured.Unstructured{}
-	template.SetAPIVersion(reference.APIVersion)
-	template.SetKind(reference.Kind)
-	template.SetNamespace(reference.Namespace)
-	template.SetName(reference.Name)
-	template.SetUID(reference.UID)
-	return template
 }
 
 func applied(of binding.Object) string {

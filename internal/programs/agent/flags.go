@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	domain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/registration"
 )
 
@@ -92,10 +92,10 @@ func (o *Options) Validate() error {
 		o.validateName(), err, o.Rate.Validate(), o.Members.Validate(),
 		election.Validate(), o.Serving.Validate(), o.Backoff.Validate(),
 		programs.CheckSelection("controllers", "controller", o.Controllers, known),
-		positive("cluster-status-update-frequency", of.StatusPeriod), positive("cluster-lease-duration", agent.Lease.Duration),
-		positive("cert-rotation-checking-interval", agent.Rotation.Interval),
-		notNegative("cluster-failure-threshold", of.Thresholds.Failure), notNegative("cluster-success-threshold", of.Thresholds.Success),
-		notNegative("cluster-cache-sync-timeout", of.MemberSettle), notNegative("resync-period", o.Resync),
+		flags.Positive("cluster-status-update-frequency", of.StatusPeriod), flags.Positive("cluster-lease-duration", agent.Lease.Duration),
+		flags.Positive("cert-rotation-checking-interval", agent.Rotation.Interval),
+		flags.NotNegative("cluster-failure-threshold", of.Thresholds.Failure), flags.NotNegative("cluster-success-threshold", of.Thresholds.Success),
+		flags.NotNegative("cluster-cache-sync-timeout", of.MemberSettle), flags.NotNegative("resync-period", o.Resync),
 		fraction("cluster-lease-renew-interval-fraction", agent.Lease.RenewFraction),
 		fraction("cert-rotation-remaining-time-threshold", agent.Rotation.Threshold),
 	}
@@ -137,20 +137,6 @@ func reported(names []string) (registration.Reported, error) {
 		return report, fmt.Errorf("--report-secrets: %s cannot be given with others", reportNone)
 	}
 	return report, nil
-}
-
-func positive(flag string, value time.Duration) error {
-	if value <= 0 {
-		return fmt.Errorf("--%s %s: must be positive", flag, value)
-	}
-	return nil
-}
-
-func notNegative(flag string, value time.Duration) error {
-	if value < 0 {
-		return fmt.Errorf("--%s %s: must not be negative", flag, value)
-	}
-	return nil
 }
 
 func fraction(flag string, value float64) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/programs/flags"
 )
 
 func (o *Options) addEvictions(set *pflag.FlagSet) {
@@ -25,7 +26,7 @@ func (o *Options) addEvictions(set *pflag.FlagSet) {
 
 func (o *Options) validateEvictions() error {
 	of := &o.Settings.Controllers.Evictions
-	errs := []error{notNegative("graceful-eviction-timeout", of.Timeout)}
+	errs := []error{flags.NotNegative("graceful-eviction-timeout", of.Timeout)}
 	switch of.PurgeMode {
 	case policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully:
 	default:

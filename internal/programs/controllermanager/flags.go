@@ -4,20 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/flags"
 )
 
 // AddFlags implements command.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
-	o.flags = set
 	o.Connection.AddFlags(set)
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
+	o.AddSettings(set)
+}
+
+// AddSettings adds the flags that say what controllers do: those that mean
+// something where they share a process with others, too.
+func (o *Options) AddSettings(set *pflag.FlagSet) {
+	o.flags = set
 	o.Backoff.AddFlags(set,
 		"Works wait 30s at most for their cluster, unless --rate-limiter-max-delay is given.",
 		"For templates and policies, and without the feature gate ControllerPriorityQueue only: with it, changes need no room left for them.")
@@ -90,14 +96,14 @@ func (o *Options) Validate() error {
 	errs := []error{
 		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(), o.Members.Validate(),
 		programs.CheckSelection("controllers", "controller", o.Controllers, known),
-		positive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
-		notNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
-		notNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
-		notNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
-		positive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
-		positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
-		positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
-		notNegative("resync-period", o.Resync),
+		flags.Positive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
+		flags.NotNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
+		flags.NotNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
+		flags.NotNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
+		flags.Positive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
+		flags.Positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
+		flags.Positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
+		flags.NotNegative("resync-period", o.Resync),
 		o.validateEvictions(), o.later.validate(),
 	}
 	for _, w := range o.workers() {
@@ -112,18 +118,4 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--skipped-propagating-namespaces: %w", err))
 	}
 	return errors.Join(errs...)
-}
-
-func positive(flag string, value time.Duration) error {
-	if value <= 0 {
-		return fmt.Errorf("--%s %s: must be positive", flag, value)
-	}
-	return nil
-}
-
-func notNegative(flag string, value time.Duration) error {
-	if value < 0 {
-		return fmt.Errorf("--%s %s: must not be negative", flag, value)
-	}
-	return nil
 }

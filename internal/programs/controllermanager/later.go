@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/programs/flags"
 )
 
 // later are the flags of controllers that this version does not have. A controller
@@ -74,10 +76,10 @@ func (l *later) validate() error {
 	var errs []error
 	for _, f := range l.durations() {
 		if f.zero {
-			errs = append(errs, notNegative(f.name, *f.value))
+			errs = append(errs, flags.NotNegative(f.name, *f.value))
 			continue
 		}
-		errs = append(errs, positive(f.name, *f.value))
+		errs = append(errs, flags.Positive(f.name, *f.value))
 	}
 	if l.autoscaler.tolerance < 0 {
 		errs = append(errs, fmt.Errorf("--horizontal-pod-autoscaler-tolerance %v: must not be negative", l.autoscaler.tolerance))
