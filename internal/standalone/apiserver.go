@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"k8s.io/apiserver/pkg/admission"
+	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
@@ -74,6 +75,10 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
 	}
+	// The API servers of a process share their metrics, where the last one alone would
+	// tell the size of its storage, and hold up who reads them for as long as it takes
+	// to give up on that storage when it has stopped.
+	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
@@ -92,6 +97,8 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 		token:   chain.GenericAPIServer.LoopbackClientConfig.BearerToken,
 	}, nil
 }
+
+func noStorageMonitors() ([]etcdmetrics.Monitor, error) { return nil, nil }
 
 func apiServerFlags(o apiServerOptions) []string {
 	host, _, _ := net.SplitHostPort(o.listener.Addr().String())

@@ -57,6 +57,32 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 	}
 }
 
+// Whoever reads the metrics of one must not wait for the storage of another.
+func TestMetricsAreReadAtOnceWhenAnotherClusterHasStopped(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	clusters := map[string]*Cluster{}
+	for _, name := range []string{"runs", "stopped"} {
+		cluster, err := Start(ctx, Options{Name: name, CommonName: name, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Stop()
+		clusters[name] = cluster
+	}
+	clusters["stopped"].Stop()
+	client, err := kubernetes.NewForConfig(clusters["runs"].Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Kubernetes gives up on a storage after 20 seconds.
+	within, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if _, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(within); err != nil {
+		t.Errorf("reading the metrics: %v", err)
+	}
+}
+
 func createDeployment(ctx context.Context, t *testing.T, client kubernetes.Interface) *appsv1.Deployment {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
