@@ -9,10 +9,12 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -72,9 +74,19 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 	if err := command.RegisterBuildInfo(metrics.Registry); err != nil {
 		return nil, err
 	}
+	var own *Lease
+	if o.Election.Enabled && o.Lock == nil {
+		if own, err = leaseOf(karmada, o.Election); err != nil {
+			return nil, err
+		}
+		o.Lock = own
+	}
 	mgr, err := manager.New(karmada, managerOptions(scheme, o))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if own != nil {
+		own.LockConfig.EventRecorder = mgr.GetEventRecorderFor(own.Identity()) //nolint:staticcheck // elections write this API
 	}
 	if err := mgr.AddHealthzCheck(pingCheck, healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)
@@ -105,6 +117,14 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 	}
 	if o.Election.Enabled && o.Lock != nil {
 		options.LeaderElectionResourceLockInterface = o.Lock
+	}
+	if o.Denied != nil {
+		options.Cache.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+			if apierrors.IsForbidden(err) {
+				o.Denied()
+			}
+			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		}
 	}
 	if only := o.Settings.Only; only != "" {
 		options.Cache.ByObject = seenBy(only)

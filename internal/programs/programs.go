@@ -40,8 +40,11 @@ type HostOptions struct {
 	// without.
 	Election flags.Election
 	// Lock is the Lease of the election as its owner sees it; nil is that of an owner
-	// who is new with each Host.
+	// who is new with each Host, unless it is in a Pod; see NewLease.
 	Lock resourcelock.Interface
+	// Denied is called when the control plane does not let the process watch
+	// something, again with each try. It must return at once; nil is not told.
+	Denied func()
 	// Serving is where health and metrics are served; the zero value serves none.
 	Serving flags.Serving
 	// Resync is how often everything that is stored is looked at again; 0 is never.

@@ -1,10 +1,13 @@
 package flags
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -20,6 +23,8 @@ const (
 	// PodAddressVariable holds the address that is the Pod's alone. A container may
 	// listen on all addresses, for all it has are its own.
 	PodAddressVariable = "KARMADA_POD_IP"
+
+	serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
 // InCluster is the configuration of a client that uses the service account of the
@@ -47,6 +52,44 @@ func InCluster() (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{CAFile: caFile},
 		BearerToken:     string(token), BearerTokenFile: tokenFile,
 	}, nil
+}
+
+// PodUID is the UID of the Pod that this process runs in, empty if it is unknown:
+// outside of a Pod, and in one without a token of its own.
+func PodUID() string {
+	dir := os.Getenv(ServiceAccountVariable)
+	if dir == "" {
+		dir = serviceAccountDir
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "token"))
+	if err != nil {
+		return ""
+	}
+	return podOf(string(token))
+}
+
+// podOf is the UID of the Pod that a token was issued for. The token is believed:
+// whoever can change the files of a process can do more than that.
+func podOf(token string) string {
+	parts := strings.Split(strings.TrimSpace(token), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	said, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Kubernetes struct {
+			Pod struct {
+				UID string `json:"uid"`
+			} `json:"pod"`
+		} `json:"kubernetes.io"`
+	}
+	if json.Unmarshal(said, &claims) != nil {
+		return ""
+	}
+	return claims.Kubernetes.Pod.UID
 }
 
 // OwnAddress is where a program listens by default, given where it does in a

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,4 +63,43 @@ func TestAPodWithAnAddressOfItsOwnListensThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tokenOf is a token that says something, and is signed by nobody.
+func tokenOf(says string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(says)) + ".c2ln"
+}
+
+func TestAPodIsKnownByItsToken(t *testing.T) {
+	tests := map[string]struct{ token, want string }{
+		"a token is of its Pod":            {tokenOf(`{"kubernetes.io":{"namespace":"ns","pod":{"name":"web-1","uid":"1-2-3"}}}`), "1-2-3"},
+		"a file may end with a line":       {tokenOf(`{"kubernetes.io":{"pod":{"uid":"1-2-3"}}}`) + "\n", "1-2-3"},
+		"tokens of Secrets are of no Pod":  {tokenOf(`{"kubernetes.io/serviceaccount/namespace":"ns"}`), ""},
+		"tokens without Pod are of no Pod": {tokenOf(`{"kubernetes.io":{"namespace":"ns"}}`), ""},
+		"a claim may be something else":    {tokenOf(`{"kubernetes.io":{"pod":7}}`), ""},
+		"other tokens say nothing":         {"abc", ""},
+		"broken ones neither":              {"a.*.c", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv(ServiceAccountVariable, dir)
+			if err := os.WriteFile(filepath.Join(dir, "token"), []byte(test.token), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := PodUID(); got != test.want {
+				t.Errorf("Pod %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Setenv(ServiceAccountVariable, t.TempDir())
+	if got := PodUID(); got != "" {
+		t.Errorf("without a token the Pod is %q", got)
+	}
+}
+
+func FuzzPodOf(f *testing.F) {
+	f.Add(tokenOf(`{"kubernetes.io":{"pod":{"uid":"1-2-3"}}}`))
+	f.Add("..")
+	f.Fuzz(func(_ *testing.T, token string) { podOf(token) })
 }
