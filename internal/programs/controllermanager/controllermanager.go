@@ -66,20 +66,25 @@ func Default(set *gates.Set) *Options {
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	flags.TellIneffective(ctx, programs.ControllerManager, o.ineffective())
+	o.TellIneffective(ctx)
 	karmada, err := o.Connection.Config(programs.ControllerManager)
 	if err != nil {
 		return err
 	}
-	host, err := o.host()
+	host, err := o.Host()
 	if err != nil {
 		return err
 	}
 	return programs.Run(ctx, karmada, host, programs.ControllerManager)
 }
 
-// host is what the options mean for the process.
-func (o *Options) host() (programs.HostOptions, error) {
+// TellIneffective says once in the log which flags were given for nothing.
+func (o *Options) TellIneffective(ctx context.Context) {
+	flags.TellIneffective(ctx, programs.ControllerManager, o.ineffective())
+}
+
+// Host is what the options mean for the process.
+func (o *Options) Host() (programs.HostOptions, error) {
 	settings := o.Settings
 	of := &settings.Controllers
 	skipped, err := policy.ParseSkippedAPIs(o.SkippedAPIs)

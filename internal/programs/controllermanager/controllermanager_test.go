@@ -80,7 +80,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
 		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
 		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
-	).host()
+	).Host()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 
 func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
 	o := parsed(t)
-	host, err := o.host()
+	host, err := o.Host()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
 }
 
 func TestAShorterBackoffHoldsForMembersToo(t *testing.T) {
-	host, err := parsed(t, "--rate-limiter-max-delay=10s").host()
+	host, err := parsed(t, "--rate-limiter-max-delay=10s").Host()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,12 +70,18 @@ const withoutGate = 6
 
 // AddFlags implements command.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
-	o.flags = set
 	o.Connection.AddFlags(set)
 	o.Connection.AddMasterFlag(set)
 	o.Election.AddFlags(set)
 	o.Election.AddNameFlag(set)
 	o.Serving.AddFlags(set)
+	o.AddSettings(set)
+}
+
+// AddSettings adds the flags that say how is scheduled: those that mean something
+// where the scheduler shares a process with others, too.
+func (o *Options) AddSettings(set *pflag.FlagSet) {
+	o.flags = set
 	o.Backoff.AddFlags(set,
 		"Without the feature gate PriorityBasedScheduling only: with it, bindings wait from 1s to 10s.",
 		"Without effect: each binding waits for itself.")
@@ -103,16 +109,21 @@ func (o *Options) Validate() error {
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	flags.TellIneffective(ctx, programs.Scheduler, o.ineffective())
+	o.TellIneffective(ctx)
 	karmada, err := o.Connection.Config(programs.Scheduler)
 	if err != nil {
 		return err
 	}
-	return programs.Run(ctx, karmada, o.host(), programs.Scheduler)
+	return programs.Run(ctx, karmada, o.Host(), programs.Scheduler)
 }
 
-// host is what the options mean for the process.
-func (o *Options) host() programs.HostOptions {
+// TellIneffective says once in the log which flags were given for nothing.
+func (o *Options) TellIneffective(ctx context.Context) {
+	flags.TellIneffective(ctx, programs.Scheduler, o.ineffective())
+}
+
+// Host is what the options mean for the process.
+func (o *Options) Host() programs.HostOptions {
 	settings := o.Settings
 	settings.Scheduler.Plugins = o.Plugins
 	if !settings.Gates.Enabled(gates.PriorityBasedScheduling) {

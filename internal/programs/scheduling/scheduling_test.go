@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 func TestFlagsReachTheScheduler(t *testing.T) {
 	host := parsed(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
 		"--feature-gates=PriorityBasedScheduling=false", "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3s",
-		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").host()
+		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").Host()
 	of := host.Settings.Scheduler
 	if of.Name != "mine" || !of.Features.EmptyWorkload || of.BaseDelay != 2*time.Second || of.MaxDelay != 3*time.Second {
 		t.Errorf("scheduler %+v", of)
@@ -68,7 +68,7 @@ func TestFlagsReachTheScheduler(t *testing.T) {
 }
 
 func TestPrioritiesHaveABackoffOfTheirOwn(t *testing.T) {
-	of := parsed(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").host().Settings.Scheduler
+	of := parsed(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").Host().Settings.Scheduler
 	if of.BaseDelay != time.Second || of.MaxDelay != 10*time.Second {
 		t.Errorf("bindings wait from %s to %s, want 1s to 10s", of.BaseDelay, of.MaxDelay)
 	}

@@ -61,10 +61,16 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.CertName, "tls-cert-file-name", o.CertName, "Name of the file of the serving certificate in --cert-dir.")
 	set.StringVar(&o.KeyName, "tls-private-key-file-name", o.KeyName, "Name of the file of the private key in --cert-dir.")
 	set.StringVar(&o.MinTLSVersion, "tls-min-version", o.MinTLSVersion, "Least version of TLS: 1.0, 1.1, 1.2 or 1.3.")
-	set.BoolVar(&o.AllowNoExecuteTaints, "allow-no-execute-taint-policy", o.AllowNoExecuteTaints,
-		"Let ClusterTaintPolicies have NoExecute taints, which move every workload of a cluster that does not tolerate them.")
+	o.AddSettings(set)
 	o.Connection.AddFlags(set)
 	o.Serving.AddFlags(set)
+}
+
+// AddSettings adds the flags that say how questions are answered: those that mean
+// something where nobody asks over the network, too.
+func (o *Options) AddSettings(set *pflag.FlagSet) {
+	set.BoolVar(&o.AllowNoExecuteTaints, "allow-no-execute-taint-policy", o.AllowNoExecuteTaints,
+		"Let ClusterTaintPolicies have NoExecute taints, which move every workload of a cluster that does not tolerate them.")
 }
 
 // Validate returns every mistake.

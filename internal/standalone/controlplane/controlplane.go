@@ -63,6 +63,8 @@ type Options struct {
 	// Gates are the feature gates. nil means that whoever runs the components knows:
 	// those in this process have the defaults, and admission warns of none.
 	Gates *gates.Set
+	// Extra are flags of the components; see Configure.
+	Extra []string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 	// Step is told of each step and runs it; nil just runs it.
@@ -73,6 +75,7 @@ type Options struct {
 type ControlPlane struct {
 	*standalone.Cluster
 	options Options
+	told    *Configuration
 	claims  claims
 }
 
@@ -82,7 +85,11 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Step == nil {
 		o.Step = func(_ string, run func() error) error { return run() }
 	}
-	c := &ControlPlane{options: o}
+	told, err := Configure(o.Gates, o.Extra)
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{options: o, told: told}
 	defer func() {
 		if err != nil && c.Cluster != nil {
 			c.Stop()
@@ -198,12 +205,13 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	set := c.options.Gates
-	if set == nil {
-		set = gates.New()
+	options, err := c.told.host()
+	if err != nil {
+		return err
 	}
-	settings := programs.DefaultSettings(set)
-	host, err := programs.NewHost(ctx, c.Inside(), programs.HostOptions{Settings: &settings, OfferClaims: c.claims.offer})
+	options.OfferClaims = c.claims.offer
+	c.told.tellIneffective(ctx, c.options.Components)
+	host, err := programs.NewHost(ctx, c.Inside(), options)
 	if err != nil {
 		return err
 	}
@@ -223,6 +231,7 @@ func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
 // reviewer answers for this process: it asks nobody else.
 func (c *ControlPlane) reviewer() admission.Reviewer {
 	inside := admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString}
+	inside.Rules.AllowNoExecuteTaints = c.told.admission.AllowNoExecuteTaints
 	if set := c.options.Gates; set != nil {
 		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 		inside.Rules.Disabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }

@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/standalone"
+	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
 // readyFDVariable names the file descriptor to which a child process writes its
@@ -76,6 +77,8 @@ func upCommand() *cobra.Command {
 	flags.StringSliceVar(&o.Components, "components", o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
 	o.Gates.AddFlag(flags)
+	flags.StringArrayVar(&o.Extra, "extra-config", nil,
+		"Flag of a component, as COMPONENT.FLAG=VALUE; may be repeated. Components: "+strings.Join(controlplane.Configurable(), ", ")+"; their --help tells the flags")
 	lifetimeFlag(flags, &o.CertificateLifetime)
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
 	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
@@ -99,6 +102,9 @@ func (o Options) validate(membersGiven, pullGiven bool) error {
 	}
 	if err := programs.CheckSelection("components", "component", o.Components, programs.Names()); err != nil {
 		return Wrong(err)
+	}
+	if _, err := controlplane.Configure(o.Gates, o.Extra); err != nil {
+		return Wrong(fmt.Errorf("--extra-config %w", err))
 	}
 	return nil
 }

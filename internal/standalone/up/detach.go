@@ -59,6 +59,9 @@ func (o Options) arguments() []string {
 	if given := o.Gates.Given(); given != "" {
 		args = append(args, "--feature-gates="+given)
 	}
+	for _, entry := range o.Extra {
+		args = append(args, "--extra-config="+entry)
+	}
 	if o.CertificateLifetime != 0 {
 		args = append(args, "--certificate-lifetime", o.CertificateLifetime.String())
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	Components []string
 	// Gates are the feature gates of all components; nil means the defaults.
 	Gates *gates.Set
+	// Extra are flags of components, as controlplane.Configure reads them.
+	Extra []string
 }
 
 // components are the names of the components to run, and of those that are left
@@ -101,7 +103,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: components, Gates: o.Gates, CertificateLifetime: o.CertificateLifetime,
+		Components: components, Gates: o.Gates, Extra: o.Extra, CertificateLifetime: o.CertificateLifetime,
 	})
 	if err != nil {
 		return err
