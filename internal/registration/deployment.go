@@ -14,11 +14,12 @@ import (
 
 // Names of what a member holds for its agent. Other releases use the same ones.
 const (
-	// kubeconfigName is the Secret with the kubeconfig of the agent, and its key.
-	kubeconfigName = "karmada-kubeconfig"
-	agentAccount   = "karmada-agent-sa"
-	kubeconfigDir  = "/etc/kubeconfig"
-	appLabel       = "app"
+	// AgentKubeconfig is the Secret with the kubeconfig of the agent, and its key.
+	AgentKubeconfig = "karmada-kubeconfig"
+	// AgentAccount is the service account that the agent acts as in the member.
+	AgentAccount  = "karmada-agent-sa"
+	kubeconfigDir = "/etc/kubeconfig"
+	appLabel      = "app"
 )
 
 func agentLabels() map[string]string { return map[string]string{appLabel: AgentName} }
@@ -49,7 +50,7 @@ func (r Register) installAgent(ctx context.Context, member *side, kubeconfig []b
 	return nil
 }
 
-func (r Register) account() *corev1.ServiceAccount { return account(r.Namespace, agentAccount) }
+func (r Register) account() *corev1.ServiceAccount { return account(r.Namespace, AgentAccount) }
 
 // role allows everything: what will be propagated is not known beforehand.
 func (r Register) role() *rbacv1.ClusterRole {
@@ -66,7 +67,7 @@ func (r Register) binding() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: systemLabels()},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: AgentName},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: agentAccount}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: AgentAccount}},
 	}
 }
 
@@ -81,7 +82,7 @@ func (r Register) deployment() *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: agentLabels()},
 				Spec: corev1.PodSpec{
-					ServiceAccountName: agentAccount,
+					ServiceAccountName: AgentAccount,
 					Containers: []corev1.Container{{
 						Name: AgentName, Image: r.Image, Command: r.command(),
 						Ports: []corev1.ContainerPort{
@@ -92,7 +93,7 @@ func (r Register) deployment() *appsv1.Deployment {
 					}},
 					Volumes: []corev1.Volume{{
 						Name:         "kubeconfig",
-						VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: kubeconfigName}},
+						VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: AgentKubeconfig}},
 					}},
 					Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists}},
 				},
@@ -108,7 +109,7 @@ func (r Register) command() []string {
 	}
 	return []string{
 		"/bin/karmada-agent",
-		"--karmada-kubeconfig=" + kubeconfigDir + "/" + kubeconfigName,
+		"--karmada-kubeconfig=" + kubeconfigDir + "/" + AgentKubeconfig,
 		"--cluster-name=" + r.Name,
 		"--cluster-api-endpoint=" + endpoint(r.Member),
 		"--cluster-provider=" + r.Provider,

@@ -349,7 +349,7 @@ func (r Register) kubeconfig(found *discovered, certificate, key []byte) ([]byte
 // credentials is the Secret of the member that holds the kubeconfig of the agent.
 func (r Register) credentials(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: kubeconfigName, Labels: systemLabels()},
-		Data:       map[string][]byte{kubeconfigName: kubeconfig},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: systemLabels()},
+		Data:       map[string][]byte{AgentKubeconfig: kubeconfig},
 	}
 }

@@ -110,6 +110,9 @@ type state struct {
 	// Pull are those of them that an agent serves. A member that is registered stays
 	// as it is.
 	Pull []string `json:"pull,omitempty"`
+	// Registering are those of them whose registration has begun and not ended, each
+	// with the ID of its token.
+	Registering map[string]string `json:"registering,omitempty"`
 	// NodesPerMember is how many simulated nodes each has.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
 }

@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"k8s.io/klog/v2"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
@@ -71,13 +69,42 @@ func (i *installation) pulls(name string) bool {
 	return i.watchesMembers() && slices.Contains(i.state.Pull, name)
 }
 
-// registerOne does what `karmadactl token create` and `karmadactl register` do.
-func (i *installation) registerOne(ctx context.Context, control *controlplane.ControlPlane, name string, where topology) (err error) {
-	karmada := control.Config()
-	token, err := bootstraptoken.Create(ctx, karmada, bootstraptoken.Token{
-		Expires: time.Now().Add(tokenLifetime), Description: "karmada up registers " + name,
-	})
+// registerOne does what `karmadactl token create` and `karmadactl register` do. Where
+// an earlier start was interrupted at that, it goes on.
+func (i *installation) registerOne(ctx context.Context, control *controlplane.ControlPlane, name string, where topology) error {
+	member, err := i.memberConfig(name)
 	if err != nil {
+		return err
+	}
+	token := i.registering(name)
+	if token == "" {
+		token, err = i.beginRegistering(name)
+		if err != nil {
+			return err
+		}
+		return i.registerWith(ctx, control, name, where, member, token)
+	}
+	for last := false; ; last = true {
+		there, err := takeUp(ctx, remains{cluster: name, token: token, ca: control.CA().Cert}, control.Config(), member)
+		if err != nil || there {
+			return err
+		}
+		// A request of before may have been answered while it was being taken back.
+		if err = i.registerWith(ctx, control, name, where, member, token); err == nil || last || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// registerWith registers a member with a token that lives no longer than that takes.
+func (i *installation) registerWith(ctx context.Context, control *controlplane.ControlPlane, name string, where topology, member *rest.Config, id string) (err error) {
+	karmada := control.Config()
+	token, err := newToken()
+	if err != nil {
+		return err
+	}
+	token.ID, token.Expires, token.Description = id, time.Now().Add(tokenLifetime), "karmada up registers "+name
+	if _, err := bootstraptoken.Create(ctx, karmada, token); err != nil {
 		return err
 	}
 	defer func() {
@@ -87,11 +114,7 @@ func (i *installation) registerOne(ctx context.Context, control *controlplane.Co
 			err = forgotten
 		}
 	}()
-	member, err := i.memberConfig(name)
-	if err != nil {
-		return err
-	}
-	err = registration.Register{
+	return registration.Register{
 		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
 		Token: token.String(), CAHashes: []string{bootstraptoken.PinOf(control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
@@ -100,20 +123,61 @@ func (i *installation) registerOne(ctx context.Context, control *controlplane.Co
 			klog.FromContext(ctx).Info(fmt.Sprintf(format, args...), "member", name)
 		},
 	}.Run(ctx)
-	if found := (*registration.PreflightError)(nil); errors.As(err, &found) && hasAgent(ctx, member) {
-		// An earlier start was killed before the agent had made its Cluster, which it
-		// does now.
-		return nil
-	}
-	return err
 }
 
-// hasAgent reports whether a member holds an agent.
-func hasAgent(ctx context.Context, member *rest.Config) bool {
-	client, err := kubernetes.NewForConfig(member)
+func newToken() (bootstraptoken.Token, error) {
+	text, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
-		return false
+		return bootstraptoken.Token{}, fmt.Errorf("choosing a token: %w", err)
 	}
-	_, err = client.AppsV1().Deployments(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, registration.AgentName, metav1.GetOptions{})
-	return err == nil
+	return bootstraptoken.Parse(text)
+}
+
+// registering is the ID of the token with which a member is being registered, empty
+// if it is not.
+func (i *installation) registering(name string) string {
+	i.remembering.Lock()
+	defer i.remembering.Unlock()
+	return i.state.Registering[name]
+}
+
+// beginRegistering chooses the ID of a token and writes it down before anything is
+// made with it: whatever bears it is ours.
+func (i *installation) beginRegistering(name string) (id string, err error) {
+	token, err := newToken()
+	if err != nil {
+		return "", err
+	}
+	i.remembering.Lock()
+	defer i.remembering.Unlock()
+	if i.state.Registering == nil {
+		i.state.Registering = map[string]string{}
+	}
+	i.state.Registering[name] = token.ID
+	return token.ID, i.dir.writeState(i.state)
+}
+
+// endRegistering forgets the tokens of all members: there are their Clusters.
+func (i *installation) endRegistering() error {
+	i.remembering.Lock()
+	defer i.remembering.Unlock()
+	if len(i.state.Registering) == 0 {
+		return nil
+	}
+	i.state.Registering = nil
+	return i.dir.writeState(i.state)
+}
+
+// joined are the members to wait for, which are all but those with an agent that
+// this installation has not brought: they stay as they are, and that is told.
+func (i *installation) joined(errs []error) (members []string, err error) {
+	var failed []error
+	for n, name := range i.state.Members {
+		if found := (*registration.PreflightError)(nil); errors.As(errs[n], &found) {
+			i.tell.tell(event{Text: fmt.Sprintf("%s stays without a Cluster: %v", name, found)})
+			continue
+		}
+		members, failed = append(members, name), append(failed, errs[n])
+	}
+	return members, errors.Join(failed...)
 }

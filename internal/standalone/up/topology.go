@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,16 +76,28 @@ func listClusters(ctx context.Context, karmada *rest.Config) ([]clusterv1alpha1.
 	return list.Items, nil
 }
 
-func registeredClusters(ctx context.Context, karmada *rest.Config) ([]string, error) {
-	clusters, err := listClusters(ctx, karmada)
-	if err != nil {
-		return nil, err
+// registeredClusters are the Clusters that there are, when those of the members that
+// somebody has deleted are gone.
+func registeredClusters(ctx context.Context, karmada *rest.Config, members []string) (names []string, err error) {
+	var leaving []string
+	err = wait.PollUntilContextCancel(ctx, clustersPoll, true, func(ctx context.Context) (bool, error) {
+		clusters, err := listClusters(ctx, karmada)
+		if err != nil {
+			return false, err
+		}
+		names, leaving = nil, nil
+		for i := range clusters {
+			names = append(names, clusters[i].Name)
+			if clusters[i].DeletionTimestamp != nil && slices.Contains(members, clusters[i].Name) {
+				leaving = append(leaving, clusters[i].Name)
+			}
+		}
+		return len(leaving) == 0, nil
+	})
+	if len(leaving) > 0 && wait.Interrupted(err) {
+		return nil, fmt.Errorf("waiting for %s to be gone, which are being deleted: %w", strings.Join(leaving, ", "), err)
 	}
-	names := make([]string, 0, len(clusters))
-	for _, cluster := range clusters {
-		names = append(names, cluster.Name)
-	}
-	return names, nil
+	return names, err
 }
 
 // awaitClustersReady waits until the control plane finds the clusters ready. What an

@@ -84,6 +84,8 @@ type installation struct {
 	wg    sync.WaitGroup
 
 	recording sync.Mutex
+	// remembering guards what of the state changes while members register.
+	remembering sync.Mutex
 }
 
 // run starts everything, tells when it is ready, and keeps it running until ctx
@@ -237,7 +239,7 @@ func (i *installation) join(ctx context.Context, control *controlplane.ControlPl
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	karmada := control.Config()
-	registered, err := registeredClusters(ctx, karmada)
+	registered, err := registeredClusters(ctx, karmada, i.state.Members)
 	if err != nil {
 		return err
 	}
@@ -253,13 +255,14 @@ func (i *installation) join(ctx context.Context, control *controlplane.ControlPl
 		}
 	}
 	joins.Wait()
-	if err := errors.Join(errs...); err != nil {
+	joined, err := i.joined(errs)
+	if err != nil || !i.watchesMembers() {
 		return err
 	}
-	if !i.watchesMembers() {
-		return nil
+	if err := awaitClustersReady(ctx, karmada, joined, i.began); err != nil {
+		return err
 	}
-	return awaitClustersReady(ctx, karmada, i.state.Members, i.began)
+	return i.endRegistering()
 }
 
 // watchesMembers reports whether this process finds out how the members are.
