@@ -70,20 +70,25 @@ func (i *installation) pulls(name string) bool {
 }
 
 // registerOne does what `karmadactl token create` and `karmadactl register` do. Where
-// an earlier start was interrupted at that, it goes on.
+// that was interrupted, by an earlier start or the end of a process, it goes on.
 func (i *installation) registerOne(ctx context.Context, control *controlplane.ControlPlane, name string, where topology) error {
 	member, err := i.memberConfig(name)
 	if err != nil {
 		return err
 	}
-	token := i.registering(name)
-	if token == "" {
-		token, err = i.beginRegistering(name)
-		if err != nil {
+	return persist(ctx, func() error {
+		token := i.registering(name)
+		if token != "" {
+			return i.registerAgain(ctx, control, name, where, member, token)
+		}
+		if token, err = i.beginRegistering(name); err != nil {
 			return err
 		}
 		return i.registerWith(ctx, control, name, where, member, token)
-	}
+	})
+}
+
+func (i *installation) registerAgain(ctx context.Context, control *controlplane.ControlPlane, name string, where topology, member *rest.Config, token string) error {
 	for last := false; ; last = true {
 		there, err := takeUp(ctx, remains{cluster: name, token: token, ca: control.CA().Cert}, control.Config(), member)
 		if err != nil || there {

@@ -3,6 +3,7 @@ package up
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -10,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
@@ -19,6 +21,30 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
 )
+
+// absencePause is the time between two looks at a member that does not answer.
+const absencePause = 500 * time.Millisecond
+
+// persist tries again as long as a server is not there: a member whose process was
+// killed is started again.
+func persist(ctx context.Context, try func() error) error {
+	for {
+		err := try()
+		if err == nil || !absent(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(absencePause):
+		}
+	}
+}
+
+// absent tells whether a request failed because the server was not there, or ended.
+func absent(err error) bool {
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
 
 // takeUp looks at what an interrupted registration has left. It reports whether the
 // agent is there and does the rest; else it takes back what stands in the way of

@@ -276,11 +276,12 @@ func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name s
 	if err != nil {
 		return err
 	}
-	return registration.Join{
+	join := registration.Join{
 		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
 		Karmada: karmada, Member: member, Log: func(string, ...any) {},
-	}.Run(ctx)
+	}
+	return persist(ctx, func() error { return join.Run(ctx) })
 }
 
 // memberConfig is the administrator's way into a member.
