@@ -158,6 +158,42 @@ func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 	}
 }
 
+func TestTheExecutionSpaceGoesWhenNobodyNeedsIt(t *testing.T) {
+	tests := map[string]struct {
+		mode  clusterv1alpha1.ClusterSyncMode
+		works []client.Object
+		going bool
+	}{
+		"at once where the control plane lets go of the Works": {
+			mode: clusterv1alpha1.Push, works: []client.Object{workOf("member1", "web", false)}, going: true},
+		"not while an agent lets go of Works, whose rights are in it": {
+			mode: clusterv1alpha1.Pull, works: []client.Object{workOf("member1", "web", false)}},
+		"when the agent has let go of all": {mode: clusterv1alpha1.Pull, going: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			leaving := &clusterv1alpha1.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "member1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}, DeletionTimestamp: &metav1.Time{Time: time.Now()}},
+				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: tc.mode},
+				Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}},
+			}
+			space := staying(namespace("karmada-es-member1"))
+			karmada := store(t, append(tc.works, leaving, space)...)
+			for range 2 {
+				if _, err := reconcilerOver(karmada).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space), space); err != nil {
+				t.Fatal(err)
+			}
+			if going := space.GetDeletionTimestamp() != nil; going != tc.going {
+				t.Errorf("the namespace is being deleted: %t, want %t", going, tc.going)
+			}
+		})
+	}
+}
+
 func worksIn(t *testing.T, karmada client.Client) []string {
 	t.Helper()
 	works := &workv1alpha1.WorkList{}

@@ -54,10 +54,13 @@ func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return reconcile.Result{}, quiet(client.IgnoreNotFound(err))
 }
 
-// clearExecutionSpace deletes the execution namespace and the Works in it, and
-// tells when none is left. What else the namespace holds goes with it in its own
-// time: that takes the controller of namespaces several seconds, and no cluster
-// needs to wait for them. A namespace that goes takes no new Works.
+// clearExecutionSpace deletes the Works of a cluster and their namespace, and tells
+// when none is left. What else the namespace holds goes with it in its own time:
+// that takes the controller of namespaces several seconds, and no cluster needs to
+// wait for them.
+//
+// A namespace that goes takes no new Works, so it goes first, but not where an agent
+// lets go of the Works: the roles that allow it to do so are in the namespace.
 func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (empty bool, err error) {
 	namespace := &corev1.Namespace{}
 	// Asked live: that a cache does not show a namespace does not mean it is gone.
@@ -68,24 +71,45 @@ func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1
 	if err != nil {
 		return false, fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
 	}
-	if namespace.DeletionTimestamp == nil {
-		if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
-		}
-		r.events.Decided(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
-			"Removed execution namespace %s and all Works in it", namespace.Name)
-	}
-	staying, left, err := r.worksOf(ctx, cluster.Name)
-	if err != nil || !left {
-		return !left && err == nil, err
-	}
-	if staying {
-		err = r.karmada.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(namespace.Name))
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("deleting Works of cluster %q: %w", cluster.Name, err)
+	if cluster.Spec.SyncMode != clusterv1alpha1.Pull {
+		if err := r.deleteExecutionSpace(ctx, cluster, namespace); err != nil {
+			return false, err
 		}
 	}
-	return false, nil
+	left, err := r.deleteWorks(ctx, cluster.Name)
+	if err != nil || left {
+		return false, err
+	}
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && namespace.DeletionTimestamp == nil {
+		// Looked at again: until now there could be new ones.
+		return false, r.deleteExecutionSpace(ctx, cluster, namespace)
+	}
+	return true, nil
+}
+
+func (r *reconciler) deleteExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace *corev1.Namespace) error {
+	if namespace.DeletionTimestamp != nil {
+		return nil
+	}
+	if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
+	}
+	r.events.Decided(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
+		"Removed execution namespace %s and all Works in it", namespace.Name)
+	return nil
+}
+
+// deleteWorks deletes the Works of a cluster and tells whether some are left.
+func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (left bool, err error) {
+	staying, left, err := r.worksOf(ctx, cluster)
+	if err != nil || !staying {
+		return left, err
+	}
+	err = r.karmada.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(work.ExecutionNamespace(cluster)))
+	if client.IgnoreNotFound(err) != nil {
+		return left, fmt.Errorf("deleting Works of cluster %q: %w", cluster, err)
+	}
+	return left, nil
 }
 
 // worksOf tells whether a cluster has Works, and whether some of them are not being
