@@ -11,11 +11,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -261,6 +263,8 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 	}
 	defer func() {
 		// It is worth everything there, and nobody needs it any more.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		defer cancel()
 		if err := i.generator.delete(ctx, request); err != nil {
 			r.logf("warning: %v", err)
 		}
@@ -286,19 +290,30 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 	return err
 }
 
+// adoptRight adds what is missing to a right that is there already, and takes nothing
+// away: somebody else may be registering.
 func adoptRight(have client.Object, want agent.Object) error {
 	addLabels(have, want)
 	switch have := have.(type) {
 	case *rbacv1.ClusterRole:
-		have.Rules = want.(*rbacv1.ClusterRole).Rules
+		have.Rules = addRules(have.Rules, want.(*rbacv1.ClusterRole).Rules)
 	case *rbacv1.Role:
-		have.Rules = want.(*rbacv1.Role).Rules
+		have.Rules = addRules(have.Rules, want.(*rbacv1.Role).Rules)
 	case *rbacv1.ClusterRoleBinding:
 		return adoptBinding(have, want.(*rbacv1.ClusterRoleBinding))
 	case *rbacv1.RoleBinding:
 		have.Subjects = want.(*rbacv1.RoleBinding).Subjects
 	}
 	return nil
+}
+
+func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for _, rule := range want {
+		if !slices.ContainsFunc(have, func(other rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(rule, other) }) {
+			have = append(have, rule)
+		}
+	}
+	return have
 }
 
 // giveUp deletes what the agent has made of itself in the control plane, and its
@@ -314,7 +329,7 @@ func (i *identity) giveUp(ctx context.Context) error {
 	}
 	errs = append(errs, ignoreForbidden(err))
 	if i.generator != nil {
-		return errors.Join(append(errs, i.generator.undo(ctx))...)
+		return errors.Join(append(errs, i.generator.undo(ctx), ignoreForbidden(i.generator.delete(ctx, i.request)))...)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(i.register.Name)}}
 	have, err := i.karmada.get(ctx, role)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -17,6 +18,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -97,6 +99,9 @@ func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha
 	if err := refuseDuplicate(registered, j.Name, id); err != nil {
 		return nil, err
 	}
+	if err := j.nameIsNoAgents(ctx, karmada); err != nil {
+		return nil, err
+	}
 	// The identity of the control plane is asked for only to catch a mix-up, so
 	// not being allowed to see it is no obstacle.
 	if own, err := karmada.id(ctx); err == nil && own == id {
@@ -110,6 +115,32 @@ func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha
 		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.host, member.name)
 	}
 	return wanted, nil
+}
+
+// nameIsNoAgents refuses the name of an agent that has rights and no Cluster: it could
+// read the credentials that are stored here. The rights of one whose Cluster has just
+// left are about to go.
+func (j Join) nameIsNoAgents(ctx context.Context, karmada *side) error {
+	role := agent.RoleName(j.Name)
+	for _, right := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: j.ClusterNamespace, Name: role + "-secret"}},
+	} {
+		have, err := karmada.get(ctx, right)
+		if apierrors.IsForbidden(err) {
+			// Who may not see roles joins without.
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.outlive(ctx, have) == nil {
+			continue
+		}
+		return fmt.Errorf("cluster name %q is that of an agent, which could read the credentials of this cluster: %s is in %s, so a cluster registers under that name or did so; choose another name, or if nobody needs it any more, delete it there",
+			j.Name, karmada.describe(have), karmada.name)
+	}
+	return nil
 }
 
 // clusters lists the Clusters of the control plane.

@@ -29,7 +29,7 @@ import (
 // createAttempts is how often somebody else may be faster.
 const createAttempts = 5
 
-// outliveTimeout is how long a namespace that is being deleted is waited for.
+// outliveTimeout is how long something that is being deleted is waited for.
 const outliveTimeout = 30 * time.Second
 
 // side is one of the two clusters that a registration touches, and what this run
@@ -177,15 +177,15 @@ func (s *side) get(ctx context.Context, like client.Object) (client.Object, erro
 	return have, nil
 }
 
-// outlive waits until a namespace that is being deleted is gone, such as one that a
-// cluster had which has just left.
-func (s *side) outlive(ctx context.Context, namespace client.Object) error {
-	s.log.printf("waiting until %s in %s is gone, which is being deleted", s.describe(namespace), s.name)
+// outlive waits until an object that is being deleted is gone, such as a namespace
+// that a cluster had which has just left.
+func (s *side) outlive(ctx context.Context, object client.Object) error {
+	s.log.printf("waiting until %s in %s is gone, which is being deleted", s.describe(object), s.name)
 	ctx, cancel := context.WithTimeout(ctx, outliveTimeout)
 	defer cancel()
-	if err := s.awaitGone(ctx, namespace); err != nil {
+	if err := s.awaitGone(ctx, object); err != nil {
 		return fmt.Errorf("%s in %s is being deleted and not gone after %s: see what it still holds, and try again when it is gone (%w)",
-			s.describe(namespace), s.name, outliveTimeout, err)
+			s.describe(object), s.name, outliveTimeout, err)
 	}
 	return nil
 }

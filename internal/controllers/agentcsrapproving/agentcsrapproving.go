@@ -10,7 +10,8 @@
 //   - roles that others made are left as they are;
 //   - rights end with the Cluster, or when the agent gives up its ClusterRole; they
 //     come back only for a Cluster that exists. An execution namespace goes only if
-//     it was made for a registration, and neither Cluster nor agent nor Work is there.
+//     it was made for a registration, and neither Cluster nor agent nor Work is there;
+//   - a request that was refused is deleted after a day if nobody approves it.
 package agentcsrapproving
 
 import (
@@ -45,6 +46,10 @@ const Name = "agent-csr-approving-controller"
 const (
 	// waitDelay is how soon to look again at what is about to go.
 	waitDelay = time.Second
+	// refusedLife is how long a request that was refused is kept for people. The
+	// cleaner of Kubernetes deletes requests that nobody answers as late, and takes
+	// one with any condition for answered.
+	refusedLife = 24 * time.Hour
 	// requestTimeout bounds what one pass may take; the one worker serves all.
 	requestTimeout = 30 * time.Second
 )
@@ -119,13 +124,13 @@ func mapped(of func(client.Object) (item, bool)) handler.TypedEventHandler[clien
 
 func requestItem(object client.Object) (item, bool) {
 	csr, ok := object.(*certificatesv1.CertificateSigningRequest)
-	return item{request: object.GetName()}, ok && open(csr)
+	return item{request: object.GetName()}, ok && (open(csr) || refused(csr))
 }
 
-// clusterItem looks at clusters with an agent, and at those that leave.
+// clusterItem looks at clusters with an agent, at those that leave, and at those that
+// have the name of an agent.
 func clusterItem(object client.Object) (item, bool) {
-	cluster, ok := object.(*clusterv1alpha1.Cluster)
-	return item{cluster: object.GetName()}, ok && cluster.Spec.SyncMode == clusterv1alpha1.Pull
+	return item{cluster: object.GetName()}, agent.ValidName(object.GetName())
 }
 
 func managedItem(object client.Object) (item, bool) {
@@ -137,19 +142,27 @@ func managedItem(object client.Object) (item, bool) {
 func (r *reconciler) Reconcile(ctx context.Context, about item) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	work := r.keepRights
-	name := about.cluster
-	if about.request != "" {
-		work, name = r.answer, about.request
-	}
-	wait, err := work(ctx, name)
+	again, err := r.work(ctx, about)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		wait, err = true, nil
+		again, err = waitDelay, nil
 	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// work tells when to look again, 0 for never.
+func (r *reconciler) work(ctx context.Context, about item) (again time.Duration, err error) {
+	if about.request != "" {
+		return r.handle(ctx, about.request)
+	}
+	return soon(r.keepRights(ctx, about.cluster))
+}
+
+// soon is when to look again at what may be about to go.
+func soon(wait bool, err error) (time.Duration, error) {
 	if err != nil || !wait {
-		return reconcile.Result{}, err
+		return 0, err
 	}
-	return reconcile.Result{RequeueAfter: waitDelay}, nil
+	return waitDelay, nil
 }
 
 // keepRights keeps the rights of the agent of a Cluster that exists, and cleans up
@@ -163,8 +176,11 @@ func (r *reconciler) keepRights(ctx context.Context, name string) (wait bool, er
 	if !exists {
 		return false, r.cleanUp(ctx, name)
 	}
-	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || cluster.DeletionTimestamp != nil {
+	switch {
+	case cluster.DeletionTimestamp != nil:
 		return false, nil
+	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
+		return false, r.withdraw(ctx, cluster)
 	}
 	record, err := r.recorded(ctx, name)
 	if err != nil || record == nil {
@@ -172,6 +188,23 @@ func (r *reconciler) keepRights(ctx context.Context, name string) (wait bool, er
 	}
 	record.owner = cluster
 	return r.grant(ctx, *record)
+}
+
+// withdraw takes the rights away that an agent got for the name before somebody
+// joined a cluster without one under it: it could read the credentials of that one.
+// An agent whose Cluster this was before keeps them.
+func (r *reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	role := &rbacv1.ClusterRole{}
+	exists, err := r.read(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
+	if err != nil || !exists || !managed(role, cluster.Name) || len(role.OwnerReferences) > 0 {
+		return err
+	}
+	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking its rights from the agent of the name of cluster %q: %w", cluster.Name, err)
+	}
+	r.events.Failed(cluster, "AgentRightsWithdrawn", fmt.Errorf("the agent that had registered under the name of this cluster before has lost its rights; request %s by %s",
+		role.Annotations[agent.RequestAnnotation], role.Annotations[agent.RequesterAnnotation]))
+	return nil
 }
 
 // read reads an object from the API server. It is false if there is none.

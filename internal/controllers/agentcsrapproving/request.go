@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -45,13 +46,42 @@ func condition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.
 	return &csr.Status.Conditions[i]
 }
 
-// answer approves a request, or says why it is left to people.
-func (r *reconciler) answer(ctx context.Context, name string) (wait bool, err error) {
+// refused tells whether a request is left to people who have not answered it.
+func refused(csr *certificatesv1.CertificateSigningRequest) bool {
+	return condition(csr, agent.NotApproved) != nil && len(csr.Status.Certificate) == 0 &&
+		condition(csr, certificatesv1.CertificateApproved) == nil && condition(csr, certificatesv1.CertificateDenied) == nil &&
+		condition(csr, certificatesv1.CertificateFailed) == nil
+}
+
+// handle answers a request, or deletes one that was refused when its time is over.
+func (r *reconciler) handle(ctx context.Context, name string) (again time.Duration, err error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	exists, err := r.read(ctx, client.ObjectKey{Name: name}, csr)
-	if err != nil || !exists || !open(csr) {
-		return false, err
+	switch {
+	case err != nil || !exists:
+		return 0, err
+	case open(csr):
+		return soon(r.answer(ctx, csr))
+	case refused(csr):
+		return r.forget(ctx, csr)
 	}
+	return 0, nil
+}
+
+// forget deletes a refused request that is old enough, and tells when it will be.
+func (r *reconciler) forget(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (again time.Duration, err error) {
+	if left := csr.CreationTimestamp.Add(refusedLife).Sub(r.now()); left > 0 {
+		return left, nil
+	}
+	// A person may be about to approve it.
+	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was refused: %w", csr.Name, err)
+	}
+	return 0, nil
+}
+
+// answer approves a request, or says why it is left to people.
+func (r *reconciler) answer(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (wait bool, err error) {
 	request, ok := agent.Recognize(csr)
 	if !ok {
 		return false, nil
