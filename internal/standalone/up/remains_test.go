@@ -42,7 +42,7 @@ func TestARegistrationIsTakenUpWhereItWasCut(t *testing.T) {
 	granted := func(r *remains) { r.role = roleFor("member3", "system:bootstrap:abcdef") }
 	secret := func(r *remains) { r.secret = secretWith(t, a.issue(t, agent.User("member3"))) }
 	account := func(r *remains) {
-		r.account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentAccount, Labels: systemLabel()}}
+		r.account = ownAccount()
 	}
 	deployment := func(r *remains) { r.deployment = agentOf("member3") }
 	const csr, role, kubeconfig, sa, agentItself = "member3-12345", "system:karmada:member3:agent", "karmada-kubeconfig", "karmada-agent-sa", "karmada-agent"
@@ -85,7 +85,7 @@ func TestWhatUsersMadeIsNotTakenBack(t *testing.T) {
 			cluster: "member3", token: "abcdef", ca: a.cert,
 			role:       roleFor("member3", "system:bootstrap:abcdef"),
 			secret:     secretWith(t, a.issue(t, agent.User("member3"))),
-			account:    &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentAccount, Labels: systemLabel()}},
+			account:    ownAccount(),
 			deployment: agentOf("member3"),
 		}
 	}

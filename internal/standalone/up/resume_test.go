@@ -2,12 +2,136 @@ package up
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/standalone"
 )
+
+// TestTakingUpMeetsARealAPIServer has one, which is the control plane and the member.
+func TestTakingUpMeetsARealAPIServer(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cluster, err := standalone.Start(ctx, standalone.Options{Name: "both", CommonName: "both", Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Stop()
+	api, err := client.New(cluster.Config(), client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(objects ...client.Object) {
+		t.Helper()
+		for _, object := range objects {
+			if err := api.Create(ctx, object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a := newAuthority(t)
+	left := remains{cluster: "member3", token: "abcdef", ca: a.cert}
+	put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaSystem}})
+	if there, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); there || err != nil {
+		t.Fatalf("with nothing there it says %t, %v", there, err)
+	}
+
+	token := tokenSecret(left.token)
+	secret, account, deployment := secretWith(t, a.issue(t, agent.User("member3"))), ownAccount(), agentOf("member3")
+	role := roleFor("member3", "system:bootstrap:abcdef")
+	own, foreign := requestBy(ctx, t, cluster.Config(), "abcdef"), requestBy(ctx, t, cluster.Config(), "123456")
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "karmada-agent"}}
+	deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
+	deployment.Spec.Template.Spec.Containers[0].Image = "karmada-agent"
+	for _, object := range []client.Object{secret, account, deployment} {
+		object.SetNamespace(clusterv1alpha1.NamespaceKarmadaSystem)
+	}
+	put(token, secret, account, deployment, role)
+	there := func() (names []string) {
+		t.Helper()
+		for _, object := range []client.Object{token, own, foreign, role, secret, account, deployment} {
+			switch err := api.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)); {
+			case err == nil:
+				names = append(names, object.GetName())
+			case !apierrors.IsNotFound(err):
+				t.Fatal(err)
+			}
+		}
+		return names
+	}
+
+	if whole, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); !whole || err != nil {
+		t.Fatalf("with an agent there it says %t, %v", whole, err)
+	}
+	if diff := cmp.Diff([]string{own.Name, foreign.Name, role.Name, secret.Name, account.Name, deployment.Name}, there()); diff != "" {
+		t.Errorf("an agent that goes on loses its token only (-want +got):\n%s", diff)
+	}
+	if err := api.Delete(ctx, deployment); err != nil {
+		t.Fatal(err)
+	}
+	if whole, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); whole || err != nil {
+		t.Fatalf("with no agent there it says %t, %v", whole, err)
+	}
+	if diff := cmp.Diff([]string{foreign.Name}, there()); diff != "" {
+		t.Errorf("of what was left there is (-want +got):\n%s", diff)
+	}
+}
+
+func ownAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentAccount, Labels: systemLabel()}}
+}
+
+// requestBy is a request of the holder of a token.
+func requestBy(ctx context.Context, t *testing.T, karmada *rest.Config, token string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	holder := rest.CopyConfig(karmada)
+	holder.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:" + token, Groups: []string{"system:masters"}}
+	api, err := client.New(holder, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "member3-" + token},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+		},
+	}
+	if err := api.Create(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
 
 func TestAMemberThatIsNotThereIsTriedAgain(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
