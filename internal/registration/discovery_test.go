@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/cluster-bootstrap/token/jws"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
@@ -176,4 +177,28 @@ func FuzzAuthorities(f *testing.F) {
 		}
 		_, _ = pinned(ca, nil)
 	})
+}
+
+func TestAControlPlaneDoesNotRegisterWithItself(t *testing.T) {
+	kubeconfig := clusterInfo(t, otherAuthority(t))
+	own := signed(t, kubeconfig, knownToken)
+	foreign := signed(t, kubeconfig, bootstraptoken.Token{ID: "other1", Secret: knownToken.Secret})
+	forged := signed(t, kubeconfig, bootstraptoken.Token{ID: knownToken.ID, Secret: "aaaaaaaaaaaaaaaa"})
+	tests := map[string]struct {
+		stored []client.Object
+		itself bool
+	}{
+		"its cluster-info bears the signature of the token": {stored: []client.Object{&own}, itself: true},
+		"that of another token":                             {stored: []client.Object{&foreign}},
+		"one by somebody who does not know the token":       {stored: []client.Object{&forged}},
+		"a member without cluster-info":                     {},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := Register{Token: knownToken.String()}.refuseItself(t.Context(), sideWith(t, "", test.stored...))
+			if (err != nil) != test.itself {
+				t.Errorf("refuseItself() = %v, want an error: %t", err, test.itself)
+			}
+		})
+	}
 }

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -99,6 +102,9 @@ func (r Register) Run(ctx context.Context) (err error) {
 	}
 	found, err := r.discover(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.refuseItself(ctx, member); err != nil {
 		return err
 	}
 	if r.DryRun {
@@ -229,6 +235,25 @@ func (r Register) preflight(ctx context.Context, member *side) (id string, err e
 	}
 	r.logf("[preflight] All pre-flight checks were passed")
 	return id, nil
+}
+
+// refuseItself refuses a member that is the control plane. Whoever joins reads the
+// identity of both; here the token tells, with whose secret nobody else signs. Not
+// being allowed to look is no obstacle: this is to catch a mix-up.
+func (r Register) refuseItself(ctx context.Context, member *side) error {
+	token, err := bootstraptoken.Parse(r.Token)
+	if err != nil {
+		return err
+	}
+	have, err := member.get(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}})
+	info, ok := have.(*corev1.ConfigMap)
+	if err != nil || !ok {
+		return nil //nolint:nilerr // see above
+	}
+	if _, err := verify(info, token); err != nil {
+		return nil //nolint:nilerr // signed by nobody or by somebody else
+	}
+	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context", member.name, member.host)
 }
 
 // PreflightError lists what stands in the way of a registration.
