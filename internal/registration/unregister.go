@@ -20,6 +20,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
 )
 
 // Unregister ends the membership of a cluster with an agent.
@@ -158,18 +159,36 @@ func (d *departure) leaveKarmada(ctx context.Context) error {
 	d.kept = d.keptByKarmada(waiting)
 	if d.cluster != nil {
 		if err := d.removeCluster(ctx, waiting); err != nil {
-			return err
+			return d.leaveBehind(ctx, err)
 		}
 	}
 	return d.removeRights(ctx)
 }
 
+// leaveBehind goes on with the member where force is asked for and the agent's own
+// rights do not suffice: the agent may have been the last to have had them.
+func (d *departure) leaveBehind(ctx context.Context, err error) error {
+	if !d.Force || !d.borrowed || ctx.Err() != nil {
+		return err
+	}
+	d.logf("warning: the control plane was not cleaned up: %v", err)
+	d.karmada = nil
+	d.tellRemains()
+	return nil
+}
+
 func (d *departure) removeCluster(ctx, waiting context.Context) error {
+	why := domaincluster.Stays(d.cluster)
+	if why != "" {
+		d.logf("Cluster %s is not Ready (%s): unless its agent comes back by then, what was propagated to it stays there", d.Name, why)
+	}
 	// The Cluster first: its Works go with it, and as long as it is there, what is
 	// bound to it brings new ones.
 	err := d.karmada.delete(waiting, d.cluster)
 	if err == nil {
-		d.logf("waiting for the agent to take back what was propagated to %s", d.member.name)
+		if why == "" {
+			d.logf("waiting for the agent to take back what was propagated to %s", d.member.name)
+		}
 		err = d.awaitGone(waiting)
 	}
 	if err == nil || ctx.Err() != nil || !wait.Interrupted(err) && waiting.Err() == nil {
