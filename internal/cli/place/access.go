@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -84,6 +85,9 @@ func (a *Access) Members(ctx context.Context, wanted []string) ([]Place, error) 
 		return nil, err
 	}
 	existing, err := clusters.Names(ctx)
+	if apierrors.IsForbidden(err) && len(wanted) > 0 {
+		return named(ctx, clusters, wanted)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +99,19 @@ func (a *Access) Members(ctx context.Context, wanted []string) ([]Place, error) 
 		if len(wanted) == 0 || slices.Contains(wanted, name) {
 			found = append(found, Place{Cluster: name})
 		}
+	}
+	return found, nil
+}
+
+// named are members by name for one who may see these and not list all.
+func named(ctx context.Context, clusters command.Clusters, wanted []string) ([]Place, error) {
+	sorted := slices.Sorted(slices.Values(wanted))
+	var found []Place
+	for _, name := range slices.Compact(sorted) {
+		if _, err := clusters.Get(ctx, name); err != nil {
+			return nil, err
+		}
+		found = append(found, Place{Cluster: name})
 	}
 	return found, nil
 }
