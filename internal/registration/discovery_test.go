@@ -24,6 +24,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
@@ -200,5 +201,16 @@ func TestAControlPlaneDoesNotRegisterWithItself(t *testing.T) {
 				t.Errorf("refuseItself() = %v, want an error: %t", err, test.itself)
 			}
 		})
+	}
+}
+
+func TestARegistrationEndsWithTheCluster(t *testing.T) {
+	register := Register{Name: "east", Endpoint: "192.0.2.1:5443", Timeout: 20 * time.Millisecond}
+	if err := register.awaitCluster(t.Context(), sideWith(t, "")); err == nil || !strings.Contains(err.Error(), "made no Cluster within 20ms") {
+		t.Errorf("without a Cluster: %v", err)
+	}
+	made := registered("east", "id", clusterv1alpha1.Pull)
+	if err := register.awaitCluster(t.Context(), sideWith(t, "", &made)); err != nil {
+		t.Errorf("with a Cluster: %v", err)
 	}
 }

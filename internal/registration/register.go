@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,8 +84,8 @@ type Register struct {
 	Log func(format string, args ...any)
 }
 
-// Run registers the cluster and returns when its agent is ready; the agent makes
-// the Cluster. When it fails or ctx ends, what it has created is deleted again on
+// Run registers the cluster and returns when its agent is ready and has made the
+// Cluster. When it fails or ctx ends, what it has created is deleted again on
 // both sides.
 func (r Register) Run(ctx context.Context) (err error) {
 	r = r.withDefaults()
@@ -126,7 +127,32 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err := r.installAgent(ctx, member, kubeconfig); err != nil {
 		return err
 	}
-	return r.awaitRollout(ctx, member)
+	if err := r.awaitRollout(ctx, member); err != nil {
+		return err
+	}
+	return r.awaitCluster(ctx, identity.karmada)
+}
+
+// awaitCluster waits until the agent has made the Cluster. A Pod that is available
+// says that its program runs, not that it has reached the control plane.
+func (r Register) awaitCluster(ctx context.Context, karmada *side) error {
+	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
+	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
+	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
+		have, err := karmada.get(ctx, cluster)
+		// One failed look says nothing about the Cluster.
+		return have != nil, onlyRefused(err)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return karmada.explain("waiting for", cluster, context.Cause(ctx))
+	case wait.Interrupted(err):
+		return fmt.Errorf("the agent of member %q runs, but has made no Cluster within %s: its log says why; from the member it must reach %s, and its image %s must be karmada-agent",
+			r.Name, r.Timeout, r.Endpoint, r.Image)
+	}
+	return err
 }
 
 func (r Register) withDefaults() Register {
