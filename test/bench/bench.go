@@ -75,6 +75,7 @@ var scenarios = []scenario{
 	{"restart", "the control plane restarts: how soon it works again, and what it writes meanwhile", (*bench).restart},
 	{"frozen", "templates while one more member accepts connections and never answers", (*bench).frozen},
 	{"delete", "all of them deleted", (*bench).remove},
+	{"idle", "many more members, in the memory of this program, in which nothing happens", (*bench).idle},
 }
 
 func choose(names []string) ([]scenario, error) {

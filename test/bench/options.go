@@ -28,6 +28,8 @@ type options struct {
 	settle         time.Duration
 	restartCommand string
 	frozenMember   string
+	idleMembers    int
+	quiet          time.Duration
 	json           string
 }
 
@@ -41,6 +43,8 @@ func defaults() options {
 		concurrency:    32,
 		timeout:        5 * time.Minute,
 		settle:         10 * time.Second,
+		idleMembers:    50,
+		quiet:          time.Minute,
 	}
 }
 
@@ -52,7 +56,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory count; repeatable")
 	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `the same as a JSON file, [{"name":"karmada","pid":1}], which is read anew after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "count the descendants of these processes too")
-	flags.StringSliceVar(&o.run, "run", o.run, "what to measure: latency, burst, update, restart, frozen, delete")
+	flags.StringSliceVar(&o.run, "run", o.run, "what to measure: latency, burst, update, restart, frozen, delete, idle")
 	flags.IntVar(&o.singles, "singles", o.singles, "templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "templates of the other scenarios")
 	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
@@ -61,6 +65,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "settle", o.settle, "time for late writes to happen before they are counted")
 	flags.StringVar(&o.restartCommand, "restart-command", o.restartCommand, "shell command that restarts the control plane and returns when it serves")
 	flags.StringVar(&o.frozenMember, "frozen-member", o.frozenMember, "context of one more member, whose process the frozen scenario stops for a while")
+	flags.IntVar(&o.idleMembers, "idle-members", o.idleMembers, "members of the idle scenario")
+	flags.DurationVar(&o.quiet, "quiet", o.quiet, "time for which the idle scenario measures")
 	flags.StringVar(&o.json, "json", o.json, "file that receives the results as JSON")
 }
 
@@ -70,8 +76,8 @@ func (o *options) validate() error {
 		return errors.New("--karmada-kubeconfig is needed")
 	case o.membersKubeconfig == "" || len(o.memberContexts) == 0:
 		return errors.New("--members-kubeconfig and --member-contexts are needed")
-	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1:
-		return errors.New("--singles, --templates, --replicas and --concurrency must be positive")
+	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1 || o.idleMembers < 1 || o.quiet <= 0:
+		return errors.New("--singles, --templates, --replicas, --concurrency, --idle-members and --quiet must be positive")
 	case len(o.processes) > 0 && o.processesFile != "":
 		return errors.New("--process and --processes-file exclude each other")
 	case o.restartCommand == "" && slices.Contains(o.run, "restart"):
