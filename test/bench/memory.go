@@ -257,6 +257,6 @@ func respond(w http.ResponseWriter, code int, content any) {
 
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	respond(w, code, metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code),
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Message: http.StatusText(code), Code: int32(code),
 	})
 }

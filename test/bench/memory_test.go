@@ -23,7 +23,10 @@ func TestMembersInMemoryAnswerClients(t *testing.T) {
 		member.CloseClientConnections()
 		member.Close()
 	}()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: member.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, Timeout: time.Minute})
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: member.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, Timeout: time.Minute,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
