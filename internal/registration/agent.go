@@ -94,6 +94,9 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 // one.
 func (a Agent) check(ctx context.Context, karmada *side, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has not got its rights there: %s: %w", Again(a.Name), err)
+	}
 	if err != nil || have == nil {
 		return nil, err
 	}
@@ -104,6 +107,12 @@ func (a Agent) check(ctx context.Context, karmada *side, id string) (*clusterv1a
 	wanted := stored.DeepCopy()
 	a.describe(wanted, id)
 	return stored, invalid(wanted)
+}
+
+// Again says how a cluster is registered whose Cluster was removed while its agent
+// runs on.
+func Again(name string) string {
+	return fmt.Sprintf("to register it again, where the cluster is: karmadactl unregister %s --force, then what 'karmadactl token create --print-register-command' prints where the control plane is administered; to leave it, the first alone", name)
 }
 
 // enroll makes the Cluster what the agent says of it.

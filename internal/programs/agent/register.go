@@ -7,7 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -19,12 +22,18 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// registerPause lies between two tries to register.
-const registerPause = 2 * time.Second
+// registerPause lies between two tries to register, and deniedLimit bounds the
+// longer ones of an agent without rights, which it may never get.
+const (
+	registerPause = 2 * time.Second
+	deniedLimit   = time.Minute
+)
 
 // agent is what an agent has once it knows both sides.
 type agent struct {
 	karmada *connection
+	// clusters reads the Clusters of the control plane, which is waited for.
+	clusters client.Reader
 	// local leads to the cluster.
 	local   *rest.Config
 	cluster registration.Agent
@@ -46,7 +55,11 @@ func (o *Options) agent() (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{karmada: karmada, local: local, cluster: o.Cluster, host: o.host()}
+	clusters, err := clustersOf(karmada.waiting)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{karmada: karmada, clusters: clusters, local: local, cluster: o.Cluster, host: o.host()}
 	a.cluster.Karmada, a.cluster.Member = karmada.plain, local
 	rotation := &a.host.Settings.Agent.Rotation
 	rotation.Member = member
@@ -68,23 +81,36 @@ func (o *Options) agent() (*agent, error) {
 
 // secretsOf reads and writes single Secrets of the cluster.
 func secretsOf(local *rest.Config) (client.Client, error) {
+	return clientOf(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+}
+
+func clustersOf(karmada *rest.Config) (client.Reader, error) {
+	return clientOf(karmada, "the control plane", clusterv1alpha1.AddToScheme, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
+}
+
+// clientOf is a client for one kind, which it does not ask about.
+func clientOf(config *rest.Config, whose string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind, scope meta.RESTScope) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
-	made, err := client.New(local, client.Options{Scheme: scheme})
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(kind, scope)
+	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, fmt.Errorf("making a client of %s: %w", whose, err)
 	}
 	return made, nil
 }
+
+func keyOf(cluster string) types.NamespacedName { return types.NamespacedName{Name: cluster} }
 
 // register registers the cluster, as soon as both sides answer. It returns nothing
 // when ctx ends before.
 func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx)
 	a.cluster.Log = func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) }
-	told := ""
+	told, pause := "", registerPause
 	for {
 		registered, err := a.tryRegister(ctx)
 		switch {
@@ -95,6 +121,9 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 		case registration.Final(err):
 			return nil, err
 		}
+		if !apierrors.IsForbidden(err) {
+			pause = registerPause
+		}
 		if text := err.Error(); text != told {
 			logger.Info("Waiting to register", "cluster", a.cluster.Name, "reason", text)
 			told = text
@@ -102,7 +131,10 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 		select {
 		case <-ctx.Done():
 			return nil, nil
-		case <-time.After(registerPause):
+		case <-a.karmada.get().replaced:
+			pause = registerPause
+		case <-time.After(pause):
+			pause = min(2*pause, deniedLimit)
 		}
 	}
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -22,7 +18,7 @@ import (
 // serve serves the cluster until ctx ends. An agent that cannot renew its Lease
 // stops working, for another one may have taken it, and begins anew in the same
 // process: a program that ended each time the control plane is away would be kept
-// from starting for minutes by then.
+// from starting for minutes by then. One whose Cluster is gone waits for it.
 func (a *agent) serve(ctx context.Context, id string) error {
 	lock, err := newLock(a.karmada.forever, a.host.Election)
 	if err != nil {
@@ -34,6 +30,11 @@ func (a *agent) serve(ctx context.Context, id string) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was told to end
+		case errors.Is(err, errDismissed):
+			if err := a.awaitReturn(ctx, id); err != nil || ctx.Err() != nil {
+				return err
+			}
+			continue
 		case isForeign(err) || !a.host.Election.Enabled || !lock.held.Load() || time.Since(began) < a.host.Election.RenewDeadline:
 			return err
 		}
@@ -41,13 +42,14 @@ func (a *agent) serve(ctx context.Context, id string) error {
 	}
 }
 
-// life runs the controllers once, as long as the agent leads.
+// life runs the controllers once, as long as the agent leads and has its Cluster.
 func (a *agent) life(ctx context.Context, id string, lock *lock) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	lock.held.Store(false)
+	own := &presence{agent: a, id: id, doubts: make(chan struct{}, 1)}
 	options := a.host
-	options.Lock, options.LocalMember = lock, a.only(id)
+	options.Lock, options.LocalMember, options.Denied = lock, a.only(id), own.doubt
 	host, err := programs.NewHost(ctx, a.karmada.waiting, options)
 	if err != nil {
 		return err
@@ -55,7 +57,8 @@ func (a *agent) life(ctx context.Context, id string, lock *lock) error {
 	if err := host.AddComponents(programs.AgentComponent()); err != nil {
 		return err
 	}
-	if err := host.Manager.Add(&presence{cache: host.Manager.GetCache(), name: a.cluster.Name, id: id}); err != nil {
+	own.cache = host.Manager.GetCache()
+	if err := host.Manager.Add(own); err != nil {
 		return fmt.Errorf("adding the watch of the own Cluster: %w", err)
 	}
 	if err := host.Run(ctx); err != nil {
@@ -82,19 +85,11 @@ func newLock(karmada *rest.Config, election flags.Election) (*lock, error) {
 	if !election.Enabled {
 		return &lock{}, nil
 	}
-	host, err := os.Hostname()
+	lease, err := programs.NewLease(karmada, election)
 	if err != nil {
-		return nil, fmt.Errorf("finding the name of this host: %w", err)
+		return nil, err
 	}
-	leases, err := coordinationv1.NewForConfig(karmada)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of the control plane: %w", err)
-	}
-	return &lock{retry: election.RetryPeriod, Interface: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
-	}}, nil
+	return &lock{retry: election.RetryPeriod, Interface: lease}, nil
 }
 
 // Get implements resourcelock.Interface. Who leads must know in time whether it
