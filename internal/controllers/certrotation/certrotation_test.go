@@ -127,6 +127,7 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- r.Start(ctx) }()
 		<-time.After(79 * time.Hour)
+		synctest.Wait()
 		if asked != nil {
 			t.Fatal("a certificate was asked for too early")
 		}
