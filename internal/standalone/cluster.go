@@ -43,7 +43,7 @@ type Options struct {
 	CommonName string
 	// CertificateLifetime is how long the certificates of its servers and of its
 	// administrator are valid; 0 means pki.DefaultLeafLifetime. They are renewed when
-	// a third of it is left.
+	// a third of it is left. What is signed for others is valid no longer, either.
 	CertificateLifetime time.Duration
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
@@ -208,7 +208,7 @@ func (c *Cluster) ServingCert() (certFile, keyFile string) {
 // StartControllers runs the named controllers of kube-controller-manager; none
 // means all that are on by default.
 func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
-	s, err := startControllerManager(ctx, c.certs, c.insideKubeconfig(), c.options.Name, controllers)
+	s, err := startControllerManager(ctx, c.certs, c.insideKubeconfig(), c.options, controllers)
 	if err != nil {
 		return err
 	}

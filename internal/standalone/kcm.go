@@ -27,14 +27,14 @@ var KarmadaControllers = []string{
 
 // startControllerManager runs the named controllers of kube-controller-manager;
 // none means all that are on by default.
-func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig, clusterName string, controllers []string) (*server, error) {
+func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig string, o Options, controllers []string) (*server, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return nil, fmt.Errorf("making options of kube-controller-manager: %w", err)
 	}
 	args := append([]string{
 		"--kubeconfig=" + kubeconfig,
-		"--cluster-name=" + clusterName,
+		"--cluster-name=" + o.Name,
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--root-ca-file=" + certs.CertFile(certCA),
@@ -43,6 +43,9 @@ func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig, clus
 		"--service-account-private-key-file=" + certs.KeyFile(certServiceAccount),
 		"--use-service-account-credentials=false",
 	}, unthrottled...)
+	if o.CertificateLifetime > 0 {
+		args = append(args, "--cluster-signing-duration="+o.CertificateLifetime.String())
+	}
 	if len(controllers) > 0 {
 		args = append(args, "--controllers="+strings.Join(controllers, ","))
 	}
