@@ -7,19 +7,28 @@ import (
 	"testing"
 )
 
-// gate stands between the control plane and a member. Closed, it accepts
-// connections and lets nothing through, as a member does that hangs; opened
-// again, it lets through what has come meanwhile.
+// gate stands between two sides of a connection, such as the control plane and a
+// member. Closed, it accepts connections and lets nothing through, as a member does
+// that hangs; opened again, it lets through what has come meanwhile.
 type gate struct {
 	listener net.Listener
-	target   string
 	copies   sync.WaitGroup
 
-	mu     sync.Mutex
-	moved  *sync.Cond
-	closed bool
-	ended  bool
-	open   map[net.Conn]struct{}
+	mu    sync.Mutex
+	moved *sync.Cond
+	// target is the address of the server behind the gate.
+	target string
+	// closed holds what comes, refusing hangs up at once.
+	closed, refusing, ended bool
+	open                    map[*passage]struct{}
+}
+
+// passage is one connection through a gate.
+type passage struct{ outer, inner net.Conn }
+
+func (p *passage) hangUp() {
+	_ = p.outer.Close()
+	_ = p.inner.Close()
 }
 
 // newGate makes an open gate to the server with that URL.
@@ -31,30 +40,56 @@ func newGate(t testing.TB, server string) *gate {
 // newGateOn is newGate at an address, such as that of a gate which ended.
 func newGateOn(t testing.TB, at, server string) *gate {
 	t.Helper()
-	address, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
 	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{listener: listener, target: address.Host, open: map[net.Conn]struct{}{}}
+	g := &gate{listener: listener, open: map[*passage]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
+	g.lead(t, server)
 	g.copies.Go(g.accept)
 	t.Cleanup(g.end)
 	return g
 }
 
-// URL is where the member seems to be.
+// URL is where the server seems to be.
 func (g *gate) URL() string { return "https://" + g.listener.Addr().String() }
 
+// lead makes the gate one to another server, and hangs up.
+func (g *gate) lead(t testing.TB, server string) {
+	t.Helper()
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.change(func() { g.target = address.Host })
+	g.hangUp()
+}
+
 // set closes or opens the gate.
-func (g *gate) set(closed bool) {
+func (g *gate) set(closed bool) { g.change(func() { g.closed = closed }) }
+
+// refuse hangs up and goes on doing so, or stops to.
+func (g *gate) refuse(refusing bool) {
+	g.change(func() { g.refusing = refusing })
+	if refusing {
+		g.hangUp()
+	}
+}
+
+func (g *gate) change(what func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = closed
+	what()
 	g.moved.Broadcast()
+}
+
+func (g *gate) hangUp() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for each := range g.open {
+		each.hangUp()
+	}
 }
 
 func (g *gate) accept() {
@@ -63,33 +98,39 @@ func (g *gate) accept() {
 		if err != nil {
 			return
 		}
-		inner, err := net.Dial("tcp", g.target)
+		g.mu.Lock()
+		target, refusing := g.target, g.refusing
+		g.mu.Unlock()
+		if refusing {
+			_ = outer.Close()
+			continue
+		}
+		inner, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = outer.Close()
 			continue
 		}
-		if !g.keep(outer, inner) {
+		p := &passage{outer: outer, inner: inner}
+		if !g.keep(p) {
 			return
 		}
-		g.copies.Go(func() { g.copy(inner, outer) })
-		g.copies.Go(func() { g.copy(outer, inner) })
+		g.copies.Go(func() { g.copy(p, inner, outer) })
+		g.copies.Go(func() { g.copy(p, outer, inner) })
 	}
 }
 
-func (g *gate) keep(connections ...net.Conn) bool {
+func (g *gate) keep(p *passage) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, connection := range connections {
-		if g.ended {
-			_ = connection.Close()
-			continue
-		}
-		g.open[connection] = struct{}{}
+	if g.ended {
+		p.hangUp()
+		return false
 	}
-	return !g.ended
+	g.open[p] = struct{}{}
+	return true
 }
 
-func (g *gate) copy(to, from net.Conn) {
+func (g *gate) copy(through *passage, to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -100,12 +141,10 @@ func (g *gate) copy(to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			_ = to.Close()
-			_ = from.Close()
 			g.mu.Lock()
-			delete(g.open, to)
-			delete(g.open, from)
-			g.mu.Unlock()
+			defer g.mu.Unlock()
+			through.hangUp()
+			delete(g.open, through)
 			return
 		}
 	}
@@ -123,12 +162,7 @@ func (g *gate) pass() bool {
 
 func (g *gate) end() {
 	_ = g.listener.Close()
-	g.mu.Lock()
-	g.ended = true
-	for connection := range g.open {
-		_ = connection.Close()
-	}
-	g.moved.Broadcast()
-	g.mu.Unlock()
+	g.change(func() { g.ended = true })
+	g.hangUp()
 	g.copies.Wait()
 }

@@ -1,0 +1,440 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// Names of the clusters that things happen to; member1 is the one to which nothing
+// happens.
+const (
+	pushed     = "fault-push"
+	pulledName = "fault-pull"
+)
+
+const (
+	// usual is how long a change may take on its way to a cluster that is well; who
+	// waits for another cluster waits for half a minute.
+	usual = 5 * time.Second
+	// afterwards is how long what has waited may take when the fault is over. It
+	// leaves a busy machine its time; what it was is in the log.
+	afterwards = 10 * time.Second
+)
+
+// world is three clusters with a workload in all of them: member1, one that is
+// reached through a gate, and one whose agent reaches the control plane through
+// another.
+type world struct {
+	t *testing.T
+	// namespace holds everything, round is how often it has changed.
+	namespace string
+	round     int32
+	push      *testenv.Member
+	between   *gate
+	pull      *pulled
+	outside   *gate
+	agent     *agentLife
+	// strangers are objects of others in the way of a template, as they were.
+	strangers map[string]*corev1.ConfigMap
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	withSettings(t, "", func(s *programs.Settings) {
+		impatient(time.Second, time.Second)(s)
+		s.Controllers.Monitor.Period = 200 * time.Millisecond
+		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
+	})
+	w := &world{t: t, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
+	var err error
+	if w.push, err = testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), pushed), pushed); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.push.Stop)
+	w.between = newGate(t, w.push.Config.Host)
+	if err := env.Register(t.Context(), pushed, w.push); err != nil {
+		t.Fatal(err)
+	}
+	removeWithTest(t, pushed)
+	testenv.Update(t, env.Karmada, clusterNamed(pushed), func(c *clusterv1alpha1.Cluster) {
+		c.Spec.APIEndpoint, c.Spec.InsecureSkipTLSVerification = w.between.URL(), true
+	})
+	w.pull = newPulled(t, pulledName)
+	w.outside = newGate(t, env.Config.Host)
+	w.pull.write(t, w.outside.URL(), time.Hour)
+	w.agent = w.pull.run(t)
+	for _, name := range w.clusters() {
+		await(t, env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
+	}
+	w.deploy()
+	return w
+}
+
+func (w *world) clusters() []string { return []string{member1, pushed, pulledName} }
+
+// others are the clusters to which a fault does not happen.
+func (w *world) others(hit string) []string {
+	var names []string
+	for _, name := range w.clusters() {
+		if name != hit {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// inside reads and writes a cluster directly, whatever happens on the way there.
+func (w *world) inside(cluster string) client.Client {
+	switch cluster {
+	case pushed:
+		return w.push.Client
+	case pulledName:
+		return w.pull.member.Client
+	default:
+		return member(cluster)
+	}
+}
+
+func (w *world) kept() *corev1.ConfigMap     { return configMap(w.namespace, "kept") }
+func (w *world) web() *appsv1.Deployment     { return deployment(w.namespace, "web", 1) }
+func (w *world) stranger() *corev1.ConfigMap { return configMap(w.namespace, "stranger") }
+func (w *world) service() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+func (w *world) named(what string) *corev1.ConfigMap {
+	return configMap(w.namespace, fmt.Sprintf("%s-%d", what, w.round))
+}
+
+func (w *world) color() string { return fmt.Sprintf("round-%d", w.round) }
+
+// deploy sends the workload to all clusters. One of its objects is another owner's
+// already.
+func (w *world) deploy() {
+	policy := policyFor(w.t, on(w.clusters()...), w.kept(), w.web(), w.service(), w.stranger())
+	policy.Name = "everything"
+	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{
+		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "v1", Kind: "Service"}, {APIVersion: "apps/v1", Kind: "Deployment"},
+	}
+	env.Create(w.t, policy, w.kept(), w.web(), w.service())
+	for _, name := range w.clusters() {
+		for _, object := range []client.Object{w.kept(), w.web(), w.service()} {
+			await(w.t, w.inside(name), object, exists)
+		}
+		w.strangers[name] = w.stranger()
+		if err := w.inside(name).Create(w.t.Context(), w.strangers[name]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	env.Create(w.t, w.stranger())
+	await(w.t, env.Karmada, bindingOf(w.t, w.stranger()), func(b *workv1alpha2.ResourceBinding) error {
+		if !meta.IsStatusConditionFalse(b.Status.Conditions, workv1alpha2.FullyApplied) {
+			return fmt.Errorf("conditions %+v", b.Status.Conditions)
+		}
+		return nil
+	})
+	for _, name := range w.clusters() {
+		w.rollOut(name)
+	}
+	w.readyIn(3)
+}
+
+// begin starts a round: there is something new that is about to go.
+func (w *world) begin() {
+	w.round++
+	env.Create(w.t, w.named("going"))
+	for _, name := range w.clusters() {
+		await(w.t, w.inside(name), w.named("going"), exists)
+	}
+}
+
+// change does what users do.
+func (w *world) change() {
+	testenv.Update(w.t, env.Karmada, w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = w.color() })
+	testenv.Update(w.t, env.Karmada, w.web(), func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 + w.round })
+	deleteObject(w.t, env.Karmada, w.named("going"))
+	env.Create(w.t, w.named("coming"))
+}
+
+// arrives waits until the changes are in a cluster, and tells how long that took.
+func (w *world) arrives(cluster string) time.Duration {
+	w.t.Helper()
+	began, side := time.Now(), w.inside(cluster)
+	await(w.t, side, w.kept(), hasColor(w.color()))
+	await(w.t, side, w.web(), replicas(1+w.round))
+	await(w.t, side, w.named("coming"), exists)
+	awaitGone(w.t, side, w.named("going"))
+	return time.Since(began)
+}
+
+// rollOut makes all replicas ready in a cluster.
+func (w *world) rollOut(cluster string) {
+	w.t.Helper()
+	testenv.Eventually(w.t, "status in "+cluster, func(ctx context.Context) error {
+		d := w.web()
+		if err := w.inside(cluster).Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
+			return err
+		}
+		n := *d.Spec.Replicas
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+		return w.inside(cluster).Status().Update(ctx, d)
+	})
+}
+
+// readyIn waits until so many replicas are reported ready in the control plane.
+func (w *world) readyIn(want int32) {
+	w.t.Helper()
+	await(w.t, env.Karmada, w.web(), func(d *appsv1.Deployment) error { return same("ready", want, d.Status.ReadyReplicas) })
+}
+
+// holdings are the ids of what stays in a cluster, by name, and the versions of
+// what is another owner's.
+func (w *world) holdings(ctx context.Context, cluster string) (map[string]string, error) {
+	held := map[string]string{}
+	for what, object := range map[string]client.Object{"ConfigMap": w.kept(), "Deployment": w.web(), "Service": w.service(), "stranger": w.stranger()} {
+		if err := w.inside(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", what, cluster, err)
+		}
+		held[what] = string(object.GetUID())
+		if what == "stranger" {
+			held[what] += " " + object.GetResourceVersion()
+		}
+	}
+	return held, nil
+}
+
+func (w *world) mustHold(cluster string) map[string]string {
+	w.t.Helper()
+	held, err := w.holdings(w.t.Context(), cluster)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return held
+}
+
+// recovers waits until the clusters are as they were: ready, without taints, and
+// their state reported; and until what is changed there by hand is put right.
+func (w *world) recovers() {
+	w.t.Helper()
+	for _, name := range w.clusters() {
+		await(w.t, env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
+	}
+	for _, name := range w.clusters() {
+		w.rollOut(name)
+		testenv.Update(w.t, w.inside(name), w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = "by hand" })
+		await(w.t, w.inside(name), w.kept(), hasColor(w.color()))
+	}
+	w.readyIn(3 * (1 + w.round))
+	for _, template := range []client.Object{w.kept(), w.web(), w.service(), w.named("coming")} {
+		await(w.t, env.Karmada, bindingOf(w.t, template), both(names(pulledName, pushed, member1), func(b *workv1alpha2.ResourceBinding) error {
+			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+		}))
+	}
+	awaitGone(w.t, env.Karmada, bindingOf(w.t, w.named("going")))
+}
+
+// fault is something that goes wrong.
+type fault struct {
+	// hits is the cluster that it happens to; empty means to none of them.
+	hits string
+	// inject begins it, heal ends it.
+	inject, heal func(*world)
+	// meanwhile looks at what it does while it lasts; nil looks at nothing.
+	meanwhile func(*world)
+}
+
+// noticed waits until it is known that a cluster is lost.
+func noticed(name string, status metav1.ConditionStatus, taint string) func(*world) {
+	return func(w *world) {
+		await(w.t, env.Karmada, clusterNamed(name), all(readyIs(status), taintedBy(taint)))
+	}
+}
+
+// unimpressed checks that the changes arrive in the cluster all the same, and that
+// it counts as ready.
+func unimpressed(name string) func(*world) {
+	return func(w *world) {
+		w.arrives(name)
+		testenv.Holds(w.t, name+" is ready", 2*time.Second, func(ctx context.Context) error {
+			c := clusterNamed(name)
+			if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+				return err
+			}
+			return all(readyIs(metav1.ConditionTrue), taintedBy())(c)
+		})
+	}
+}
+
+// lasts lets a fault last that nobody notices at once.
+func lasts(during time.Duration, name string) func(*world) {
+	return func(w *world) {
+		testenv.Holds(w.t, "what "+name+" holds", during, func(ctx context.Context) error {
+			_, err := w.holdings(ctx, name)
+			return err
+		})
+	}
+}
+
+func faults() map[string]fault {
+	const skew = 5 * time.Minute
+	refuse := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).refuse(is) } }
+	hold := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).set(is) } }
+	toMember, toKarmada := func(w *world) *gate { return w.between }, func(w *world) *gate { return w.outside }
+	straight := func(w *world) {
+		w.outside.lead(w.t, env.Config.Host)
+	}
+	return map[string]fault{
+		"the API server of a member is down": {
+			hits:   pushed,
+			inject: func(w *world) { w.push.Stop() },
+			heal: func(w *world) {
+				if err := w.push.Start(context.WithoutCancel(w.t.Context())); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+		},
+		"a member hangs":                       {hits: pushed, inject: hold(toMember, true), heal: hold(toMember, false), meanwhile: lasts(3*time.Second, pushed)},
+		"the control plane hangs for an agent": {hits: pulledName, inject: hold(toKarmada, true), heal: hold(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName)},
+		"the control plane hangs up on an agent": {
+			hits: pulledName, inject: refuse(toKarmada, true), heal: refuse(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName),
+		},
+		"the clock of an agent is ahead": {
+			hits: pulledName,
+			inject: func(w *world) {
+				w.outside.lead(w.t, doorToKarmada(w.t, pulledName, skewedRequests(skew), skewed(-skew)))
+			},
+			heal:      straight,
+			meanwhile: unimpressed(pulledName),
+		},
+		"the certificate of an agent is not valid any more": {
+			hits:      pulledName,
+			inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
+			heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
+			meanwhile: (*world).awaitSilence,
+		},
+		"a second agent has the same name": {inject: (*world).runImpostor, heal: func(*world) {}},
+	}
+}
+
+// awaitSilence waits until nothing is heard of the agent.
+func (w *world) awaitSilence() {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: pulledName}}
+	await(w.t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
+		if silent := time.Since(l.Spec.RenewTime.Time); silent < 3*time.Second {
+			return fmt.Errorf("the agent was heard of %s ago", silent)
+		}
+		return nil
+	})
+}
+
+// runImpostor runs an agent of the same name in another cluster.
+func (w *world) runImpostor() {
+	before := await(w.t, env.Karmada, w.pull.cluster(), exists)
+	other := *w.pull
+	other.local = filepath.Join(w.t.TempDir(), "other.config")
+	writeTokenKubeconfig(w.t, other.local, env.Members[member2])
+	second := other.run(w.t)
+	select {
+	case <-second.ended:
+	case <-time.After(testenv.Patience):
+		w.t.Fatal("the second agent runs")
+	}
+	for _, told := range []string{"has been registered", before.Spec.ID, "is another cluster", "choose another name"} {
+		if second.err == nil || !strings.Contains(second.err.Error(), told) {
+			w.t.Errorf("the second agent ended with %v, want an error that tells %q", second.err, told)
+		}
+	}
+	now := await(w.t, env.Karmada, w.pull.cluster(), exists)
+	if diff := cmp.Diff(before.Spec, now.Spec); diff != "" {
+		w.t.Errorf("the Cluster of the first one (-before +after):\n%s", diff)
+	}
+	if err := absent(w.t.Context(), member(member2), w.kept()); err != nil {
+		w.t.Errorf("the workload in the other cluster: %v", err)
+	}
+}
+
+// Whatever goes wrong, nothing is lost: other clusters do not notice, nothing is
+// deleted or made anew where it goes wrong, and everything is as it has to be soon
+// after it went right.
+func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	for name, f := range faults() {
+		t.Run(name, func(t *testing.T) {
+			outer := w.t
+			w.t = t
+			defer func() { w.t = outer }()
+			w.passes(f)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// passes goes through one fault.
+func (w *world) passes(f fault) {
+	began := time.Now()
+	w.begin()
+	before := map[string]map[string]string{}
+	for _, name := range w.clusters() {
+		before[name] = w.mustHold(name)
+	}
+	heal := sync.OnceFunc(func() { f.heal(w) })
+	w.t.Cleanup(heal)
+	f.inject(w)
+	w.change()
+	for _, name := range w.others(f.hits) {
+		if took := w.arrives(name); took > usual {
+			w.t.Errorf("changes reached %s, to which nothing happens, after %s", name, took)
+		}
+	}
+	if f.hits != "" {
+		for _, name := range w.others(f.hits) {
+			w.rollOut(name)
+		}
+		// What was reported last of the others stands.
+		w.readyIn(2*(1+w.round) + w.round)
+	}
+	if f.meanwhile != nil {
+		f.meanwhile(w)
+	}
+	lasted := time.Since(began)
+	heal()
+	healed := time.Now()
+	for _, name := range w.clusters() {
+		if took := w.arrives(name); took > afterwards {
+			w.t.Errorf("what waited for %s came %s after the fault", name, took)
+		}
+	}
+	arrived := time.Since(healed)
+	w.recovers()
+	w.t.Logf("it lasted %s; what waited came %s after it, all was well after %s", lasted.Round(time.Millisecond), arrived.Round(time.Millisecond), time.Since(healed).Round(time.Millisecond))
+	for _, name := range w.clusters() {
+		if err := same("what "+name+" holds", before[name], w.mustHold(name)); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
