@@ -161,7 +161,7 @@ func (d *detector) look(ctx context.Context) bool {
 		return false
 	}
 	if partial != nil {
-		d.log.Info("Some groups cannot be listed", "groups", partial.Groups)
+		d.log.Info("Some groups cannot be listed", "reason", partial.Error())
 	}
 	served := watchable(d.options.SkippedAPIs, lists)
 	added, gone := d.kinds.compare(served, err == nil, time.Now(), d.options.DiscoveryInterval)
