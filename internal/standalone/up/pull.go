@@ -173,13 +173,19 @@ func (i *installation) endRegistering() error {
 	return i.dir.writeState(i.state)
 }
 
-// joined are the members to wait for, which are all but those with an agent that
-// this installation has not brought: they stay as they are, and that is told.
+// joined are the Clusters to wait for. A member that somebody has registered under
+// another name stays under it, and one with an agent that this installation has not
+// brought stays as it is; both are told.
 func (i *installation) joined(errs []error) (members []string, err error) {
 	var failed []error
 	for n, name := range i.state.Members {
 		if found := (*registration.PreflightError)(nil); errors.As(errs[n], &found) {
 			i.tell.tell(event{Text: fmt.Sprintf("%s stays without a Cluster: %v", name, found)})
+			continue
+		}
+		if has := (*registration.RegisteredError)(nil); errors.As(errs[n], &has) && has.By.Name != name && has.By.Spec.ID == has.ID {
+			i.tell.tell(event{Text: fmt.Sprintf("%s stays Cluster %s", name, has.By.Name)})
+			members = append(members, has.By.Name)
 			continue
 		}
 		members, failed = append(members, name), append(failed, errs[n])

@@ -281,3 +281,18 @@ func (a authority) issue(t *testing.T, user string) []byte {
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 }
+
+func TestAMemberThatHasAnotherNameKeepsIt(t *testing.T) {
+	i := &installation{tell: newProgress(func(event) {}), state: state{Members: memberNames(2)}}
+	by := func(name, id string) error {
+		cluster := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{ID: id}}
+		return &registration.RegisteredError{Name: "member2", ID: "id 2", By: cluster}
+	}
+	got, err := i.joined([]error{nil, fmt.Errorf("joining: %w", by("edge", "id 2"))})
+	if diff := cmp.Diff([]string{"member1", "edge"}, got); diff != "" || err != nil {
+		t.Errorf("Clusters to wait for: %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := i.joined([]error{nil, by("member2", "another id")}); err == nil {
+		t.Error("another cluster of the name is taken for the member")
+	}
+}
