@@ -58,6 +58,12 @@ func registering(t *testing.T, token bootstraptoken.Token) registration.Register
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Nothing in a member here finishes the deletion of a namespace, so no run may
+	// have created it.
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}
+	if err := member(member3).Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
 	return registration.Register{
 		Endpoint: strings.TrimPrefix(env.Config.Host, "https://"), Name: newcomer, Token: token.String(), CAHashes: []string{pins[0].String()},
 		Member: env.Members[member3].Config, Timeout: testenv.Patience, Region: "eu", Zones: []string{"a", "b"}, Log: t.Logf,
@@ -155,13 +161,13 @@ func nothingIsLeft(t *testing.T) {
 }
 
 func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
-	register := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	karmada := as(t, register)
+	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	karmada := as(t, config)
 	t.Run("the agent may do what it has to", func(t *testing.T) {
 		agentMay(t, karmada)
 	})
 	t.Run("the agent may do nothing else", func(t *testing.T) {
-		agentMayNot(t, karmada)
+		agentMayNot(t, config)
 	})
 	t.Run("its rights belong to the Cluster and come back", func(t *testing.T) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
@@ -213,7 +219,7 @@ func agentMay(t *testing.T, karmada client.Client) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-" + newcomer}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
-	t.Cleanup(func() { _ = env.Karmada.Delete(context.WithoutCancel(t.Context()), leader) })
+	cleanUp(t, leader, lease, secret)
 	for _, object := range []client.Object{own, lease, leader, secret} {
 		if err := karmada.Create(t.Context(), object); err != nil {
 			t.Errorf("creating %T: %v", object, err)
@@ -232,48 +238,6 @@ func agentMay(t *testing.T, karmada client.Client) {
 		own.Status.KubernetesVersion = "v1.36.3"
 		return karmada.Status().Update(ctx, own)
 	})
-}
-
-func agentMayNot(t *testing.T, karmada client.Client) {
-	push := reported(t, "other")
-	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: member1}}
-	for what, try := range map[string]func(context.Context) error{
-		"create another Cluster": func(ctx context.Context) error { return karmada.Create(ctx, push) },
-		"read another Cluster":   func(ctx context.Context) error { return karmada.Get(ctx, client.ObjectKey{Name: member1}, push) },
-		"list all Clusters":      func(ctx context.Context) error { return karmada.List(ctx, &clusterv1alpha1.ClusterList{}) },
-		"read another Secret":    func(ctx context.Context) error { return karmada.Get(ctx, client.ObjectKeyFromObject(theirs), theirs) },
-		"make a Secret for others": func(ctx context.Context) error {
-			return karmada.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "other"}})
-		},
-		"make a token of a service account": func(ctx context.Context) error {
-			return karmada.Create(ctx, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer + "-impersonator", Annotations: map[string]string{"kubernetes.io/service-account.name": "default"}},
-				Type:       corev1.SecretTypeServiceAccountToken,
-			})
-		},
-		"take the Lease of a component": func(ctx context.Context) error {
-			return karmada.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "not-mine"}})
-		},
-		"read the Works of others": func(ctx context.Context) error {
-			return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(agents.ExecutionNamespace(member1)))
-		},
-		"become a push cluster": func(ctx context.Context) error {
-			own := &clusterv1alpha1.Cluster{}
-			if err := karmada.Get(ctx, client.ObjectKey{Name: newcomer}, own); err != nil {
-				return err
-			}
-			own.Spec.SyncMode = clusterv1alpha1.Push
-			own.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: member1}
-			return karmada.Update(ctx, own)
-		},
-		"give itself rights": func(ctx context.Context) error {
-			return karmada.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}})
-		},
-	} {
-		if err := try(t.Context()); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-			t.Errorf("the agent could %s: %v", what, err)
-		}
-	}
 }
 
 func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
@@ -718,4 +682,105 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingIsLeft(t)
+}
+
+func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
+	// A token that may ask for certificates and have none approved by itself.
+	token := newToken(t, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "others-may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: token.Groups[0]}},
+	}
+	cleanUp(t, binding)
+	if err := env.Karmada.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	request := signingRequest(t, newcomer+"-people", agents.User(newcomer))
+	cleanUp(t, request)
+	holder := as(t, holding(token))
+	testenv.Eventually(t, "the token may ask", func(ctx context.Context) error { return holder.Create(ctx, request) })
+	refused := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
+		return conditionOf(request, agents.NotApproved, agents.ReasonNotAllowed)
+	})
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
+	if err := absent(t.Context(), env.Karmada, role); err != nil {
+		t.Errorf("rights before the approval: %v", err)
+	}
+	refused.Status.Conditions = append(refused.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlApprove", Message: "This CSR was approved by kubectl certificate approve.",
+	})
+	if err := env.Karmada.SubResource("approval").Update(t.Context(), refused); err != nil {
+		t.Fatal(err)
+	}
+	cleanUp(t, role)
+	granted := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
+		if len(request.Status.Certificate) == 0 {
+			return errors.New("there is no certificate")
+		}
+		return conditionOf(request, agents.RightsGranted, "ApprovedByOthers")
+	})
+	for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+		found := await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
+		if _, is := found.(*rbacv1.ClusterRole); is && found.GetAnnotations()[agents.RequestAnnotation] != string(granted.UID) {
+			t.Errorf("%T is for request %q, want %q", found, found.GetAnnotations()[agents.RequestAnnotation], granted.UID)
+		}
+	}
+	t.Run("and nobody joins under its name", func(t *testing.T) {
+		join := registration.Join{Name: newcomer, Karmada: env.Config, Member: env.Members[member3].Config, Log: t.Logf}
+		if err := join.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ClusterRole system:karmada:newcomer:agent is in the control plane") {
+			t.Errorf("got %v", err)
+		}
+		if err := absent(t.Context(), env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}); err != nil {
+			t.Errorf("credentials that the agent could read: %v", err)
+		}
+	})
+	t.Run("and loses them to a cluster without an agent", func(t *testing.T) {
+		if err := env.Register(t.Context(), newcomer, env.Members[member3]); err != nil {
+			t.Fatal(err)
+		}
+		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+			awaitGone(t, env.Karmada, right)
+		}
+		leave(t, newcomer)
+	})
+	nothingIsLeft(t)
+}
+
+// conditionOf tells how a request has not the condition for that reason.
+func conditionOf(request *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType, reason string) error {
+	for _, condition := range request.Status.Conditions {
+		if condition.Type == of && condition.Reason == reason {
+			return nil
+		}
+	}
+	return fmt.Errorf("the conditions are %v, want %s because of %s", request.Status.Conditions, of, reason)
+}
+
+// holding is what the holder of a token reaches the control plane with.
+func holding(token bootstraptoken.Token) *rest.Config {
+	config := rest.CopyConfig(env.Config)
+	config.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}
+	config.BearerToken = token.String()
+	return config
+}
+
+// signingRequest asks for the certificate of a user in the group of agents.
+func signingRequest(t *testing.T, name, user string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agents.Group}}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}
 }
