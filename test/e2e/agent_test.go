@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -29,14 +30,15 @@ import (
 const agentSpace = "karmada-system"
 
 // TestAMemberWithAnAgentRunsIt starts three members, of which the last one is
-// registered and has an agent, looks at the agent as a user does, and kills first it
-// and then its member.
+// registered and has an agent, looks at the agent as a user does, and kills it, its
+// member, and everything. The first start is killed amid the registration.
 func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 	pulled := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
 	t.Cleanup(pulled.remove)
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
-	if err := pulled.up(ctx, "--members", "3", "--nodes-per-member", "1"); err != nil {
+	pulled.killAmidRegistration(t, "--members", "3", "--nodes-per-member", "1")
+	if err := pulled.up(ctx); err != nil {
 		t.Fatal(err)
 	}
 	pulled.hasModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
@@ -109,8 +111,13 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 	pulled.changeSettings(t, "2")
 	pulled.awaitSettings(t, spare, "2")
 
-	invoke(t.Context(), nil, "karmada", "down", "--data-dir", pulled.dir).mustSucceed(t)
-	pulled.awaitEnd(t, time.Second)
+	if pid, err = pulled.pid(controlPlane); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	pulled.awaitEnd(t, stopPatience)
 	restart, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
 	if err := pulled.up(restart); err != nil {
@@ -118,6 +125,33 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 	}
 	pulled.changeSettings(t, "3")
 	pulled.awaitSettings(t, spare, "3")
+}
+
+// killAmidRegistration starts the installation and kills it when its third member
+// has asked for the certificate of its agent.
+func (i *installation) killAmidRegistration(t *testing.T, args ...string) {
+	t.Helper()
+	f := i.startInForeground(t, args...)
+	within(t, startPatience, "request for a certificate", func(ctx context.Context) error {
+		if err := i.connect(); err != nil {
+			return err
+		}
+		requests := &certificatesv1.CertificateSigningRequestList{}
+		if err := i.karmada.List(ctx, requests); err != nil {
+			return err
+		}
+		for _, request := range requests.Items {
+			if strings.HasPrefix(request.Name, spare) {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %d requests: %s", len(requests.Items), f.text())
+	})
+	if err := f.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-f.ended
+	i.awaitEnd(t, stopPatience)
 }
 
 func (i *installation) hasModes(t *testing.T, want map[string]clusterv1alpha1.ClusterSyncMode) {
