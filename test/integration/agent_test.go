@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +34,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
+	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -55,6 +57,16 @@ type pulled struct {
 // test.
 func newPulled(t *testing.T, name string) *pulled {
 	t.Helper()
+	p := startPulled(t, name)
+	p.write(t, env.Config.Host, time.Hour)
+	p.grantRights(t)
+	t.Cleanup(func() { removeCluster(t, name) })
+	return p
+}
+
+// startPulled starts a member whose agent has no credentials yet.
+func startPulled(t *testing.T, name string) *pulled {
+	t.Helper()
 	dir := t.TempDir()
 	started, err := testenv.StartMember(t.Context(), filepath.Join(dir, "member"), name)
 	if err != nil {
@@ -63,9 +75,6 @@ func newPulled(t *testing.T, name string) *pulled {
 	t.Cleanup(started.Stop)
 	p := &pulled{name: name, member: started, kubeconfig: filepath.Join(dir, "karmada.config"), local: filepath.Join(dir, "member.config")}
 	writeTokenKubeconfig(t, p.local, started)
-	p.write(t, env.Config.Host, time.Hour)
-	p.grantRights(t)
-	t.Cleanup(func() { removeCluster(t, name) })
 	return p
 }
 
@@ -535,26 +544,43 @@ func (p *pulled) issueTokens(ctx context.Context) {
 	}
 }
 
+// launch runs an agent in a process of its own, which may be killed, with more
+// variables in its environment.
+func (p *pulled) launch(t *testing.T, variables []string, more ...string) *exec.Cmd {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command(executable, p.flags(more...)...)
+	program.Env = slices.Concat(os.Environ(), []string{programVariable + "=" + programs.Agent}, variables)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = program.Process.Kill()
+		_ = program.Wait()
+	})
+	return program
+}
+
+// inPod is the environment of the containers of a Pod.
+func inPod(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	says := base64.RawURLEncoding.EncodeToString([]byte(`{"kubernetes.io":{"pod":{"name":"karmada-agent-0","uid":"` + uuid.NewString() + `"}}}`))
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("e30."+says+".c2ln"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{flags.ServiceAccountVariable + "=" + dir}
+}
+
 func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
 	p := newPulled(t, "pull-killed")
-	start := func() *exec.Cmd {
-		t.Helper()
-		executable, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		program := exec.Command(executable, p.flags()...)
-		program.Env = append(os.Environ(), programVariable+"="+programs.Agent)
-		if err := program.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = program.Process.Kill()
-			_ = program.Wait()
-		})
-		return program
-	}
-	killed := start()
+	pod := inPod(t)
+	// Nobody waits for the Lease to be over: that would be too late.
+	lasting := []string{"--leader-elect-lease-duration=5m", "--leader-elect-renew-deadline=10s"}
+	killed := p.launch(t, pod, lasting...)
 	p.awaitReady(t)
 	namespace := env.Namespace(t)
 	template := p.deploy(t, namespace, "web")
@@ -563,9 +589,31 @@ func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
 	}
 	_ = killed.Wait()
 	testenv.Update(t, env.Karmada, deployment(namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 5 })
-	deleted := configMap(namespace, "kept")
-	env.Create(t, policyFor(t, on(p.name), deleted), deleted)
-	start()
+	kept := configMap(namespace, "kept")
+	env.Create(t, policyFor(t, on(p.name), kept), kept)
+	p.launch(t, pod, lasting...)
+	began := time.Now()
 	await(t, p.member.Client, template, replicas(5))
+	t.Logf("the next one did the work of the one that was killed after %s", time.Since(began))
 	await(t, p.member.Client, configMap(namespace, "kept"), exists)
+}
+
+func TestAnAgentLosesNothingWhenItsConnectionsAreReset(t *testing.T) {
+	p := newPulled(t, "pull-resets")
+	g := newGate(t, env.Config.Host)
+	p.write(t, g.URL(), time.Hour)
+	running := p.run(t)
+	p.awaitReady(t)
+	template := p.deploy(t, env.Namespace(t), "web")
+	for round := range 8 {
+		g.hangUp()
+		if took := p.scale(t, template, int32(3+round)); took > promptly {
+			t.Errorf("after reset %d a Work took %s", round, took)
+		}
+	}
+	select {
+	case <-running.ended:
+		t.Errorf("the agent ended with %v", running.err)
+	default:
+	}
 }
