@@ -102,7 +102,7 @@ func sources(t *testing.T) []source {
 			return err
 		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "node_modules"}, entry.Name()):
 			return fs.SkipDir
-		case !entry.Type().IsRegular():
+		case !entry.Type().IsRegular(), entry.Name() == ".git": // a file in a work tree beside another
 			return nil
 		}
 		content, err := os.ReadFile(path)

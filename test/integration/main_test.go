@@ -9,6 +9,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -82,7 +83,8 @@ func run(m *testing.M, logs string) int {
 // direct sends all logs to a file, or nowhere.
 func direct(logs string) (stop func(), err error) {
 	klog.LogToStderr(false)
-	if err := flag.Set("stderrthreshold", "FATAL"); err != nil {
+	// Once each, whatever its severity.
+	if err := errors.Join(flag.Set("stderrthreshold", "FATAL"), flag.Set("one_output", "true")); err != nil {
 		return nil, err
 	}
 	if logs == "" {
