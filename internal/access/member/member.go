@@ -10,6 +10,7 @@ package member
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -19,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/connrotation"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -70,14 +71,17 @@ type Member struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
+	// connections are all that are open to the member.
+	connections *connrotation.ConnectionTracker
 	// http sends requests, discovery those about the server itself.
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
 	apis      apis
 
-	inventory inventory
-	liveness  *liveness
-	shown     *credentials
+	inventory  inventory
+	liveness   *liveness
+	probeLimit time.Duration
+	shown      *credentials
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]cache.Informer
@@ -87,6 +91,7 @@ type Member struct {
 // does not answer can be opened too.
 func open(ctx context.Context, name string, config *rest.Config, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listening(next, alive) })
+	connections := tracked(config)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
@@ -124,16 +129,32 @@ func open(ctx context.Context, name string, config *rest.Config, alive *liveness
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
 		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive, shown: shown,
-		http: httpClient, discovery: asking,
+		probeLimit:  probeTimeout,
+		connections: connections, http: httpClient, discovery: asking,
 		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 	go func() {
 		defer close(m.ended)
 		_ = objects.Start(ctx)
-		utilnet.CloseIdleConnectionsFor(httpClient.Transport)
-		utilnet.CloseIdleConnectionsFor(watchClient.Transport)
+		connections.CloseAll()
 	}()
 	return m, nil
+}
+
+// dialLimit is how long a connection may take to come about.
+const dialLimit = 10 * time.Second
+
+// tracked makes a configuration keep account of its connections. A network that
+// loses everything tells nobody: what is sent into such a connection is repeated
+// for minutes, while a new one would get through.
+func tracked(config *rest.Config) *connrotation.ConnectionTracker {
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
+	}
+	connections := connrotation.NewConnectionTracker()
+	config.Dial = connrotation.NewDialerWithTracker(dial, connections).DialContext
+	return connections
 }
 
 // patiently makes a configuration for watches: while the member does not answer,

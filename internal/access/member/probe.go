@@ -36,13 +36,18 @@ func (m *Member) Probe(ctx context.Context) Health {
 	case health.Healthy:
 		m.liveness.answers()
 	default:
+		if !health.Reachable {
+			// Connections over which no answer comes may be dead on this side only. What
+			// waits for one goes on over another, as soon as there is one.
+			m.connections.CloseAll()
+		}
 		m.liveness.fails()
 	}
 	return health
 }
 
 func (m *Member) probe(ctx context.Context) Health {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.probeLimit)
 	defer cancel()
 	client := m.discovery
 	status, err := ask(ctx, client.RESTClient(), "/readyz")
