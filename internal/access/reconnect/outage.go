@@ -2,6 +2,7 @@ package reconnect
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 )
@@ -10,6 +11,30 @@ import (
 type outages struct {
 	mu  sync.Mutex
 	now *outage
+}
+
+// groups are the outages of the servers behind one, by API group.
+type groups struct {
+	mu      sync.Mutex
+	outages map[string]*outages
+}
+
+// of returns the outages of the API group that a path leads to. What is none is one
+// of its own.
+func (g *groups) of(path string) *outages {
+	name := ""
+	if _, after, grouped := strings.Cut(path, "/apis/"); grouped {
+		name, _, _ = strings.Cut(after, "/")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.outages == nil {
+		g.outages = map[string]*outages{}
+	}
+	if g.outages[name] == nil {
+		g.outages[name] = &outages{}
+	}
+	return g.outages[name]
 }
 
 // outage is one of them. Everybody who waits for its end either has the turn to

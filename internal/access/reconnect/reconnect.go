@@ -40,7 +40,8 @@ type Options struct {
 	// wait. Default is Limit; a negative one means as long as its context.
 	WatchLimit time.Duration
 	// Unavailable takes the answers 502 and 503 for none: a proxy or an aggregator
-	// gives them while the server behind it is away.
+	// gives them while the server behind it is away. Who waits for one API group is
+	// not disturbed by the answers of others.
 	Unavailable bool
 	// Lost is told why a server does not answer, once, and Back that it does again.
 	// They must return quickly; nil tells nobody.
@@ -65,7 +66,10 @@ func Transport(next http.RoundTripper, o Options) http.RoundTripper {
 type transport struct {
 	next    http.RoundTripper
 	options Options
-	outages outages
+	// unreached are the times in which no connection comes about, and unavailable,
+	// by API group, those in which the server of the group is away.
+	unreached   outages
+	unavailable groups
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper: whoever closes idle
@@ -75,17 +79,14 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
-	if !t.unanswered(response, err) {
-		t.answered()
-		return response, err
-	}
-	if !OnlyReads(request) {
+	away := t.away(request, response, err)
+	if away == nil || !OnlyReads(request) {
 		return response, err
 	}
 	ctx, cancel := t.within(request)
 	defer cancel()
-	for {
-		lost := t.lost(response, err)
+	for away != nil {
+		lost := t.lost(away, response, err)
 		if !lost.await(ctx, t.options.Pause) {
 			return response, err
 		}
@@ -94,11 +95,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		// answered may take its time.
 		response, err = t.next.RoundTrip(request)
 		lost.tried()
-		if !t.unanswered(response, err) {
-			t.answered()
-			return response, err
-		}
+		away = t.away(request, response, err)
 	}
+	return response, err
 }
 
 // within bounds how long a request waits.
@@ -113,16 +112,30 @@ func (t *transport) within(request *http.Request) (context.Context, context.Canc
 	return context.WithTimeout(request.Context(), limit)
 }
 
-func (t *transport) unanswered(response *http.Response, err error) bool {
-	if err != nil {
-		return noAnswer(err)
+// away ends the outages that an answer disproves, and returns those that the lack of
+// one belongs to; nil is an answer.
+func (t *transport) away(request *http.Request, response *http.Response, err error) *outages {
+	switch {
+	case err != nil && noAnswer(err):
+		return &t.unreached
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil
 	}
-	return t.options.Unavailable && response.Header.Get("Retry-After") == "" &&
-		(response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable)
+	t.answered(&t.unreached)
+	if err != nil || !t.options.Unavailable {
+		return nil
+	}
+	group := t.unavailable.of(request.URL.Path)
+	if response.Header.Get("Retry-After") == "" &&
+		(response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable) {
+		return group
+	}
+	t.answered(group)
+	return nil
 }
 
-func (t *transport) lost(response *http.Response, err error) *outage {
-	lost, first := t.outages.begin(time.Now())
+func (t *transport) lost(of *outages, response *http.Response, err error) *outage {
+	lost, first := of.begin(time.Now())
 	if first && t.options.Lost != nil {
 		if err == nil {
 			err = errors.New("it answers " + response.Status)
@@ -132,8 +145,8 @@ func (t *transport) lost(response *http.Response, err error) *outage {
 	return lost
 }
 
-func (t *transport) answered() {
-	if took, was := t.outages.end(time.Now()); was && t.options.Back != nil {
+func (t *transport) answered(of *outages) {
+	if took, was := of.end(time.Now()); was && t.options.Back != nil {
 		t.options.Back(took)
 	}
 }

@@ -53,7 +53,17 @@ var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
 func ask(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, method, "https://server/api"+query, nil)
+	return answer(ctx, t, through, method, "/api"+query)
+}
+
+func askAt(ctx context.Context, t *testing.T, through http.RoundTripper, path string) (int, error) {
+	t.Helper()
+	return answer(ctx, t, through, http.MethodGet, path)
+}
+
+func answer(ctx context.Context, t *testing.T, through http.RoundTripper, method, path string) (int, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, "https://server"+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +198,45 @@ func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
 		})
 		if status, err := ask(t.Context(), t, Transport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
 			t.Errorf("answered %d and %v", status, err)
+		}
+	})
+}
+
+// The server of one API group may be away for long, while thousands of requests
+// for others are answered.
+func TestWhoWaitsForAGroupIsNotDisturbedByAnswersOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const away = 10 * time.Second
+		var tries atomic.Int32
+		began := time.Now()
+		through := Transport(roundTripper(func(request *http.Request) (*http.Response, error) {
+			if !strings.HasPrefix(request.URL.Path, "/apis/cluster.karmada.io/") {
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			}
+			tries.Add(1)
+			if time.Since(began) < away {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}), Options{Unavailable: true})
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if status, err := askAt(t.Context(), t, through, "/apis/cluster.karmada.io/v1alpha1/clusters"); status != http.StatusOK || err != nil {
+				t.Errorf("answered %d and %v", status, err)
+			}
+			if took := time.Since(began); took > away+DefaultPause {
+				t.Errorf("noticed after %s that the server of the group is back, which was away for %s", took, away)
+			}
+		})
+		for time.Since(began) < away {
+			if status, err := askAt(t.Context(), t, through, "/apis/apps/v1/deployments"); status != http.StatusOK || err != nil {
+				t.Errorf("another group answered %d and %v", status, err)
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		waits.Wait()
+		if most := 2 + int32(away/DefaultPause); tries.Load() > most {
+			t.Errorf("a server that is away was tried %d times, want %d at most", tries.Load(), most)
 		}
 	})
 }
