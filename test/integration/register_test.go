@@ -185,6 +185,11 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 			if now.UID == before.UID {
 				return errors.New("it is the old one")
 			}
+			for _, key := range []string{agents.RequestAnnotation, agents.RequesterAnnotation, agents.ClusterNamespaceAnnotation} {
+				if now.Annotations[key] == "" || now.Annotations[key] != before.Annotations[key] {
+					return fmt.Errorf("annotation %s is %q, want %q", key, now.Annotations[key], before.Annotations[key])
+				}
+			}
 			return owner(now)
 		})
 		for _, right := range agents.Rights(newcomer, "karmada-cluster") {

@@ -9,7 +9,8 @@
 //     that no two holders of tokens become the same agent;
 //   - roles that others made are left as they are;
 //   - rights end with the Cluster, or when the agent gives up its ClusterRole; they
-//     come back only for a Cluster that exists. An execution namespace goes only if
+//     come back only for the very Cluster that they were for, from the record in its
+//     execution namespace, while it has an agent. An execution namespace goes only if
 //     it was made for a registration, and neither Cluster nor agent nor Work is there;
 //   - a request that was refused is deleted after a day if nobody approves it.
 package agentcsrapproving
@@ -37,6 +38,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -103,8 +105,8 @@ func Add(mgr manager.Manager, o Options) error {
 			return log.WithValues("request", about.request, "member", about.cluster)
 		}).
 		WithOptions(controller.TypedOptions[item]{
-			MaxConcurrentReconciles: 1,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[item](o.BaseDelay, o.MaxDelay),
+			MaxConcurrentReconciles: 1, NewQueue: queues.For[item](mgr),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[item](o.BaseDelay, o.MaxDelay),
 		}).
 		Complete(r)
 	if err != nil {
@@ -182,21 +184,23 @@ func (r *reconciler) keepRights(ctx context.Context, name string) (wait bool, er
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return false, r.withdraw(ctx, cluster)
 	}
-	record, err := r.recorded(ctx, name)
+	record, err := r.recorded(ctx, cluster)
 	if err != nil || record == nil {
 		return false, err
 	}
-	record.owner = cluster
 	return r.grant(ctx, *record)
 }
 
 // withdraw takes the rights away that an agent got for the name before somebody
 // joined a cluster without one under it: it could read the credentials of that one.
-// An agent whose Cluster this was before keeps them.
+// An agent whose Cluster this was before keeps them, until somebody deletes them.
 func (r *reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.read(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
-	if err != nil || !exists || !managed(role, cluster.Name) || len(role.OwnerReferences) > 0 {
+	if err != nil || exists && (!managed(role, cluster.Name) || len(role.OwnerReferences) > 0) {
+		return err
+	}
+	if err := r.dropRecord(ctx, cluster.Name); err != nil || !exists {
 		return err
 	}
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {

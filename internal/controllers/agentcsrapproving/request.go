@@ -100,10 +100,15 @@ func (r *reconciler) answer(ctx context.Context, csr *certificatesv1.Certificate
 	case !decision.Approved:
 		return false, r.refuse(ctx, csr, decision)
 	}
-	if !request.Generator {
-		if wait, err := r.grant(ctx, recordOf(csr, request, facts)); err != nil || wait {
-			return wait, err
-		}
+	switch {
+	case request.Generator:
+	case decision.Renewal:
+		wait, err = r.keepRights(ctx, request.Cluster)
+	default:
+		wait, err = r.grant(ctx, recordOf(csr, request, facts))
+	}
+	if err != nil || wait {
+		return wait, err
 	}
 	return false, r.approve(ctx, csr, request, decision)
 }

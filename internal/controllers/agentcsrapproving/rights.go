@@ -49,25 +49,6 @@ func recordOf(csr *certificatesv1.CertificateSigningRequest, request agent.Reque
 	return made
 }
 
-// recorded is the record that the ClusterRole of an agent holds, or one of what is
-// left of it. It is nil for an agent whose roles somebody else keeps.
-func (r *reconciler) recorded(ctx context.Context, cluster string) (*record, error) {
-	for _, object := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
-		exists, err := r.read(ctx, client.ObjectKey{Name: agent.RoleName(cluster)}, object)
-		if err != nil {
-			return nil, err
-		}
-		if exists && managed(object, cluster) {
-			annotations := object.GetAnnotations()
-			return &record{
-				cluster: cluster, request: annotations[agent.RequestAnnotation], requester: annotations[agent.RequesterAnnotation],
-				clusterNamespace: cmp.Or(annotations[agent.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster),
-			}, nil
-		}
-	}
-	return nil, nil
-}
-
 // managed tells whether the object is kept here.
 func managed(object client.Object, cluster string) bool {
 	return object.GetLabels()[agent.ManagedLabel] == cluster
@@ -90,6 +71,9 @@ func (r *reconciler) grant(ctx context.Context, of record) (wait bool, err error
 		}
 		if found, ok := stored.(*rbacv1.ClusterRole); ok {
 			role = found
+			if err := r.keepRecord(ctx, role, of); err != nil {
+				return false, err
+			}
 		}
 	}
 	return false, nil

@@ -56,6 +56,8 @@ type Facts struct {
 // Decision is what becomes of a request.
 type Decision struct {
 	Approved bool
+	// Renewal tells that the agent stays what it is: it gets no rights for that.
+	Renewal bool
 	// Wait tells that what is in the way is about to go.
 	Wait bool
 	// Reason and Message say why, for the condition.
@@ -94,12 +96,15 @@ func decideGenerator(r Request, facts Facts) Decision {
 }
 
 // decideRenewal lets an agent stay what it is, as long as it is one: a cluster that
-// was removed is not an agent for good.
+// was removed is not an agent for good, and one that somebody else joined under its
+// name is not its own.
 func decideRenewal(r Request, facts Facts) Decision {
-	if facts.Role == nil && !includes(facts.Clusters, r.Cluster) {
-		return refuse(ReasonNotRegistered, "there is neither Cluster %q nor ClusterRole %s, so the cluster is not registered any more: register it again", r.Cluster, RoleName(r.Cluster))
+	if facts.Role == nil && !pulls(facts.Clusters, r.Cluster) {
+		return refuse(ReasonNotRegistered, "there is neither Cluster %q in Pull mode nor ClusterRole %s, so the cluster is not registered any more: register it again", r.Cluster, RoleName(r.Cluster))
 	}
-	return approve("Auto approving self karmada agent certificate after SubjectAccessReview.")
+	decision := approve("Auto approving self karmada agent certificate after SubjectAccessReview.")
+	decision.Renewal = true
+	return decision
 }
 
 func decideRegistration(r Request, facts Facts) Decision {
@@ -143,6 +148,16 @@ func includes(clusters []clusterv1alpha1.Cluster, name string) bool {
 	for i := range clusters {
 		if clusters[i].Name == name {
 			return true
+		}
+	}
+	return false
+}
+
+// pulls tells whether a Cluster of that name that has an agent is among them.
+func pulls(clusters []clusterv1alpha1.Cluster, name string) bool {
+	for i := range clusters {
+		if clusters[i].Name == name {
+			return clusters[i].Spec.SyncMode == clusterv1alpha1.Pull
 		}
 	}
 	return false

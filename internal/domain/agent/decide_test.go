@@ -140,6 +140,8 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 	namespace := func(name, label string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karmada.io/system": label}}}
 	}
+	pulled := clusters("east")
+	pulled[0].Spec.SyncMode = clusterv1alpha1.Pull
 	const token, self = "system:bootstrap:abcdef", "system:karmada:agent:east"
 	tests := map[string]struct {
 		request agent.Request
@@ -162,7 +164,10 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 		},
 		"a role that somebody made beforehand": {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
 		"a name that is being given up":        {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
-		"an agent that renews":                 {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: clusters("east")}, want: "AutoApproved"},
+		"an agent that renews":                 {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: pulled}, want: "AutoApproved"},
+		"an agent under whose name a cluster without one joined": {
+			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: clusters("east")}, want: agent.ReasonNotRegistered,
+		},
 		"an agent that renews before its Cluster exists": {
 			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
 		},

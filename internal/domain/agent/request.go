@@ -16,7 +16,8 @@ import (
 const (
 	// ClusterNamespaceAnnotation, on the request for a certificate, is the namespace
 	// in which the Secrets of the cluster will be; karmada-cluster if it is absent.
-	// On the ClusterRole of an agent it is the one that the agent has rights in.
+	// On the ClusterRole of an agent, and on the execution namespace of its cluster, it
+	// is the one that the agent has rights in.
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
 	// RequestAnnotation, on the ClusterRole of an agent, is the UID of the request
@@ -26,6 +27,15 @@ const (
 
 	// RequesterAnnotation, on the ClusterRole of an agent, is who sent that request.
 	RequesterAnnotation = "cluster.karmada.io/agent-requester"
+
+	// RecordClusterAnnotation, RecordRequestAnnotation and RecordRequesterAnnotation,
+	// on the execution namespace of a cluster with an agent, keep who the agent is
+	// where no agent can write, for the case that its ClusterRole is lost: the UID of
+	// the Cluster that they are good for, the UID of the request and who sent it. With
+	// them is ClusterNamespaceAnnotation.
+	RecordClusterAnnotation   = "cluster.karmada.io/agent-record-cluster"
+	RecordRequestAnnotation   = "cluster.karmada.io/agent-record-request"
+	RecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
 
 	// ManagedLabel marks the roles of an agent, and what binds them, as kept by this
 	// project. Its value is the name of the cluster.
