@@ -15,7 +15,7 @@ import (
 )
 
 // A cluster is expensive, so one test follows it through its life: it starts,
-// runs a Deployment, stops, and finds its objects again.
+// runs a Deployment, stops, finds its objects again, and runs another one.
 func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -34,7 +34,7 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client))
+	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client, "web"))
 	t.Logf("Deployment available after %s", time.Since(began).Round(time.Millisecond))
 
 	options.Port = cluster.Port()
@@ -54,6 +54,13 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 	}
 	if _, err := client.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{}); err != nil {
 		t.Errorf("the Deployment did not survive the restart: %v", err)
+	}
+	if err := cluster.StartWorkloads(ctx, DefaultNodeOptions()); err != nil {
+		t.Fatal(err)
+	}
+	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client, "another"))
+	if err := cluster.Failed(); err != nil {
+		t.Errorf("in its second life: %v", err)
 	}
 }
 
@@ -83,12 +90,12 @@ func TestMetricsAreReadAtOnceWhenAnotherClusterHasStopped(t *testing.T) {
 	}
 }
 
-func createDeployment(ctx context.Context, t *testing.T, client kubernetes.Interface) *appsv1.Deployment {
+func createDeployment(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) *appsv1.Deployment {
 	t.Helper()
-	labels := map[string]string{"app": "web"}
+	labels := map[string]string{"app": name}
 	replicas := int32(2)
 	deployment, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/component-base/configz"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	schedulerapp "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -58,9 +59,14 @@ func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig strin
 		return nil, fmt.Errorf("completing options of kube-controller-manager: %w", err)
 	}
 	return start(ctx, "kube-controller-manager", func(ctx context.Context) error {
+		// A process shows the configuration of one, and the next one could not start.
+		defer configz.Delete(app.ConfigzName)
 		return app.Run(ctx, config.Complete())
 	}), nil
 }
+
+// schedulerConfigz is the name under which kube-scheduler shows its configuration.
+const schedulerConfigz = "componentconfig"
 
 // startScheduler runs kube-scheduler.
 func startScheduler(ctx context.Context, kubeconfig string) (*server, error) {
@@ -74,6 +80,7 @@ func startScheduler(ctx context.Context, kubeconfig string) (*server, error) {
 		return nil, fmt.Errorf("completing options of kube-scheduler: %w", err)
 	}
 	return start(ctx, "kube-scheduler", func(ctx context.Context) error {
+		defer configz.Delete(schedulerConfigz)
 		return schedulerapp.Run(ctx, config, scheduler)
 	}), nil
 }
