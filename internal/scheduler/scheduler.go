@@ -23,7 +23,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -33,6 +32,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 )
@@ -106,7 +106,7 @@ func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)
 	c, err := controller.NewTyped("scheduler", mgr, controller.TypedOptions[request]{
-		Reconciler: s, MaxConcurrentReconciles: max(o.Workers, 1), UsePriorityQueue: ptr.To(true),
+		Reconciler: s, MaxConcurrentReconciles: max(o.Workers, 1), NewQueue: queues.ByPriority[request],
 		LogConstructor: func(r *request) logr.Logger {
 			if r == nil {
 				return logger

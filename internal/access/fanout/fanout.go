@@ -19,6 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/access/queues"
 )
 
 // Priorities of queued keys: what changes now goes before what is listed at
@@ -168,10 +170,10 @@ func (p *Pools) poolFor(cluster string) *pool {
 	created := &pool{
 		cancel:  cancel,
 		waiting: map[types.NamespacedName]struct{}{},
-		queue: priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+		queue: queues.Ending(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
 			o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](p.options.BaseDelay, p.options.MaxDelay)
 			o.MetricProvider = noMetrics{}
-		}),
+		})),
 	}
 	p.pools[cluster] = created
 	for range p.options.Workers {

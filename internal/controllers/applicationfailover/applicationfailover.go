@@ -33,6 +33,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -97,8 +98,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(predicate.NewPredicateFuncs(takingPart))).
 			WithOptions(controller.Options{
-				MaxConcurrentReconciles: max(o.Workers, 1),
-				RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
+				MaxConcurrentReconciles: max(o.Workers, 1), NewQueue: queues.For[reconcile.Request](mgr),
+				RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
 			}).
 			Complete(r)
 		if err != nil {

@@ -35,6 +35,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -118,7 +119,7 @@ func add(mgr manager.Manager, r *reconciler) error {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
 	}
 	err := controllers.WithOptions(controller.Options{
-		MaxConcurrentReconciles: r.options.workers(r.namespaced),
+		MaxConcurrentReconciles: r.options.workers(r.namespaced), NewQueue: queues.For[reconcile.Request](mgr),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			r.options.BaseDelay, r.options.MaxDelay),
 	}).Complete(r)

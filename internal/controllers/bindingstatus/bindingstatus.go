@@ -35,6 +35,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -105,7 +106,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		Watches(&workv1alpha1.Work{}, works).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 		WatchesRawSource(r.onRendering(o.Window)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit, NewQueue: queues.For[reconcile.Request](mgr)}).
 		Complete(r)
 }
 

@@ -28,6 +28,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -66,7 +67,7 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(executionSpace(""), onExecutionSpace()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr)}).
 		Complete(r)
 }
 

@@ -32,6 +32,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
@@ -93,7 +94,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 			return nil
 		})).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit,
+			MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit, NewQueue: queues.For[reconcile.Request](mgr),
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
 		}).
 		Complete(r)

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
@@ -185,6 +186,7 @@ func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
 		// One process may run several control planes.
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: d.options.Workers,
+		NewQueue:                queues.For[request](mgr),
 		Reconciler:              templateReconciler{d},
 		UsePriorityQueue:        &d.options.PriorityQueue,
 		RateLimiter:             limiter[request](d.options),

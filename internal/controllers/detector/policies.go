@@ -18,6 +18,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -59,6 +60,7 @@ func (d *detector) addPolicies(mgr manager.Manager) ([]*view, error) {
 		c, err := controller.New(of.controller, mgr, controller.Options{
 			SkipNameValidation:      new(true),
 			MaxConcurrentReconciles: d.policyWorkers(of),
+			NewQueue:                queues.For[reconcile.Request](mgr),
 			Reconciler:              &policyReconciler{detector: d, scope: of},
 			UsePriorityQueue:        &d.options.PriorityQueue,
 			RateLimiter:             limiter[reconcile.Request](d.options),

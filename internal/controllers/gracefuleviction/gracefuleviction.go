@@ -30,6 +30,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 )
@@ -102,7 +103,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(underEviction())).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-			WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+			WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: queues.For[reconcile.Request](mgr)}).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)

@@ -34,6 +34,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
@@ -92,8 +93,8 @@ func Add(mgr manager.Manager, o Options) error {
 			return log.WithValues("namespace", about.namespace, "member", about.cluster)
 		}).
 		WithOptions(controller.TypedOptions[request]{
-			MaxConcurrentReconciles: o.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](o.BaseDelay, o.MaxDelay),
+			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[request](mgr),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](o.BaseDelay, o.MaxDelay),
 		}).
 		Complete(r)
 	if err != nil {

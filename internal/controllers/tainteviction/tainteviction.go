@@ -35,6 +35,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/toleration"
@@ -133,7 +134,7 @@ func (r *reconciler) add(mgr manager.Manager) error {
 	logger := mgr.GetLogger().WithValues("controller", name)
 	// One worker: those that must leave wait for each other anyway.
 	c, err := controller.NewTyped(name, mgr, controller.TypedOptions[request]{
-		Reconciler: r, MaxConcurrentReconciles: 1,
+		Reconciler: r, MaxConcurrentReconciles: 1, NewQueue: queues.For[request](mgr),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](r.options.BaseDelay, r.options.MaxDelay),
 		LogConstructor: func(of *request) logr.Logger {
 			if of == nil {

@@ -32,6 +32,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -74,8 +75,8 @@ func Add(mgr manager.Manager, o Options) error {
 		Watches(empty(clusterRoles), everyCluster, builder.WithPredicates(ruled())).
 		Watches(empty(clusterRoleBindings), everyCluster, builder.WithPredicates(r.bound())).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
+			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
 		}).
 		Complete(r)
 	if err != nil {
