@@ -15,6 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -26,6 +27,7 @@ import (
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/reconnect"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
@@ -81,6 +83,9 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 		}
 		o.Lock = own
 	}
+	if !o.Waits {
+		karmada = patiently(karmada)
+	}
 	mgr, err := manager.New(karmada, managerOptions(scheme, o))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
@@ -92,6 +97,22 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 		return nil, fmt.Errorf("adding the health check: %w", err)
 	}
 	return mgr, nil
+}
+
+// patiently makes what reads wait inside of its request while the control plane is
+// away, and go on when it is back. Watches would sleep out a pause that grows to half
+// a minute, each of them, and nothing would happen in it. A Lease does not wait: its
+// holder must know that it cannot renew it.
+func patiently(karmada *rest.Config) *rest.Config {
+	patient := rest.CopyConfig(karmada)
+	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1, Unavailable: true, Lost: func(err error) {
+			klog.Background().Info("Waiting for the control plane", "server", karmada.Host, "reason", err.Error())
+		}, Back: func(after time.Duration) {
+			klog.Background().Info("The control plane answers again", "server", karmada.Host, "after", after.Round(time.Millisecond))
+		}})
+	})
+	return patient
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {

@@ -42,6 +42,9 @@ type HostOptions struct {
 	// Lock is the Lease of the election as its owner sees it; nil is that of an owner
 	// who is new with each Host, unless it is in a Pod; see NewLease.
 	Lock resourcelock.Interface
+	// Waits says that requests to the control plane wait for it by themselves while it
+	// is away; otherwise those of a Host do that read.
+	Waits bool
 	// Denied is called when the control plane does not let the process watch
 	// something, again with each try. It must return at once; nil is not told.
 	Denied func()

@@ -49,7 +49,7 @@ func (a *agent) life(ctx context.Context, id string, lock *lock) error {
 	lock.held.Store(false)
 	own := &presence{agent: a, id: id, doubts: make(chan struct{}, 1)}
 	options := a.host
-	options.Lock, options.LocalMember, options.Denied = lock, a.only(id), own.doubt
+	options.Lock, options.LocalMember, options.Denied, options.Waits = lock, a.only(id), own.doubt, true
 	host, err := programs.NewHost(ctx, a.karmada.waiting, options)
 	if err != nil {
 		return err
