@@ -101,6 +101,20 @@ func (d dataDir) running() (int, error) {
 	return 0, err
 }
 
+// busy returns a process that holds the directory or that of a member, 0 if none does.
+func (d dataDir) busy() (int, error) {
+	members, err := filepath.Glob(d.member("*"))
+	if err != nil {
+		return 0, fmt.Errorf("listing directories of members: %w", err)
+	}
+	for _, path := range append([]string{d.path}, members...) {
+		if pid, err := (dataDir{path}).running(); pid != 0 || err != nil {
+			return pid, err
+		}
+	}
+	return 0, nil
+}
+
 // state is what a second `karmada up` must know of the first.
 type state struct {
 	// Ports are the ports chosen for each server.

@@ -51,24 +51,25 @@ func downCommand() *cobra.Command {
 	return cmd
 }
 
-// stop ends the process that holds the data directory and waits for it.
+// stop ends the process that holds the data directory, and waits for it and for
+// its members: those of one that was killed end by themselves.
 func stop(ctx context.Context, dir dataDir) error {
 	pid, err := dir.running()
 	if err != nil {
 		return err
 	}
-	if pid == 0 {
-		return nil
-	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stopping process %d: %w", pid, err)
+	if pid != 0 {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("stopping process %d: %w", pid, err)
+		}
 	}
 	err = wait.PollUntilContextTimeout(ctx, stopPollEvery, stopTimeout, true, func(context.Context) (bool, error) {
-		running, err := dir.running()
-		return running == 0, err
+		var err error
+		pid, err = dir.busy()
+		return pid == 0, err
 	})
-	if err == nil {
-		return nil
+	if !wait.Interrupted(err) {
+		return err
 	}
 	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, which loses nothing",
 		pid, stopTimeout, dir.logFile("karmada"), pid)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/pki"
@@ -39,6 +40,12 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 		cancel()
 	}()
 	tell := encoder(events)
+	release, err := takeOver(ctx, o.Dir, takeOverLimit)
+	if err != nil {
+		tell(event{Error: err.Error()})
+		return err
+	}
+	defer release()
 	cluster, err := standalone.Start(ctx, standalone.Options{
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
 		Programs: true, Log: zapcore.AddSync(os.Stderr),
@@ -53,6 +60,28 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	}
 	tell(event{Ready: true})
 	return watchOver(ctx, cluster)
+}
+
+// takeOver takes the directory of a member for this process. A parent that was
+// killed leaves members that are about to end and still have their ports and
+// their store: the next ones wait for them, as long as limit.
+func takeOver(ctx context.Context, path string, limit time.Duration) (release func(), err error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("creating directory of member: %w", err)
+	}
+	dir := dataDir{path}
+	err = wait.PollUntilContextTimeout(ctx, stopPollEvery, limit, true, func(context.Context) (bool, error) {
+		var err error
+		release, err = dir.lock()
+		if errors.Is(err, errInUse) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil, fmt.Errorf("its process of an earlier start still runs after %s: end it with `kill -9 %d`, which loses nothing", limit, dir.holder())
+	}
+	return release, err
 }
 
 // watchOver returns when ctx ends or a server of the cluster ended by itself.
@@ -87,6 +116,7 @@ const (
 	restartDelay    = time.Second
 	maxRestartDelay = 30 * time.Second
 	childStopLimit  = 8 * time.Second
+	takeOverLimit   = 20 * time.Second
 	memberNiceness  = 10
 )
 
