@@ -34,6 +34,9 @@ func (e *Env) StartComponents(ctx context.Context) error {
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	karmada := rest.CopyConfig(e.Config)
+	if e.Through != "" {
+		karmada.Host = e.Through
+	}
 	karmada.Wrap(e.Wrap)
 	host, err := programs.NewHost(life, karmada, programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap})
 	if err != nil {

@@ -46,6 +46,9 @@ type Env struct {
 	// Settings changes the defaults of the components from their next start; nil
 	// leaves them.
 	Settings func(*programs.Settings)
+	// Through is the URL at which the components find the control plane from their next
+	// start; empty is its own.
+	Through string
 	// Wrap is put around the transports of the components, to the control plane and
 	// to the members, from their next start; nil puts nothing there.
 	Wrap transport.WrapperFunc

@@ -25,8 +25,8 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// A door reads what passes, which a gate does not: it can put other times
-// into it. It is a server before another one, for who trusts anybody,
+// A door reads what passes, which a gate does not: it can delay answers and put
+// other times into them. It is a server before another one, for who trusts anybody,
 // or the authority that has signed its certificate.
 func door(t *testing.T, to *rest.Config, through http.RoundTripper, certificate []tls.Certificate, change func(*http.Response) error) string {
 	t.Helper()
@@ -44,6 +44,14 @@ func door(t *testing.T, to *rest.Config, through http.RoundTripper, certificate 
 	server.StartTLS()
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server.URL
+}
+
+// doorToMember lets everybody through who has a token of the member.
+func doorToMember(t *testing.T, member *rest.Config, change func(*http.Response) error) string {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return door(t, member, transport, nil, change)
 }
 
 // doorToKarmada is one for an agent, whose certificate ends there: it goes on with
@@ -70,6 +78,19 @@ func doorToKarmada(t *testing.T, name string, asked func(http.RoundTripper) http
 		t.Fatal(err)
 	}
 	return door(t, env.Config, transport, []tls.Certificate{certificate}, change)
+}
+
+// late delays every answer.
+func late(by time.Duration) func(*http.Response) error {
+	return func(response *http.Response) error {
+		timer := time.NewTimer(by)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-response.Request.Context().Done():
+		}
+		return nil
+	}
 }
 
 // moment is a time in JSON as API servers write it.

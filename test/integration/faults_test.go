@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,10 +26,11 @@ import (
 )
 
 // Names of the clusters that things happen to; member1 is the one to which nothing
-// happens.
+// happens, unless it happens to all of them.
 const (
 	pushed     = "fault-push"
 	pulledName = "fault-pull"
+	ofAll      = "*"
 )
 
 const (
@@ -49,27 +51,35 @@ type world struct {
 	namespace string
 	round     int32
 	push      *testenv.Member
-	between   *gate
-	pull      *pulled
-	outside   *gate
-	agent     *agentLife
+	// account is whose token the control plane has for push.
+	account *corev1.ServiceAccount
+	between *gate
+	pull    *pulled
+	outside *gate
+	// inner is the one between the control plane and its components.
+	inner *gate
+	agent *agentLife
 	// strangers are objects of others in the way of a template, as they were.
 	strangers map[string]*corev1.ConfigMap
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	inner := newGate(t, env.Config.Host)
+	env.Through = inner.URL()
 	withSettings(t, "", func(s *programs.Settings) {
 		impatient(time.Second, time.Second)(s)
 		s.Controllers.Monitor.Period = 200 * time.Millisecond
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
 	})
-	w := &world{t: t, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
+	t.Cleanup(func() { env.Through = "" })
+	w := &world{t: t, inner: inner, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
 	var err error
 	if w.push, err = testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), pushed), pushed); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.push.Stop)
+	w.account, w.push.Token, _ = grant(t, w.push, "first")
 	w.between = newGate(t, w.push.Config.Host)
 	if err := env.Register(t.Context(), pushed, w.push); err != nil {
 		t.Fatal(err)
@@ -94,6 +104,9 @@ func (w *world) clusters() []string { return []string{member1, pushed, pulledNam
 // others are the clusters to which a fault does not happen.
 func (w *world) others(hit string) []string {
 	var names []string
+	if hit == ofAll {
+		return nil
+	}
 	for _, name := range w.clusters() {
 		if name != hit {
 			names = append(names, name)
@@ -257,7 +270,8 @@ func (w *world) recovers() {
 
 // fault is something that goes wrong.
 type fault struct {
-	// hits is the cluster that it happens to; empty means to none of them.
+	// hits is the cluster that it happens to, or ofAll of them; empty means to none of
+	// them.
 	hits string
 	// inject begins it, heal ends it.
 	inject, heal func(*world)
@@ -297,12 +311,42 @@ func lasts(during time.Duration, name string) func(*world) {
 	}
 }
 
+// flaps opens and refuses at a gate in turn until it is told to end.
+func flaps(g *gate, every time.Duration) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var turns sync.WaitGroup
+	turns.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for refusing := true; ; refusing = !refusing {
+			g.refuse(refusing)
+			select {
+			case <-ctx.Done():
+				g.refuse(false)
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return sync.OnceFunc(func() { cancel(); turns.Wait() })
+}
+
 func faults() map[string]fault {
+	var endFlapping func()
 	const skew = 5 * time.Minute
 	refuse := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).refuse(is) } }
 	hold := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).set(is) } }
 	toMember, toKarmada := func(w *world) *gate { return w.between }, func(w *world) *gate { return w.outside }
+	cut := func(of func(*world) *gate) func(*world) { return func(w *world) { of(w).lose() } }
+	flap := func(of func(*world) *gate) func(*world) {
+		return func(w *world) {
+			endFlapping = flaps(of(w), time.Second)
+			w.t.Cleanup(endFlapping)
+		}
+	}
+	calm := func(*world) { endFlapping() }
 	straight := func(w *world) {
+		w.between.lead(w.t, w.push.Config.Host)
 		w.outside.lead(w.t, env.Config.Host)
 	}
 	return map[string]fault{
@@ -335,8 +379,42 @@ func faults() map[string]fault {
 			heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
 			meanwhile: (*world).awaitSilence,
 		},
+		"the control plane hangs up on its components": {
+			hits:   ofAll,
+			inject: func(w *world) { w.inner.refuse(true) }, heal: func(w *world) { w.inner.refuse(false) },
+			meanwhile: lasts(15*time.Second, pulledName),
+		},
+		"a member is cut off": {hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(pushed, metav1.ConditionFalse, notReady)},
+		"a member flaps":      {hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
+		"a member is slow": {
+			hits:      pushed,
+			inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) },
+			heal:      straight,
+			meanwhile: unimpressed(pushed),
+		},
+		"the token for a member is not valid any more": {
+			hits:      pushed,
+			inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
+			heal:      func(w *world) { w.account = w.renewToken() },
+			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+		},
+		"an agent is cut off":       {hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(pulledName, metav1.ConditionUnknown, unreachable)},
+		"the way of an agent flaps": {hits: pulledName, inject: flap(toKarmada), heal: calm, meanwhile: lasts(4*time.Second, pulledName)},
+		"the control plane is slow for an agent": {
+			hits:      pulledName,
+			inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) },
+			heal:      straight,
+			meanwhile: unimpressed(pulledName),
+		},
 		"a second agent has the same name": {inject: (*world).runImpostor, heal: func(*world) {}},
 	}
+}
+
+// renewToken stores another token for the member, of an account of its own.
+func (w *world) renewToken() *corev1.ServiceAccount {
+	account, token, _ := grant(w.t, w.push, fmt.Sprintf("round-%d", w.round))
+	storeToken(w.t, pushed, token)
+	return account
 }
 
 // awaitSilence waits until nothing is heard of the agent.
@@ -376,6 +454,9 @@ func (w *world) runImpostor() {
 	}
 }
 
+// asIs changes nothing.
+func asIs(next http.RoundTripper) http.RoundTripper { return next }
+
 // Whatever goes wrong, nothing is lost: other clusters do not notice, nothing is
 // deleted or made anew where it goes wrong, and everything is as it has to be soon
 // after it went right.
@@ -411,7 +492,7 @@ func (w *world) passes(f fault) {
 			w.t.Errorf("changes reached %s, to which nothing happens, after %s", name, took)
 		}
 	}
-	if f.hits != "" {
+	if f.hits != "" && f.hits != ofAll {
 		for _, name := range w.others(f.hits) {
 			w.rollOut(name)
 		}

@@ -24,7 +24,11 @@ type gate struct {
 }
 
 // passage is one connection through a gate.
-type passage struct{ outer, inner net.Conn }
+type passage struct {
+	outer, inner net.Conn
+	// lost tells that nothing comes through any more, and neither side is told.
+	lost bool
+}
 
 func (p *passage) hangUp() {
 	_ = p.outer.Close()
@@ -75,6 +79,17 @@ func (g *gate) refuse(refusing bool) {
 	if refusing {
 		g.hangUp()
 	}
+}
+
+// lose closes the gate and forgets its connections, as a network does that is cut
+// in two: nothing comes through them even when it is whole again.
+func (g *gate) lose() {
+	g.change(func() {
+		g.closed = true
+		for each := range g.open {
+			each.lost = true
+		}
+	})
 }
 
 func (g *gate) change(what func()) {
@@ -134,7 +149,7 @@ func (g *gate) copy(through *passage, to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && g.pass() {
+		if n > 0 && g.pass(through) {
 			_, writeErr := to.Write(buffer[:n])
 			if err == nil {
 				err = writeErr
@@ -150,14 +165,14 @@ func (g *gate) copy(through *passage, to, from net.Conn) {
 	}
 }
 
-// pass waits until the gate is open, and tells whether it still stands.
-func (g *gate) pass() bool {
+// pass waits until the gate is open, and tells whether something may come through.
+func (g *gate) pass(p *passage) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.closed && !g.ended {
+	for g.closed && !g.ended && !p.lost {
 		g.moved.Wait()
 	}
-	return !g.ended
+	return !g.ended && !p.lost
 }
 
 func (g *gate) end() {
