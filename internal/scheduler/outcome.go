@@ -69,6 +69,9 @@ func outcome(stored binding.Object, result placement.Result, err error) (binding
 		desired.BindingSpec().Clusters = slices.Clip(result.Clusters)
 	}
 	if fit != nil && fit.KeepsPrevious {
+		if len(result.Clusters) > 0 {
+			v.message += " The previous placement is kept."
+		}
 		return desired, v
 	}
 	applied, encodingErr := placement.AppliedPlacement(stored.BindingSpec().Placement)
@@ -95,10 +98,7 @@ func verdictOf(err error) verdict {
 	v.message = err.Error()
 	switch v.reason {
 	case workv1alpha2.BindingReasonNoClusterFit:
-		var fit *placement.FitError
-		if errors.As(err, &fit) && fit.KeepsPrevious {
-			v.message += " The previous placement is kept."
-		}
+		// News of a cluster has it looked at again.
 	case workv1alpha2.BindingReasonUnschedulable:
 		v.retry = whenRoom
 	default:

@@ -197,6 +197,16 @@ func TestNoFittingCluster(t *testing.T) {
 			t.Errorf("condition %+v, retry %v", condition, v.retry)
 		}
 	})
+	t.Run("does not say that a placement is kept which has no clusters any more", func(t *testing.T) {
+		_, before, _ := run(t, bound(), noon, member("member1"))
+		evicted := before.DeepCopyObject().(binding.Object)
+		evicted.BindingSpec().Clusters = nil
+		evicted.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "member1"}}
+		_, _, v := run(t, evicted, at(1), member("member1"))
+		if want := "0/1 clusters are available: 1 cluster(s) is in the process of eviction."; v.message != want {
+			t.Errorf("message %q, want %q", v.message, want)
+		}
+	})
 }
 
 func TestVerdicts(t *testing.T) {
