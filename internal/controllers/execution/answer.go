@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +24,15 @@ func answered(err error) bool {
 	var transport *url.Error
 	return !errors.As(err, &transport) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
+}
+
+// told is what an event says about failures in a cluster. How connections end
+// varies from try to try; one that is silent is told once.
+func told(cluster string, failures []error) error {
+	if unanswered(failures) {
+		return fmt.Errorf("cluster %s %w", cluster, errSilent)
+	}
+	return errors.Join(failures...)
 }
 
 // refusalBytes bounds how much of a member's own words is told.

@@ -46,6 +46,26 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+func TestASilentClusterIsToldInTheSameWordsEachTime(t *testing.T) {
+	reset := &url.Error{Op: "Delete", URL: "https://member", Err: errors.New("use of closed network connection")}
+	tests := map[string]struct {
+		failures []error
+		want     string
+	}{
+		"a lost connection":                  {[]error{fmt.Errorf("deleting: %w", errLost)}, "cluster east does not answer, changes wait for it"},
+		"one that ended in another way":      {[]error{fmt.Errorf("deleting: %w", reset)}, "cluster east does not answer, changes wait for it"},
+		"a refusal speaks for itself":        {[]error{errTooFew}, errTooFew.Error()},
+		"a refusal is told beside the other": {[]error{errTooFew, errLost}, errTooFew.Error() + "\n" + errLost.Error()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := told("east", test.failures).Error(); got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestRemedy(t *testing.T) {
 	tests := map[string]struct {
 		err      error

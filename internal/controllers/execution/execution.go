@@ -182,7 +182,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	failures := c.applyAll(ctx, d)
 	if unanswered(failures) {
 		c.report(stored, report.Soon, work.Dispatching(stored))
-		c.failed(stored, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("cluster %s %w", cluster.Name, errSilent))
+		c.failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
 	wrote := c.applied.noteWrite(nameOf(stored), d.wrote, c.now())

@@ -42,8 +42,9 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	if wait := c.bursts.spend(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if err := c.withdrawAll(ctx, cluster, stored); err != nil {
-		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, err)
+	failures := c.withdrawAll(ctx, cluster, stored)
+	if err := errors.Join(failures...); err != nil {
+		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, failures))
 		return reconcile.Result{}, err
 	}
 	if !preserves(stored) {
@@ -107,17 +108,17 @@ func preserves(of *workv1alpha1.Work) bool {
 	return of.Spec.PreserveResourcesOnDeletion != nil && *of.Spec.PreserveResourcesOnDeletion
 }
 
-func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) []error {
 	if !c.usable(cluster) {
 		if cluster.DeletionTimestamp != nil {
 			// The cluster goes and cannot be asked: its objects stay where they are.
 			return nil
 		}
-		return fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
+		return []error{fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)}
 	}
 	target, err := c.members.For(ctx, cluster)
 	if err != nil {
-		return err
+		return []error{err}
 	}
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
@@ -132,7 +133,7 @@ func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.C
 		}
 		failures = append(failures, c.remove(ctx, target, manifest))
 	}
-	return errors.Join(failures...)
+	return failures
 }
 
 // remove deletes the member's object if it is of this Work. The precondition
