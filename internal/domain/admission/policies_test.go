@@ -106,6 +106,16 @@ func TestClusterTaintPolicyRules(t *testing.T) {
 			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule, value: x}, {key: a, effect: NoSchedule, value: y}]}}`,
 			errors: []string{"FieldValueDuplicate spec.taints[1]"},
 		},
+		"taints are such as a cluster can have": {
+			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: PreferNoSchedule}, {key: "a b", effect: NoSchedule}, {key: c, effect: NoSchedule, value: "x y"}]}}`,
+			errors: []string{"FieldValueNotSupported spec.taints[0].effect", "FieldValueInvalid spec.taints[1].key", "FieldValueInvalid spec.taints[2].value"},
+		},
+		"conditions are such as can match": {
+			new: `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}],
+  addOnConditions: [{conditionType: Ready, operator: NotIn, statusValues: ["True"]}, {conditionType: Ready, operator: Equals, statusValues: ["False"]}],
+  removeOnConditions: [{conditionType: Ready, operator: In, statusValues: ["Unknown", "yes"]}]}}`,
+			errors: []string{"FieldValueNotSupported spec.addOnConditions[1].operator", "FieldValueNotSupported spec.removeOnConditions[0].statusValues[1]"},
+		},
 	})
 }
 
