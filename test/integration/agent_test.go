@@ -304,36 +304,6 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 	awaitGone(t, p.member.Client, deployment(namespace, "web", 0))
 }
 
-func TestASecondAgentOfTheSameNameLeavesTheFirstOneAlone(t *testing.T) {
-	p := newPulled(t, "pull-twice")
-	p.run(t)
-	first := p.awaitReady(t)
-
-	other := *p
-	other.local = filepath.Join(t.TempDir(), "other.config")
-	writeTokenKubeconfig(t, other.local, env.Members[member1])
-	second := other.run(t)
-	select {
-	case <-second.ended:
-	case <-time.After(testenv.Patience):
-		t.Fatal("the second agent runs")
-	}
-	for _, told := range []string{"has been registered", first.Spec.ID, "is another cluster", "choose another name"} {
-		if second.err == nil || !strings.Contains(second.err.Error(), told) {
-			t.Errorf("the second agent ended with %v, want an error that tells %q", second.err, told)
-		}
-	}
-	now := await(t, env.Karmada, p.cluster(), exists)
-	if diff := cmp.Diff(first.Spec, now.Spec); diff != "" {
-		t.Errorf("the Cluster of the first one (-before +after):\n%s", diff)
-	}
-	namespace := env.Namespace(t)
-	p.deploy(t, namespace, "web")
-	if err := absent(t.Context(), member(member1), deployment(namespace, "web", 0)); err != nil {
-		t.Errorf("the Deployment in the other cluster: %v", err)
-	}
-}
-
 func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose func(*testing.T, *gate) (back func())

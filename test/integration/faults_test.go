@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,18 +102,11 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) clusters() []string { return []string{member1, pushed, pulledName} }
 
-// others are the clusters to which a fault does not happen.
-func (w *world) others(hit string) []string {
-	var names []string
-	if hit == ofAll {
-		return nil
-	}
-	for _, name := range w.clusters() {
-		if name != hit {
-			names = append(names, name)
-		}
-	}
-	return names
+// others are the clusters to which none of the faults happens.
+func (w *world) others(faults []fault) []string {
+	return slices.DeleteFunc(w.clusters(), func(name string) bool {
+		return slices.ContainsFunc(faults, func(f fault) bool { return f.hits == name || f.hits == ofAll })
+	})
 }
 
 // inside reads and writes a cluster directly, whatever happens on the way there.
@@ -194,11 +188,18 @@ func (w *world) change() {
 // arrives waits until the changes are in a cluster, and tells how long that took.
 func (w *world) arrives(cluster string) time.Duration {
 	w.t.Helper()
+	arrived := false
+	defer func() {
+		if !arrived {
+			w.t.Logf("what does not arrive is for %s", cluster)
+		}
+	}()
 	began, side := time.Now(), w.inside(cluster)
 	await(w.t, side, w.kept(), hasColor(w.color()))
 	await(w.t, side, w.web(), replicas(1+w.round))
 	await(w.t, side, w.named("coming"), exists)
 	awaitGone(w.t, side, w.named("going"))
+	arrived = true
 	return time.Since(began)
 }
 
@@ -268,7 +269,7 @@ func (w *world) recovers() {
 	awaitGone(w.t, env.Karmada, bindingOf(w.t, w.named("going")))
 }
 
-// fault is something that goes wrong.
+// fault is one thing that goes wrong.
 type fault struct {
 	// hits is the cluster that it happens to, or ofAll of them; empty means to none of
 	// them.
@@ -331,8 +332,9 @@ func flaps(g *gate, every time.Duration) (end func()) {
 	return sync.OnceFunc(func() { cancel(); turns.Wait() })
 }
 
-func faults() map[string]fault {
-	var endFlapping func()
+// faults are what goes wrong, some of it at once: in a member, and for an agent.
+func faults() map[string][]fault {
+	var flapping []func()
 	const skew = 5 * time.Minute
 	refuse := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).refuse(is) } }
 	hold := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).set(is) } }
@@ -340,73 +342,90 @@ func faults() map[string]fault {
 	cut := func(of func(*world) *gate) func(*world) { return func(w *world) { of(w).lose() } }
 	flap := func(of func(*world) *gate) func(*world) {
 		return func(w *world) {
-			endFlapping = flaps(of(w), time.Second)
-			w.t.Cleanup(endFlapping)
+			end := flaps(of(w), time.Second)
+			w.t.Cleanup(end)
+			flapping = append(flapping, end)
 		}
 	}
-	calm := func(*world) { endFlapping() }
+	calm := func(*world) {
+		for _, end := range flapping {
+			end()
+		}
+	}
 	straight := func(w *world) {
 		w.between.lead(w.t, w.push.Config.Host)
 		w.outside.lead(w.t, env.Config.Host)
 	}
-	return map[string]fault{
-		"the API server of a member is down": {
-			hits:   pushed,
-			inject: func(w *world) { w.push.Stop() },
-			heal: func(w *world) {
-				if err := w.push.Start(context.WithoutCancel(w.t.Context())); err != nil {
-					w.t.Fatal(err)
-				}
+	return map[string][]fault{
+		"the API server of a member is down, and the control plane hangs for an agent": {
+			{
+				hits:   pushed,
+				inject: func(w *world) { w.push.Stop() },
+				heal: func(w *world) {
+					if err := w.push.Start(context.WithoutCancel(w.t.Context())); err != nil {
+						w.t.Fatal(err)
+					}
+				},
+				meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
 			},
-			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+			{hits: pulledName, inject: hold(toKarmada, true), heal: hold(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName)},
 		},
-		"a member hangs":                       {hits: pushed, inject: hold(toMember, true), heal: hold(toMember, false), meanwhile: lasts(3*time.Second, pushed)},
-		"the control plane hangs for an agent": {hits: pulledName, inject: hold(toKarmada, true), heal: hold(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName)},
-		"the control plane hangs up on an agent": {
-			hits: pulledName, inject: refuse(toKarmada, true), heal: refuse(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName),
+		"a member hangs, and the control plane hangs up on an agent": {
+			{hits: pushed, inject: hold(toMember, true), heal: hold(toMember, false), meanwhile: lasts(3*time.Second, pushed)},
+			{hits: pulledName, inject: refuse(toKarmada, true), heal: refuse(toKarmada, false)},
 		},
-		"the clock of an agent is ahead": {
+		"a member is cut off": {
+			{hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(pushed, metav1.ConditionFalse, notReady)},
+		},
+		"an agent is cut off": {
+			{hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(pulledName, metav1.ConditionUnknown, unreachable)},
+		},
+		"a member and the way of an agent flap": {
+			{hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
+			{hits: pulledName, inject: flap(toKarmada), heal: calm},
+		},
+		"a member is slow, and the control plane is for an agent": {
+			{
+				hits:      pushed,
+				inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) },
+				heal:      straight,
+				meanwhile: unimpressed(pushed),
+			},
+			{
+				hits:      pulledName,
+				inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) },
+				heal:      straight,
+				meanwhile: unimpressed(pulledName),
+			},
+		},
+		"the token for a member and the certificate of an agent are not valid any more": {
+			{
+				hits:      pushed,
+				inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
+				heal:      func(w *world) { w.account = w.renewToken() },
+				meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+			},
+			{
+				hits:      pulledName,
+				inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
+				heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
+				meanwhile: (*world).awaitSilence,
+			},
+		},
+		"the clock of an agent is ahead": {{
 			hits: pulledName,
 			inject: func(w *world) {
 				w.outside.lead(w.t, doorToKarmada(w.t, pulledName, skewedRequests(skew), skewed(-skew)))
 			},
 			heal:      straight,
 			meanwhile: unimpressed(pulledName),
-		},
-		"the certificate of an agent is not valid any more": {
-			hits:      pulledName,
-			inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
-			heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
-			meanwhile: (*world).awaitSilence,
-		},
-		"the control plane hangs up on its components": {
+		}},
+		"the control plane hangs up on its components": {{
 			hits:   ofAll,
 			inject: func(w *world) { w.inner.refuse(true) }, heal: func(w *world) { w.inner.refuse(false) },
-			meanwhile: lasts(15*time.Second, pulledName),
-		},
-		"a member is cut off": {hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(pushed, metav1.ConditionFalse, notReady)},
-		"a member flaps":      {hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
-		"a member is slow": {
-			hits:      pushed,
-			inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) },
-			heal:      straight,
-			meanwhile: unimpressed(pushed),
-		},
-		"the token for a member is not valid any more": {
-			hits:      pushed,
-			inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
-			heal:      func(w *world) { w.account = w.renewToken() },
-			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
-		},
-		"an agent is cut off":       {hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(pulledName, metav1.ConditionUnknown, unreachable)},
-		"the way of an agent flaps": {hits: pulledName, inject: flap(toKarmada), heal: calm, meanwhile: lasts(4*time.Second, pulledName)},
-		"the control plane is slow for an agent": {
-			hits:      pulledName,
-			inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) },
-			heal:      straight,
-			meanwhile: unimpressed(pulledName),
-		},
-		"a second agent has the same name": {inject: (*world).runImpostor, heal: func(*world) {}},
+			meanwhile: lasts(12*time.Second, pulledName),
+		}},
+		"a second agent has the same name": {{inject: (*world).runImpostor, heal: func(*world) {}}},
 	}
 }
 
@@ -462,12 +481,12 @@ func asIs(next http.RoundTripper) http.RoundTripper { return next }
 // after it went right.
 func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
 	w := newWorld(t)
-	for name, f := range faults() {
+	for name, together := range faults() {
 		t.Run(name, func(t *testing.T) {
 			outer := w.t
 			w.t = t
 			defer func() { w.t = outer }()
-			w.passes(f)
+			w.passes(together)
 		})
 		if t.Failed() {
 			return
@@ -475,32 +494,41 @@ func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
 	}
 }
 
-// passes goes through one fault.
-func (w *world) passes(f fault) {
+// passes goes through faults that happen at once.
+func (w *world) passes(faults []fault) {
 	began := time.Now()
 	w.begin()
 	before := map[string]map[string]string{}
 	for _, name := range w.clusters() {
 		before[name] = w.mustHold(name)
 	}
-	heal := sync.OnceFunc(func() { f.heal(w) })
+	heal := sync.OnceFunc(func() {
+		for _, f := range faults {
+			f.heal(w)
+		}
+	})
 	w.t.Cleanup(heal)
-	f.inject(w)
+	for _, f := range faults {
+		f.inject(w)
+	}
 	w.change()
-	for _, name := range w.others(f.hits) {
+	well := w.others(faults)
+	for _, name := range well {
 		if took := w.arrives(name); took > usual {
 			w.t.Errorf("changes reached %s, to which nothing happens, after %s", name, took)
 		}
 	}
-	if f.hits != "" && f.hits != ofAll {
-		for _, name := range w.others(f.hits) {
+	if hit := len(w.clusters()) - len(well); hit > 0 && len(well) > 0 {
+		for _, name := range well {
 			w.rollOut(name)
 		}
-		// What was reported last of the others stands.
-		w.readyIn(2*(1+w.round) + w.round)
+		// What was reported last of those that are hit stands.
+		w.readyIn(int32(len(well))*(1+w.round) + int32(hit)*w.round)
 	}
-	if f.meanwhile != nil {
-		f.meanwhile(w)
+	for _, f := range faults {
+		if f.meanwhile != nil {
+			f.meanwhile(w)
+		}
 	}
 	lasted := time.Since(began)
 	heal()
