@@ -87,20 +87,22 @@ func agentIsReady(t *testing.T) *appsv1.Deployment {
 	return deployment
 }
 
-// register registers the cluster and returns what its agent reaches the control
-// plane with.
+// register registers the cluster, makes the Cluster in the name of its agent and
+// returns what that reaches the control plane with.
 func register(t *testing.T, wanted registration.Register) *rest.Config {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
 	agentIsReady(t)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}}
 	secret = await(t, member(member3), secret, exists)
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["karmada-kubeconfig"])
 	if err != nil {
+		t.Fatal(err)
+	}
+	karmada, own := as(t, config), reported(t, wanted.Name)
+	testenv.Eventually(t, "the agent makes its Cluster", func(ctx context.Context) error { return karmada.Create(ctx, own) })
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	return config
@@ -225,7 +227,7 @@ func agentMay(t *testing.T, karmada client.Client) {
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-" + newcomer}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
 	cleanUp(t, leader, lease, secret)
-	for _, object := range []client.Object{own, lease, leader, secret} {
+	for _, object := range []client.Object{lease, leader, secret} {
 		if err := karmada.Create(t.Context(), object); err != nil {
 			t.Errorf("creating %T: %v", object, err)
 		}
@@ -371,15 +373,11 @@ func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
 // it a Work that nobody will take back.
 func withWork(t *testing.T, finalizers ...string) {
 	t.Helper()
-	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	cluster := reported(t, newcomer)
-	if err := as(t, config).Create(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	register(t, registering(t, newToken(t, bootstraptoken.Token{})))
 	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}})
-	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, finalizers...) })
+	testenv.Update(t, env.Karmada, clusterNamed(newcomer), func(c *clusterv1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, finalizers...) })
 }
 
 func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
@@ -412,9 +410,7 @@ func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
 
 func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 	register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	t.Cleanup(func() {
-		_ = env.Karmada.Delete(context.WithoutCancel(t.Context()), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}})
-	})
+	t.Cleanup(func() { removeCluster(t, newcomer) })
 	var told []string
 	gone := rest.CopyConfig(env.Config)
 	gone.Host = "https://" + closedPort(t)
