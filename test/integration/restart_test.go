@@ -105,7 +105,7 @@ func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
 
 	before := writes(t)
 	restart(t)
-	testenv.Holds(t, "nothing is written", settled, func(context.Context) error { return sameWrites(before, writes(t)) })
+	holdsStill(t, before)
 	// The components are alive: what is new gets through.
 	marker := configMap(namespace, "marker")
 	env.Create(t, policyFor(t, on(member1), marker), marker)
@@ -184,6 +184,40 @@ func writes(t testing.TB) map[string]int {
 		}
 	}
 	return numbers
+}
+
+// holdsStill checks for a while that nothing is written, and lists the latest events
+// if something is: they say best who wrote.
+func holdsStill(t testing.TB, before map[string]int) {
+	t.Helper()
+	testenv.Holds(t, "nothing is written", settled, func(ctx context.Context) error {
+		err := sameWrites(before, writes(t))
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%w; the latest events: %s", err, strings.Join(latestEvents(ctx), "; "))
+	})
+}
+
+// latestEvents are those of the last seconds, of the control plane and its members.
+func latestEvents(ctx context.Context) []string {
+	sides := map[string]client.Client{"karmada": env.Karmada}
+	for name := range env.Members {
+		sides[name] = member(name)
+	}
+	var latest []string
+	for name, side := range sides {
+		events := &corev1.EventList{}
+		if err := side.List(ctx, events); err != nil {
+			latest = append(latest, err.Error())
+		}
+		for i := range events.Items {
+			if e := &events.Items[i]; time.Since(e.CreationTimestamp.Time) < 2*settled {
+				latest = append(latest, fmt.Sprintf("%s: %s %s/%s %s %s", name, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message))
+			}
+		}
+	}
+	return latest
 }
 
 // sameWrites tells what was written in between.
