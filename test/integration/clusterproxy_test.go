@@ -226,6 +226,7 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 	t.Run("a watch", func(t *testing.T) { watches(t, clientOf(t, through(asAnn, gate)), namespace) })
 	t.Run("a terminal of a Pod that is not there", func(t *testing.T) {
 		_, resp := switchProtocols(t, through(asAnn, gate), "/api/v1/namespaces/"+namespace+"/pods/none/exec?command=ls&stdout=true")
+		defer resp.Body.Close()
 		body, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusNotFound || !strings.Contains(string(body), `pods \"none\" not found`) {
 			t.Errorf("got %s %s, want what the member answers", resp.Status, body)
@@ -349,6 +350,7 @@ func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
 		awaitGone(t, env.Karmada, cluster)
 	})
 	conn, resp := switchProtocols(t, through(env.Config, "echo"), "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true")
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		body, _ := io.ReadAll(resp.Body)
 		t.Fatalf("got %s %s", resp.Status, body)
@@ -394,7 +396,7 @@ func switchProtocols(t *testing.T, config *rest.Config, path string) (*bufio.Rea
 		t.Fatal(err)
 	}
 	stream := bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
-	resp, err := http.ReadResponse(stream.Reader, req) //nolint:bodyclose // it ends with the connection
+	resp, err := http.ReadResponse(stream.Reader, req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -415,7 +415,7 @@ func faults() map[string][]fault {
 		"the clock of an agent is ahead": {{
 			hits: pulledName,
 			inject: func(w *world) {
-				w.outside.lead(w.t, doorToKarmada(w.t, pulledName, skewedRequests(skew), skewed(-skew)))
+				w.outside.lead(w.t, doorToKarmada(w.t, pulledName, skewedRequests(skew), skewed(-skew))) //nolint:bodyclose // what moves times hands the body on
 			},
 			heal:      straight,
 			meanwhile: unimpressed(pulledName),

@@ -93,6 +93,17 @@ func register(t *testing.T, wanted registration.Register) *rest.Config {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
+	config := startAgent(t, wanted.Name)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// startAgent does what an agent does at its start, and returns what that reaches the
+// control plane with.
+func startAgent(t *testing.T, name string) *rest.Config {
+	t.Helper()
 	agentIsReady(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}}
 	secret = await(t, member(member3), secret, exists)
@@ -100,11 +111,8 @@ func register(t *testing.T, wanted registration.Register) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	karmada, own := as(t, config), reported(t, wanted.Name)
+	karmada, own := as(t, config), reported(t, name)
 	testenv.Eventually(t, "the agent makes its Cluster", func(ctx context.Context) error { return karmada.Create(ctx, own) })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
 	return config
 }
 
@@ -459,7 +467,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	if !refused {
 		t.Error("no request says why it was not approved")
 	}
-	agentIsReady(t)
+	startAgent(t, newcomer)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
