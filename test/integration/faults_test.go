@@ -387,13 +387,13 @@ func faults() map[string][]fault {
 		"a member is slow, and the control plane is for an agent": {
 			{
 				hits:      pushed,
-				inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) },
+				inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) }, //nolint:bodyclose // what delays an answer hands it on
 				heal:      straight,
 				meanwhile: unimpressed(pushed),
 			},
 			{
 				hits:      pulledName,
-				inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) },
+				inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) }, //nolint:bodyclose // what delays an answer hands it on
 				heal:      straight,
 				meanwhile: unimpressed(pulledName),
 			},
