@@ -296,8 +296,9 @@ func placeByHand(t testing.TB, template client.Object, cluster string) *workv1al
 	return bound
 }
 
+// It runs before those that run in parallel, which count the clusters, and wait for
+// namespaces to leave all of them.
 func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
-	t.Parallel()
 	namespace := env.Namespace(t)
 	lost := clusterNamed("lost-" + namespace)
 	lost.Spec = clusterv1alpha1.ClusterSpec{
@@ -310,7 +311,8 @@ func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
 	since := await(t, env.Karmada, lost, func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
 	})
-	bound := placeByHand(t, configMap(namespace, "stranded"), lost.Name)
+	template := configMap(namespace, "stranded")
+	bound := placeByHand(t, template, lost.Name)
 	at := meta.FindStatusCondition(since.Status.Conditions, clusterv1alpha1.ClusterConditionReady).LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		want := []workv1alpha2.AggregatedStatusItem{{
@@ -318,6 +320,8 @@ func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
 		}}
 		return same("aggregated status", want, b.Status.AggregatedStatus)
 	})
+	deleteObject(t, env.Karmada, template)
+	leave(t, lost.Name)
 }
 
 func TestObjectThatIsGoneFromAMemberHasNoStatus(t *testing.T) {
