@@ -262,11 +262,11 @@ func (i *installation) memberConfig(t *testing.T, member string) string {
 // nothing of Karmada.
 func TestAMissingInstallationIsTold(t *testing.T) {
 	t.Parallel()
-	program := startProgram(t, controllerManager, shared.memberConfig(t, spare))
+	program := startProgram(t, controllerManager, shared.memberConfig(t, spare), "--leader-elect-resource-namespace=elections")
 	eventually(t, "what is missing", func(context.Context) error {
 		for _, told := range []string{
 			"Waiting for the control plane", "works.work.karmada.io: not served", "install the CustomResourceDefinitions",
-			"karmada-aggregated-apiserver", "namespace karmada-system of the Lease is missing",
+			"karmada-aggregated-apiserver", "namespace elections of the Lease is missing",
 		} {
 			if !strings.Contains(program.text(), told) {
 				return fmt.Errorf("the log does not tell %q:\n%s", told, program.text())
