@@ -384,34 +384,30 @@ func faults() map[string][]fault {
 			{hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
 			{hits: pulledName, inject: flap(toKarmada), heal: calm},
 		},
-		"a member is slow, and the control plane is for an agent": {
-			{
-				hits:      pushed,
-				inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) }, //nolint:bodyclose // what delays an answer hands it on
-				heal:      straight,
-				meanwhile: unimpressed(pushed),
-			},
-			{
-				hits:      pulledName,
-				inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) }, //nolint:bodyclose // what delays an answer hands it on
-				heal:      straight,
-				meanwhile: unimpressed(pulledName),
-			},
-		},
-		"the token for a member and the certificate of an agent are not valid any more": {
-			{
-				hits:      pushed,
-				inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
-				heal:      func(w *world) { w.account = w.renewToken() },
-				meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
-			},
-			{
-				hits:      pulledName,
-				inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
-				heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
-				meanwhile: (*world).awaitSilence,
-			},
-		},
+		"a member is slow": {{
+			hits:      pushed,
+			inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) }, //nolint:bodyclose // what delays an answer hands it on
+			heal:      straight,
+			meanwhile: unimpressed(pushed),
+		}},
+		"the control plane is slow for an agent": {{
+			hits:      pulledName,
+			inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) }, //nolint:bodyclose // what delays an answer hands it on
+			heal:      straight,
+			meanwhile: unimpressed(pulledName),
+		}},
+		"the token for a member is not valid any more": {{
+			hits:      pushed,
+			inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
+			heal:      func(w *world) { w.account = w.renewToken() },
+			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+		}},
+		"the certificate of an agent is not valid any more": {{
+			hits:      pulledName,
+			inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
+			heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
+			meanwhile: (*world).awaitSilence,
+		}},
 		"the clock of an agent is ahead": {{
 			hits: pulledName,
 			inject: func(w *world) {
