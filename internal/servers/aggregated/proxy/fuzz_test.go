@@ -21,7 +21,7 @@ func FuzzAPathStaysBelowItsEndpoint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, spelled string) {
 		request, err := url.Parse(prefix + spelled)
 		if err != nil || !strings.HasPrefix(request.Path, prefix) {
-			t.Skip()
+			return
 		}
 		asked := request.Path[len(prefix):]
 		if proxy.CheckPath(asked) != nil {
