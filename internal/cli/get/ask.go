@@ -3,6 +3,7 @@ package get
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +72,8 @@ func (o *options) request(factory cmdutil.Factory, namespace string, args []stri
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.allNamespaces).
 		LabelSelectorParam(o.labels).
 		RequestChunksOf(chunk).
-		ResourceTypeOrNameArgs(true, args...).
+		// The builder writes into what it is given, and all places are asked at once.
+		ResourceTypeOrNameArgs(true, slices.Clone(args)...).
 		ContinueOnError().
 		Latest().
 		TransformRequests(o.asTable)
