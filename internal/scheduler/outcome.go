@@ -58,7 +58,7 @@ type verdict struct {
 // stored, status left out, and what to tell about it. An answer in another order
 // than the stored one is no difference.
 func outcome(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
-	desired := stored.DeepCopyObject().(binding.Object)
+	desired := binding.Copy(stored)
 	v := verdictOf(err)
 	v.affinity, v.groups, v.placed = result.AffinityName, result.Failed, err == nil
 	var fit *placement.FitError
@@ -172,7 +172,7 @@ func decide(stored binding.Object, find placement.Lookup, features placement.Fea
 // generation, which was looked at now. A success that was told before is not told
 // again with a later time.
 func report(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
-	next := current.DeepCopyObject().(binding.Object)
+	next := binding.Copy(current)
 	status := next.BindingStatus()
 	if v.reason != "" {
 		conditions.Set(&status.Conditions, metav1.Condition{

@@ -77,7 +77,7 @@ func targets(names ...string) []workv1alpha2.TargetCluster {
 // generation.
 func written(t *testing.T, stored, desired binding.Object) binding.Object {
 	t.Helper()
-	answer := desired.DeepCopyObject().(binding.Object)
+	answer := binding.Copy(desired)
 	if !cmp.Equal(stored.BindingSpec(), desired.BindingSpec(), cmpopts.EquateEmpty()) {
 		answer.SetGeneration(stored.GetGeneration() + 1)
 	}
@@ -185,7 +185,7 @@ func TestNoFittingCluster(t *testing.T) {
 		_, before, _ := run(t, bound(), noon, member("member1"))
 		tainted := member("member1")
 		tainted.Labels = map[string]string{"changed": "yes"}
-		evicting := before.DeepCopyObject().(binding.Object)
+		evicting := binding.Copy(before)
 		evicting.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "member1"}}
 		placed, told, v := run(t, evicting, at(1), tainted)
 		if diff := cmp.Diff(before.BindingSpec().Clusters, placed.BindingSpec().Clusters); diff != "" {
@@ -199,7 +199,7 @@ func TestNoFittingCluster(t *testing.T) {
 	})
 	t.Run("does not say that a placement is kept which has no clusters any more", func(t *testing.T) {
 		_, before, _ := run(t, bound(), noon, member("member1"))
-		evicted := before.DeepCopyObject().(binding.Object)
+		evicted := binding.Copy(before)
 		evicted.BindingSpec().Clusters = nil
 		evicted.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "member1"}}
 		_, _, v := run(t, evicted, at(1), member("member1"))

@@ -149,10 +149,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // is when something changes.
 func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
-	desired, ok := bound.DeepCopyObject().(binding.Object)
-	if !ok {
-		return 0, fmt.Errorf("copying %T gave another type", bound)
-	}
+	desired := binding.Copy(bound)
 	memory, stored := r.remember(bound, now), failover.Memory{}
 	var evicted []string
 	var next time.Time

@@ -86,10 +86,7 @@ func (r *reconciler) release(ctx context.Context, bound binding.Object, works []
 		return r.unclean(bound, err)
 	}
 	r.failing.forget(client.ObjectKeyFromObject(bound))
-	released, ok := bound.DeepCopyObject().(binding.Object)
-	if !ok {
-		return reconcile.Result{}, fmt.Errorf("copying %T gave another type", bound)
-	}
+	released := binding.Copy(bound)
 	controllerutil.RemoveFinalizer(released, binding.Finalizer(bound))
 	_, err = patch.Object(ctx, r.karmada, bound, released)
 	if apierrors.IsConflict(err) {

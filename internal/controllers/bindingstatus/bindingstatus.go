@@ -187,8 +187,8 @@ func (r *reconciler) report(ctx context.Context, request reconcile.Request, stor
 		// It is true of an earlier generation, as the stored condition says.
 		condition = *cmp.Or(conditions.Get(stored.BindingStatus().Conditions, condition.Type), &condition)
 	}
-	reported, ok := stored.DeepCopyObject().(binding.Object)
-	if !ok || !merge(reported.BindingStatus(), account.Items, condition) {
+	reported := binding.Copy(stored)
+	if !merge(reported.BindingStatus(), account.Items, condition) {
 		return nil
 	}
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {

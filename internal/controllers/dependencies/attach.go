@@ -38,10 +38,7 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 	if err != nil {
 		return false, err
 	}
-	desired, err := copyOf(stored)
-	if err != nil {
-		return false, err
-	}
+	desired := binding.Copy(stored)
 	if err := dependency.Attach(desired, object, dependent, peers); err != nil {
 		return false, err
 	}
@@ -114,12 +111,4 @@ func (r *reconciler) peer(ctx context.Context, key types.NamespacedName) (*workv
 		return nil, fmt.Errorf("reading binding %s: %w", key, err)
 	}
 	return peer, nil
-}
-
-func copyOf(of binding.Object) (binding.Object, error) {
-	copied, ok := of.DeepCopyObject().(binding.Object)
-	if !ok {
-		return nil, fmt.Errorf("copy of binding %s is a %T", of.GetName(), of)
-	}
-	return copied, nil
 }

@@ -73,10 +73,7 @@ func (r *reconciler) release(ctx context.Context, dependent types.NamespacedName
 	if err != nil {
 		return err
 	}
-	desired, err := copyOf(stored)
-	if err != nil {
-		return err
-	}
+	desired := binding.Copy(stored)
 	if dependency.Release(desired, dependent, peers) {
 		return r.remove(ctx, stored)
 	}

@@ -127,12 +127,9 @@ func (d *detector) postpone(ctx context.Context, template *unstructured.Unstruct
 	if bound.GetAnnotations()[policy.UserStateAnnotation] != "" || !metav1.IsControlledBy(bound, template) {
 		return "", nil
 	}
-	noted, err := copyOf(bound)
-	if err != nil {
-		return "", err
-	}
+	noted := binding.Copy(bound)
 	recordState(noted, state)
-	_, err = patch.Object(ctx, d.karmada, bound, noted)
+	_, err := patch.Object(ctx, d.karmada, bound, noted)
 	return "", gone(err)
 }
 
@@ -169,10 +166,7 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 	if bound == nil {
 		return d.createBinding(ctx, in)
 	}
-	desired, err := copyOf(bound)
-	if err != nil {
-		return false, err
-	}
+	desired := binding.Copy(bound)
 	if _, err := policy.Bind(desired, in); err != nil {
 		return false, err
 	}

@@ -80,11 +80,3 @@ func (d *detector) bindingOf(ctx context.Context, r reference) (binding.Object, 
 	}
 	return found, nil
 }
-
-func copyOf(of binding.Object) (binding.Object, error) {
-	copied, ok := of.DeepCopyObject().(binding.Object)
-	if !ok {
-		return nil, fmt.Errorf("copy of binding %s is a %T", of.GetName(), of)
-	}
-	return copied, nil
-}

@@ -78,13 +78,10 @@ func (d *detector) releaseLeftover(ctx context.Context, template *unstructured.U
 }
 
 func (d *detector) unclaim(ctx context.Context, claim policy.Claim, bound binding.Object) error {
-	released, err := copyOf(bound)
-	if err != nil {
-		return err
-	}
+	released := binding.Copy(bound)
 	if !claim.Remove(released) {
 		return nil
 	}
-	_, err = patch.Object(ctx, d.karmada, bound, released)
+	_, err := patch.Object(ctx, d.karmada, bound, released)
 	return client.IgnoreNotFound(err)
 }

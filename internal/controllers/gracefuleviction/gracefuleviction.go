@@ -149,26 +149,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // store writes what became of the evictions, and returns the binding as it is then.
 func (r *reconciler) store(ctx context.Context, bound binding.Object, outcome failover.Outcome) (binding.Object, error) {
-	desired, err := copyOf(bound)
-	if err != nil {
-		return nil, err
-	}
+	desired := binding.Copy(bound)
 	desired.BindingSpec().GracefulEvictionTasks = outcome.Tasks
 	if len(outcome.Returned) > 0 {
 		desired.BindingSpec().Clusters = outcome.Clusters
 	}
-	_, err = patch.Object(ctx, r.karmada, bound, desired)
+	_, err := patch.Object(ctx, r.karmada, bound, desired)
 	return desired, err
 }
 
 // report keeps the condition that tells of evictions that are held.
 func (r *reconciler) report(ctx context.Context, bound binding.Object, outcome failover.Outcome) error {
-	desired, err := copyOf(bound)
-	if err != nil {
-		return err
-	}
+	desired := binding.Copy(bound)
 	failover.Report(desired, outcome, metav1.NewTime(r.now()))
-	_, err = patch.Status(ctx, r.karmada, bound, desired)
+	_, err := patch.Status(ctx, r.karmada, bound, desired)
 	return err
 }
 
@@ -193,12 +187,4 @@ func (r *reconciler) tell(ctx context.Context, bound binding.Object, outcome fai
 			r.events.FailedIn(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))
 		}
 	}
-}
-
-func copyOf(of binding.Object) (binding.Object, error) {
-	copied, ok := of.DeepCopyObject().(binding.Object)
-	if !ok {
-		return nil, fmt.Errorf("copying %T gave another type", of)
-	}
-	return copied, nil
 }

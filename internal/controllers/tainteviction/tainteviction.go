@@ -232,10 +232,7 @@ func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster st
 	if err != nil {
 		return err
 	}
-	desired, ok := bound.DeepCopyObject().(binding.Object)
-	if !ok {
-		return fmt.Errorf("copying %T gave another type", bound)
-	}
+	desired := binding.Copy(bound)
 	failover.Evict(desired.BindingSpec(), eviction)
 	_, err = patch.Object(ctx, r.karmada, bound, desired)
 	return err

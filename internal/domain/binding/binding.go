@@ -41,6 +41,9 @@ func New(namespaced bool) Object {
 	return &workv1alpha2.ClusterResourceBinding{}
 }
 
+// Copy is a deep copy of a binding, of the same scope.
+func Copy(of Object) Object { return of.DeepCopyObject().(Object) }
+
 // Namespaced tells the scope of a binding by its type, so that it also holds for
 // objects that have no name yet.
 func Namespaced(obj Object) bool {

@@ -255,3 +255,20 @@ func TestSuspended(t *testing.T) {
 		})
 	}
 }
+
+func TestACopyIsTheSameAndSharesNothing(t *testing.T) {
+	for name, stored := range map[string]Object{"in a namespace": New(true), "of the cluster": New(false)} {
+		t.Run(name, func(t *testing.T) {
+			stored.SetName("web")
+			stored.BindingSpec().Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
+			copied := Copy(stored)
+			if diff := cmp.Diff(stored, copied); diff != "" {
+				t.Errorf("copy (-stored +copied):\n%s", diff)
+			}
+			copied.BindingSpec().Clusters[0].Name = "m2"
+			if got := stored.BindingSpec().Clusters[0].Name; got != "m1" {
+				t.Errorf("the stored one is in %s now", got)
+			}
+		})
+	}
+}
