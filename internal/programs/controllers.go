@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/component-base/featuregate"
 
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
@@ -95,8 +96,14 @@ func AbsentOf(table []Controller, list []string) []string {
 	return absent
 }
 
-// addControllers adds the controllers that are selected.
-func addControllers(h *Host) error { return addSelected(h, Controllers()) }
+// addControllers adds the controllers that are selected, and the index that several
+// of them share.
+func addControllers(h *Host) error {
+	if err := bindings.Index(h.Manager.GetFieldIndexer()); err != nil {
+		return err
+	}
+	return addSelected(h, Controllers())
+}
 
 func addSelected(h *Host, table []Controller) error {
 	for _, controller := range table {

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
@@ -122,16 +123,11 @@ func takingPart(object client.Object) bool {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound := binding.New(r.namespaced)
-	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		r.recent.forget(request.NamespacedName)
-		return reconcile.Result{}, nil
-	}
+	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request, err)
+		return reconcile.Result{}, err
 	}
-	if bound.GetDeletionTimestamp() != nil {
+	if bound == nil {
 		r.recent.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}

@@ -55,14 +55,12 @@ type reconciler struct {
 	now     func() time.Time
 }
 
-// Add registers the controller with a manager.
+// Add registers the controller with a manager that has the index of bindings by
+// cluster.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-	}
-	if err := indexTargets(mgr); err != nil {
-		return err
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).

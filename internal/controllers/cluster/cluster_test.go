@@ -22,7 +22,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 func namespace(name string) *corev1.Namespace {
@@ -248,8 +250,8 @@ func store(t *testing.T, objects ...client.Object) client.Client {
 		}
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	for _, bound := range bindings() {
-		builder = builder.WithIndex(bound, targetIndex, targets)
+	for _, namespaced := range []bool{true, false} {
+		builder = builder.WithIndex(binding.New(namespaced), bindings.ClusterField, bindings.ClustersOf)
 	}
 	return builder.Build()
 }

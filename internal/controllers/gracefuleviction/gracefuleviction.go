@@ -28,6 +28,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
@@ -85,11 +86,9 @@ type reconciler struct {
 	now        func() time.Time
 }
 
-// Add registers the controllers of both scopes with a manager.
+// Add registers the controllers of both scopes with a manager that has the index of
+// bindings by cluster.
 func Add(mgr manager.Manager, renderings Renderings, o Options) error {
-	if err := index(mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	for _, namespaced := range []bool{true, false} {
 		name, workers := ClusterName, o.ClusterWorkers
 		if namespaced {
@@ -114,16 +113,11 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound := binding.New(r.namespaced)
-	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		r.steady.forget(request.NamespacedName)
-		return reconcile.Result{}, nil
-	}
+	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request, err)
+		return reconcile.Result{}, err
 	}
-	if bound.GetDeletionTimestamp() != nil {
+	if bound == nil {
 		r.steady.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}

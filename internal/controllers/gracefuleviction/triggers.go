@@ -2,11 +2,9 @@ package gracefuleviction
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,41 +15,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// leavingField of a binding is the name of each cluster that its workload leaves or
-// may be waiting for.
-const leavingField = Name + "/cluster"
-
-func index(indexer client.FieldIndexer) error {
-	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(context.Background(), of, leavingField, concerned); err != nil {
-			return fmt.Errorf("indexing bindings by %s: %w", leavingField, err)
-		}
-	}
-	return nil
-}
-
-// concerned are the clusters that bear on the evictions of a binding; none when it
-// has none, as nearly all.
-func concerned(of client.Object) []string {
-	bound, ok := of.(binding.Object)
-	if !ok || len(bound.BindingSpec().GracefulEvictionTasks) == 0 {
-		return nil
-	}
-	var names []string
-	for _, task := range bound.BindingSpec().GracefulEvictionTasks {
-		names = append(names, task.FromCluster)
-	}
-	for _, target := range bound.BindingSpec().Clusters {
-		names = append(names, target.Name)
-	}
-	return names
-}
 
 // underEviction leaves out bindings without a task, unless something is still said
 // of one.
@@ -88,21 +57,15 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) push(ctx context.Context, q queue, cluster string) {
-	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
-	if r.namespaced {
-		list = &workv1alpha2.ResourceBindingList{}
-	}
-	err := r.karmada.List(ctx, list, client.MatchingFields{leavingField: cluster}, client.UnsafeDisableDeepCopy)
-	if err == nil {
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			if bound, ok := item.(client.Object); ok {
-				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
-			}
-			return nil
-		})
-	}
+	found, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
-		// A cache answers unless the process ends or an index is missing.
-		klog.FromContext(ctx).Error(fmt.Errorf("listing bindings: %w", err), "Evictions are not looked at", "member", cluster)
+		// A cache answers unless the process ends.
+		klog.FromContext(ctx).Error(err, "Evictions are not looked at", "member", cluster)
+		return
+	}
+	for _, bound := range found {
+		if len(bound.BindingSpec().GracefulEvictionTasks) > 0 {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
+		}
 	}
 }

@@ -33,6 +33,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
@@ -91,8 +92,8 @@ type reconciler struct {
 	now        func() time.Time
 }
 
-// Add registers the controllers of both scopes with a manager. With a rate of 0
-// there is nothing to do for them.
+// Add registers the controllers of both scopes with a manager that has the index of
+// bindings by cluster. With a rate of 0 there is nothing to do for them.
 func Add(mgr manager.Manager, o Options) error {
 	measured, err := newMeasurements(metrics.Registry)
 	if err != nil {
@@ -104,9 +105,6 @@ func Add(mgr manager.Manager, o Options) error {
 	if o.Rate <= 0 {
 		mgr.GetLogger().Info("Nothing is evicted for taints: --resource-eviction-rate is 0")
 		return nil
-	}
-	if err := index(mgr.GetFieldIndexer()); err != nil {
-		return err
 	}
 	shared := newPace(o.Rate)
 	for _, namespaced := range []bool{true, false} {
@@ -173,15 +171,11 @@ func (r *reconciler) Reconcile(ctx context.Context, of request) (reconcile.Resul
 // look reads a binding and how long it may stay in the cluster, by the taints that
 // from knows. Where nothing drives it out the zero Stay is returned.
 func (r *reconciler) look(ctx context.Context, from client.Reader, of request) (binding.Object, toleration.Stay, error) {
-	bound := binding.New(r.namespaced)
-	err := r.karmada.Get(ctx, of.NamespacedName, bound, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return nil, toleration.Stay{}, nil
+	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, of.NamespacedName)
+	if err != nil || bound == nil {
+		return nil, toleration.Stay{}, err
 	}
-	if err != nil {
-		return nil, toleration.Stay{}, fmt.Errorf("reading binding %s: %w", of, err)
-	}
-	if bound.GetDeletionTimestamp() != nil || !failover.Targets(bound.BindingSpec(), of.cluster) {
+	if !failover.Targets(bound.BindingSpec(), of.cluster) {
 		return bound, toleration.Stay{}, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}

@@ -24,6 +24,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 )
 
@@ -51,7 +52,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w := &world{told: record.NewFakeRecorder(10)}
 	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, targetField, targets).
+		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterField, bindings.ClustersOf).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 				w.writes++

@@ -2,11 +2,8 @@ package tainteviction
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -17,36 +14,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[request]
-
-// targetField of a binding is the name of each cluster that it is scheduled to.
-const targetField = Name + "/target"
-
-func index(indexer client.FieldIndexer) error {
-	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(context.Background(), of, targetField, targets); err != nil {
-			return fmt.Errorf("indexing bindings by %s: %w", targetField, err)
-		}
-	}
-	return nil
-}
-
-func targets(of client.Object) []string {
-	bound, ok := of.(binding.Object)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, target := range bound.BindingSpec().Clusters {
-		names = append(names, target.Name)
-	}
-	return names
-}
 
 // clusters looks at everything in a cluster whose taints changed. What a cluster
 // reports every few seconds changes none.
@@ -87,22 +60,16 @@ func (r *reconciler) pushIn(ctx context.Context, q queue, cluster *clusterv1alph
 	if !failover.Drives(cluster) || cluster.DeletionTimestamp != nil {
 		return
 	}
-	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
-	if r.namespaced {
-		list = &workv1alpha2.ResourceBindingList{}
-	}
-	err := r.karmada.List(ctx, list, client.MatchingFields{targetField: cluster.Name}, client.UnsafeDisableDeepCopy)
-	if err == nil {
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			if bound, ok := item.(binding.Object); ok {
-				r.push(q, bound, cluster.Name)
-			}
-			return nil
-		})
-	}
+	found, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster.Name)
 	if err != nil {
-		// A cache answers unless the process ends or an index is missing.
-		klog.FromContext(ctx).Error(fmt.Errorf("listing bindings: %w", err), "Nothing is evicted", "member", cluster.Name)
+		// A cache answers unless the process ends.
+		klog.FromContext(ctx).Error(err, "Nothing is evicted", "member", cluster.Name)
+		return
+	}
+	for _, bound := range found {
+		if failover.Targets(bound.BindingSpec(), cluster.Name) {
+			r.push(q, bound, cluster.Name)
+		}
 	}
 }
 

@@ -1,0 +1,57 @@
+// Package bindings answers "which bindings are there?": it reads and finds those of
+// one scope in the cache of a process.
+//
+// What it returns may be shared with that cache and must not be changed;
+// binding.Copy makes one that may.
+package bindings
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// Living is the binding of that name, nil when there is none or it is about to go.
+func Living(ctx context.Context, from client.Reader, namespaced bool, key types.NamespacedName) (binding.Object, error) {
+	found := binding.New(namespaced)
+	err := from.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading binding %s: %w", key, err)
+	}
+	if found.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// List is the bindings of one scope that fit the options.
+func List(ctx context.Context, from client.Reader, namespaced bool, options ...client.ListOption) ([]binding.Object, error) {
+	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
+	if namespaced {
+		list = &workv1alpha2.ResourceBindingList{}
+	}
+	if err := from.List(ctx, list, append([]client.ListOption{client.UnsafeDisableDeepCopy}, options...)...); err != nil {
+		return nil, fmt.Errorf("listing bindings: %w", err)
+	}
+	found := make([]binding.Object, 0, meta.LenList(list))
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		bound, ok := item.(binding.Object)
+		if !ok {
+			return fmt.Errorf("a list of bindings has a %T", item)
+		}
+		found = append(found, bound)
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,133 @@
+package bindings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"karmada.io/karmada/api"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+var errAway = errors.New("the control plane is away")
+
+// made is a binding in m1 that leaves m2, unless a change makes it otherwise.
+func made(namespaced bool, name string, changes ...func(binding.Object)) binding.Object {
+	bound := binding.New(namespaced)
+	bound.SetName(name)
+	if namespaced {
+		bound.SetNamespace("shop")
+	}
+	bound.BindingSpec().Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
+	bound.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m2"}}
+	for _, change := range changes {
+		change(bound)
+	}
+	return bound
+}
+
+func going(bound binding.Object) {
+	bound.SetDeletionTimestamp(&metav1.Time{Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)})
+	bound.SetFinalizers([]string{"example.io/wait"})
+}
+
+func elsewhere(bound binding.Object) {
+	bound.BindingSpec().Clusters[0].Name, bound.BindingSpec().GracefulEvictionTasks[0].FromCluster = "m3", "m4"
+}
+
+func store(t *testing.T, answer error, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+			return cmp.Or(answer, c.Get(ctx, key, object, o...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			return cmp.Or(answer, c.List(ctx, list, o...))
+		},
+	})
+	for _, namespaced := range []bool{true, false} {
+		builder = builder.WithIndex(binding.New(namespaced), ClusterField, ClustersOf)
+	}
+	return builder.Build()
+}
+
+func TestLiving(t *testing.T) {
+	tests := map[string]struct {
+		stored     []client.Object
+		namespaced bool
+		answer     error
+		found      bool
+	}{
+		"one in a namespace is found":         {stored: []client.Object{made(true, "web")}, namespaced: true, found: true},
+		"one of the cluster is found":         {stored: []client.Object{made(false, "web")}, found: true},
+		"that of the other scope is another":  {stored: []client.Object{made(true, "web")}},
+		"none is none":                        {namespaced: true},
+		"one that is about to go is none":     {stored: []client.Object{made(true, "web", going)}, namespaced: true},
+		"one that cannot be read is an error": {stored: []client.Object{made(true, "web")}, namespaced: true, answer: errAway},
+		"whether there is one or not":         {namespaced: true, answer: errAway},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			key := types.NamespacedName{Name: "web"}
+			if test.namespaced {
+				key.Namespace = "shop"
+			}
+			got, err := Living(t.Context(), store(t, test.answer, test.stored...), test.namespaced, key)
+			if !errors.Is(err, test.answer) || (got != nil) != test.found {
+				t.Errorf("got %v and error %v, want one: %t, and error %v", got, err, test.found, test.answer)
+			}
+		})
+	}
+}
+
+func TestOfCluster(t *testing.T) {
+	stored := []client.Object{made(true, "web"), made(true, "off", elsewhere), made(true, "last", going), made(false, "wide")}
+	twice := made(true, "twice")
+	twice.BindingSpec().GracefulEvictionTasks[0].FromCluster = "m1"
+	tests := map[string]struct {
+		namespaced bool
+		cluster    string
+		want       []string
+	}{
+		"those that are scheduled to it":        {true, "m1", []string{"last", "twice", "web"}},
+		"those that leave it":                   {true, "m2", []string{"last", "web"}},
+		"those of the other scope by their own": {false, "m1", []string{"wide"}},
+		"none":                                  {false, "m4", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := OfCluster(t.Context(), store(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, bound := range found {
+				names = append(names, bound.GetName())
+			}
+			if diff := gocmp.Diff(test.want, names); diff != "" {
+				t.Errorf("bindings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOfClusterTellsThatItCannotKnow(t *testing.T) {
+	if found, err := OfCluster(t.Context(), store(t, errAway, made(true, "web")), true, "m1"); !errors.Is(err, errAway) || found != nil {
+		t.Errorf("got %v and error %v, want %v", found, err, errAway)
+	}
+}
