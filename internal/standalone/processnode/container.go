@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -11,6 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"karmada.io/karmada/internal/standalone/processnode/containerlog"
+	"karmada.io/karmada/internal/standalone/processnode/layout"
+	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
 // Reasons of the states of a container, as kubelets give them.
@@ -27,6 +32,12 @@ const (
 	reasonUnknown      = "ContainerStatusUnknown"
 )
 
+// Names of what a program writes, in its log.
+const (
+	stdoutName = "stdout"
+	stderrName = "stderr"
+)
+
 // container is one container of a Pod that this node runs: its program, started
 // again as the restart policy says.
 type container struct {
@@ -40,15 +51,15 @@ type container struct {
 	status corev1.ContainerStatus
 	// failures counts ends in a row, for the delay of the next start.
 	failures int
-	process  *process
-	command  command
-	logs     map[int32]*logFile
+	running  *process.Process
+	command  layout.Command
+	logs     map[int32]*containerlog.File
 }
 
 // newContainer goes on from what an earlier life of the node wrote into the Pod's
 // status: what ran then runs no more.
 func newContainer(p *pod, spec *corev1.Container, known *corev1.ContainerStatus, init bool) *container {
-	c := &container{pod: p, spec: spec, init: init, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*logFile{}}
+	c := &container{pod: p, spec: spec, init: init, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*containerlog.File{}}
 	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waiting(reasonCreating, "")}
 	if init {
 		c.status.State = waiting(reasonInitializing, "")
@@ -59,7 +70,7 @@ func newContainer(p *pod, spec *corev1.Container, known *corev1.ContainerStatus,
 	c.status = *known
 	if running := known.State.Running; running != nil {
 		c.status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: codeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
+			ExitCode: process.CodeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
 			StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(p.node.now()), ContainerID: known.ContainerID,
 		}}
 		c.status.Ready = false
@@ -166,9 +177,9 @@ func (c *container) once(ctx context.Context) {
 	began := c.pod.node.now()
 	watching := c.watch(ctx, ran)
 	select {
-	case <-ran.ended:
+	case <-ran.Ended():
 	case <-ctx.Done():
-		ran.stop(c.pod.grace())
+		ran.Stop(c.pod.grace())
 	}
 	cancel()
 	watching.Wait()
@@ -201,7 +212,7 @@ func (c *container) refuse(reason string, err error) {
 }
 
 // start starts the program; if it cannot, reason says which step failed.
-func (c *container) start(ctx context.Context) (ran *process, reason string, err error) {
+func (c *container) start(ctx context.Context) (ran *process.Process, reason string, err error) {
 	command, reason, err := c.prepare(ctx)
 	if err != nil {
 		return nil, reason, err
@@ -216,19 +227,19 @@ func (c *container) start(ctx context.Context) (ran *process, reason string, err
 	if err != nil {
 		return nil, reasonStartError, err
 	}
-	stdout, stderr := log.stream("stdout"), log.stream("stderr")
-	ran, err = launch(c.pod.node.spawner, command, stdout, stderr)
+	stdout, stderr := log.Stream(stdoutName), log.Stream(stderrName)
+	ran, err = process.Launch(c.pod.node.spawner, execOf(command), stdout, stderr)
 	if err != nil {
-		log.close()
+		log.Close()
 		return nil, reasonStartError, err
 	}
 	go func() {
-		<-ran.ended
-		stdout.flush()
-		stderr.flush()
-		log.close()
+		<-ran.Ended()
+		stdout.Flush()
+		stderr.Flush()
+		log.Close()
 	}()
-	program := filepath.Base(command.path)
+	program := filepath.Base(command.Path)
 	started := c.spec.StartupProbe == nil
 	c.change(func(status *corev1.ContainerStatus) {
 		if end := status.State.Terminated; end != nil {
@@ -236,49 +247,53 @@ func (c *container) start(ctx context.Context) (ran *process, reason string, err
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.pod.node.now())}}
 		status.RestartCount = life
-		status.ContainerID = fmt.Sprintf("process://%d", ran.cmd.Process.Pid)
-		status.ImageID = "file://" + command.path
+		status.ContainerID = fmt.Sprintf("process://%d", ran.PID())
+		status.ImageID = "file://" + command.Path
 		status.Started = &started
 		status.Ready = started && c.spec.ReadinessProbe == nil
-		c.process, c.command = ran, command
+		c.running, c.command = ran, command
 	})
-	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", program, ran.cmd.Process.Pid))
+	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", program, ran.PID()))
 	return ran, "", nil
 }
 
 // prepare finds the program and resolves what it is told.
-func (c *container) prepare(ctx context.Context) (_ command, reason string, err error) {
+func (c *container) prepare(ctx context.Context) (_ layout.Command, reason string, err error) {
 	name, ok := ProgramOf(c.spec.Image)
 	if !ok {
-		return command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errNotOurs)
+		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errNotOurs)
 	}
 	program, err := c.pod.node.find(name)
 	if err != nil {
-		return command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, err)
+		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, err)
 	}
 	spec := c.pod.stored()
-	env, err := environment(ctx, spec, c.spec, c.pod.given(c.dir), c.pod)
+	env, err := layout.Environment(ctx, spec, c.spec, c.pod.given(c.dir), c.pod)
 	if err != nil {
-		return command{}, reasonConfigError, err
+		return layout.Command{}, reasonConfigError, err
 	}
-	mounted, err := mountsOf(c.spec, c.pod.volumes)
+	mounted, err := layout.MountsOf(c.spec, c.pod.volumes)
 	if err != nil {
-		return command{}, reasonConfigError, err
+		return layout.Command{}, reasonConfigError, err
 	}
-	for _, m := range mounted {
-		if m.path == serviceAccountPath {
-			env = append(env, corev1.EnvVar{Name: serviceAccountVariable, Value: m.source})
-		}
+	if source, ok := mounted.Source(serviceAccountPath); ok {
+		env = append(env, corev1.EnvVar{Name: serviceAccountVariable, Value: source})
 	}
 	root := filepath.Join(c.dir, "root")
 	if err := os.MkdirAll(filepath.Join(root, "tmp"), 0o700); err != nil {
-		return command{}, reasonConfigError, fmt.Errorf("making the directory of container %q: %w", c.spec.Name, err)
+		return layout.Command{}, reasonConfigError, fmt.Errorf("making the directory of container %q: %w", c.spec.Name, err)
 	}
-	resolved, err := resolve(program, c.spec, env, mounted, c.pod.address.String(), root)
+	resolved, err := layout.Resolve(program, c.spec, env, mounted, c.pod.address.String(), root)
 	if err != nil {
-		return command{}, reasonStartError, err
+		return layout.Command{}, reasonStartError, err
 	}
 	return resolved, "", nil
+}
+
+func execOf(command layout.Command) *exec.Cmd {
+	cmd := exec.Command(command.Path, command.Args...)
+	cmd.Env, cmd.Dir = command.Env, command.Dir
+	return cmd
 }
 
 // logPath is where one life of the container writes.
@@ -287,14 +302,16 @@ func (c *container) logPath(life int32) string {
 }
 
 // openLog begins the log of a life and forgets those before the previous one.
-func (c *container) openLog(life int32) (*logFile, error) {
+func (c *container) openLog(life int32) (*containerlog.File, error) {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of logs: %w", err)
 	}
-	for _, former := range []string{c.logPath(life - 2), c.logPath(life) + older} {
-		_, _ = os.Remove(former), os.Remove(former+older)
+	for _, former := range []int32{life - 2, life} {
+		if err := containerlog.Remove(c.logPath(former)); err != nil {
+			return nil, err
+		}
 	}
-	log, err := newLog(c.logPath(life), c.pod.node.now)
+	log, err := containerlog.Create(c.logPath(life), c.pod.node.now)
 	if err != nil {
 		return nil, err
 	}
@@ -306,23 +323,23 @@ func (c *container) openLog(life int32) (*logFile, error) {
 }
 
 // end keeps how the program ended.
-func (c *container) end(ran *process, began time.Time) {
+func (c *container) end(ran *process.Process, began time.Time) {
 	now := c.pod.node.now()
 	c.change(func(status *corev1.ContainerStatus) {
-		c.process = nil
+		c.running = nil
 		c.failures++
-		if now.Sub(began) >= c.pod.node.backoff.forget || ran.code == 0 && c.init {
+		if now.Sub(began) >= c.pod.node.backoff.forget || ran.Code() == 0 && c.init {
 			c.failures = 1
 		}
 		end := &corev1.ContainerStateTerminated{
-			ExitCode: ran.code, Reason: reasonCompleted, ContainerID: status.ContainerID,
+			ExitCode: ran.Code(), Reason: reasonCompleted, ContainerID: status.ContainerID,
 			StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(now),
 		}
-		if ran.code != 0 {
+		if ran.Code() != 0 {
 			end.Reason = reasonError
 		}
-		if ran.code > signalled {
-			end.Signal = ran.code - signalled
+		if ran.Code() > process.Signalled {
+			end.Signal = ran.Code() - process.Signalled
 		}
 		status.State = corev1.ContainerState{Terminated: end}
 		status.Ready, status.Started = false, new(bool)
@@ -330,7 +347,7 @@ func (c *container) end(ran *process, began time.Time) {
 }
 
 // watch asks the program how it is until ctx ends.
-func (c *container) watch(ctx context.Context, ran *process) *sync.WaitGroup {
+func (c *container) watch(ctx context.Context, ran *process.Process) *sync.WaitGroup {
 	p := &prober{container: c.spec, address: c.pod.address.String(), exec: c.exec}
 	wg := &sync.WaitGroup{}
 	once := func() {
@@ -376,13 +393,13 @@ func (c *container) setReady(err error) {
 }
 
 // judge ends a program that its probe finds dead; the restart policy says what then.
-func (c *container) judge(ran *process, which string) func(error) {
+func (c *container) judge(ran *process.Process, which string) func(error) {
 	return func(err error) {
 		if err == nil {
 			return
 		}
 		c.pod.event(corev1.EventTypeWarning, "Unhealthy", which+" probe failed, ending the program: "+err.Error())
-		ran.stop(c.pod.grace())
+		ran.Stop(c.pod.grace())
 	}
 }
 

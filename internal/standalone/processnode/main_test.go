@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"karmada.io/karmada/internal/programs/flags"
 )
@@ -53,8 +54,21 @@ func play(act string) (code int, err error) {
 		<-signals
 		fmt.Println("ending")
 		return 0, nil
-	case "node":
-		return 0, playNode(os.Args[1])
+	case "tick":
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGTERM)
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-signals:
+				fmt.Println("the end")
+				return 0, nil
+			case <-ticker.C:
+				fmt.Println("tick")
+				fmt.Fprintln(os.Stderr, "tock")
+			}
+		}
 	default:
 		return 0, errors.New("no such act: " + act)
 	}

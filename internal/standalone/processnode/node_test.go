@@ -21,7 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 )
+
+// secretVolume is a volume of the whole of a Secret.
+func secretVolume(name string) corev1.Volume {
+	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}
+}
 
 const (
 	nodeName  = "programs"
@@ -177,7 +184,7 @@ func (n *testNode) logs(t *testing.T, name string) string {
 	t.Helper()
 	var out strings.Builder
 	path := filepath.Join(n.options.Dir, "pods", name+"-uid", "containers", "main", "logs", "0.log")
-	if err := readLog(t.Context(), path, nil, logQuery{tail: -1}, &out); err != nil {
+	if err := containerlog.Read(t.Context(), path, nil, containerlog.Query{Tail: -1}, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -329,7 +336,9 @@ func TestWhatCannotRunSaysWhy(t *testing.T) {
 		},
 		"a variable from nowhere": {
 			func(p *corev1.Pod) {
-				p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "A", ValueFrom: keyOf("absent", "key", false)})
+				p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Key: "key",
+				}}})
 			}, reasonConfigError, `"absent" not found`,
 		},
 		"another command": {

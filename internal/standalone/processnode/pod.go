@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/standalone/processnode/layout"
 )
 
 const (
@@ -41,7 +42,7 @@ type pod struct {
 	dir     string
 	address netip.Addr
 	// The specification of these does not change during the life of a Pod.
-	volumes           map[string]*volume
+	volumes           map[string]*layout.Volume
 	inits, containers []*container
 
 	// living ends with the programs of the Pod: end ends it, or the end of the node.
@@ -66,11 +67,11 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 		node: node, uid: object.UID, object: object, address: address,
 		key:  fmt.Sprintf("%s_%s(%s)", object.Name, object.Namespace, object.UID),
 		dir:  filepath.Join(node.options.Dir, "pods", string(object.UID)),
-		done: make(chan struct{}), news: make(chan struct{}, 1), volumes: map[string]*volume{},
+		done: make(chan struct{}), news: make(chan struct{}, 1), volumes: map[string]*layout.Volume{},
 	}
 	for i := range object.Spec.Volumes {
 		v := &object.Spec.Volumes[i]
-		p.volumes[v.Name] = &volume{spec: v, dir: filepath.Join(p.dir, "volumes", v.Name)}
+		p.volumes[v.Name] = layout.NewVolume(v, filepath.Join(p.dir, "volumes", v.Name))
 	}
 	p.living, p.end = context.WithCancel(ctx)
 	known := func(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
@@ -254,7 +255,7 @@ func (p *pod) lay(ctx context.Context) error {
 	defer cancel()
 	object, errs := p.stored(), []error(nil)
 	for i := range object.Spec.Volumes {
-		errs = append(errs, p.volumes[object.Spec.Volumes[i].Name].lay(ctx, object, p, p, p.node.now()))
+		errs = append(errs, p.volumes[object.Spec.Volumes[i].Name].Lay(ctx, object, p, p, p.node.now()))
 	}
 	return errors.Join(errs...)
 }
@@ -372,11 +373,11 @@ func (p *pod) given(dir string) []corev1.EnvVar {
 	return env
 }
 
-// secret implements sources.
-func (p *pod) secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error) {
+// Secret implements layout.Objects.
+func (p *pod) Secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error) {
 	secret, err := p.node.options.Client.CoreV1().Secrets(p.stored().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case absent(err, optional):
+	case layout.Absent(err, optional):
 		return nil, nil //nolint:nilnil // as the interface says
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %q: %w", name, err)
@@ -384,11 +385,11 @@ func (p *pod) secret(ctx context.Context, name string, optional *bool) (*corev1.
 	return secret, nil
 }
 
-// configMap implements sources.
-func (p *pod) configMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
+// ConfigMap implements layout.Objects.
+func (p *pod) ConfigMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
 	configMap, err := p.node.options.Client.CoreV1().ConfigMaps(p.stored().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case absent(err, optional):
+	case layout.Absent(err, optional):
 		return nil, nil //nolint:nilnil // as the interface says
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %q: %w", name, err)
@@ -396,8 +397,8 @@ func (p *pod) configMap(ctx context.Context, name string, optional *bool) (*core
 	return configMap, nil
 }
 
-// token implements tokens.
-func (p *pod) token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
+// Token implements layout.Tokens.
+func (p *pod) Token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
 	object := p.stored()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: audiences, ExpirationSeconds: seconds,

@@ -20,6 +20,7 @@
 //     other machines reach no Pod.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and
 //     events are those of a kubelet. Logs are bounded.
+//   - logs, exec, attach and port-forward lead here. The input of programs is empty.
 //   - No process outlives the one that runs the node, however that ends. The next node
 //     of the same name goes on with its Pods.
 //
@@ -27,6 +28,10 @@
 // lifecycle hook, a sidecar or a gRPC probe waits with a message that names it.
 // Security contexts, limits of CPU and memory, and network settings have no effect:
 // the programs are processes of the user who runs the node, with their rights.
+//
+// Here are the node, its Pods and their containers. What a program is given is in
+// layout, how it runs in process, what it writes in containerlog, and what the API
+// server asks in kubelet.
 package processnode
 
 import (
@@ -53,6 +58,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/standalone/processnode/kubelet"
+	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
 // Label and Taint of such a node. Pods that it can run select the one and tolerate
@@ -92,7 +100,7 @@ type Node struct {
 	find    func(program string) (string, error)
 	now     func() time.Time
 	backoff backoff
-	spawner *spawner
+	spawner *process.Spawner
 	events  record.EventRecorder
 	handler http.Handler
 
@@ -108,7 +116,7 @@ func New(o Options) *Node {
 		options: o, find: Find, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
 		backoff: backoff{first: 10 * time.Second, limit: 5 * time.Minute, forget: 10 * time.Minute},
 	}
-	n.handler = n.routes()
+	n.handler = kubelet.Node{Find: n.hosted, Images: programPrefix, Now: n.now}.Handler()
 	return n
 }
 
@@ -119,8 +127,8 @@ func (n *Node) Handler() http.Handler { return n.handler }
 // Run registers the node and runs its Pods until ctx ends; then it ends all
 // programs, within a few seconds.
 func (n *Node) Run(ctx context.Context) error {
-	n.spawner = newSpawner()
-	defer n.spawner.close()
+	n.spawner = process.NewSpawner()
+	defer n.spawner.Close()
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: n.options.Client.CoreV1().Events("")})

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"karmada.io/karmada/internal/standalone/processnode/layout"
 )
 
 // hostAddress is the address of the machine, as Pods and the API server see it.
@@ -148,23 +150,23 @@ func unmet(pod *corev1.Pod) []string {
 // unsupported names what a Pod asks for and this node cannot do, nil if it can all.
 func unsupported(spec *corev1.PodSpec) error {
 	for i := range spec.Volumes {
-		if err := unsupportedVolume(&spec.Volumes[i]); err != nil {
+		if err := layout.CheckVolume(&spec.Volumes[i]); err != nil {
 			return err
 		}
 	}
 	for i := range spec.InitContainers {
 		if c := &spec.InitContainers[i]; c.RestartPolicy != nil {
-			return fmt.Errorf("init container %q: restartPolicy: %w: make it one of the containers", c.Name, errUnsupported)
+			return fmt.Errorf("init container %q: restartPolicy: %w: make it one of the containers", c.Name, layout.ErrUnsupported)
 		}
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		if c.Lifecycle != nil {
-			return fmt.Errorf("container %q: lifecycle: %w: leave it out", c.Name, errUnsupported)
+			return fmt.Errorf("container %q: lifecycle: %w: leave it out", c.Name, layout.ErrUnsupported)
 		}
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe != nil && probe.GRPC != nil {
-				return fmt.Errorf("container %q: grpc probe: %w: use httpGet, tcpSocket or exec", c.Name, errUnsupported)
+				return fmt.Errorf("container %q: grpc probe: %w: use httpGet, tcpSocket or exec", c.Name, layout.ErrUnsupported)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package processnode
+package process
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// spawner starts processes that end with this one, however that ends: the kernel
+// Spawner starts processes that end with this one, however that ends: the kernel
 // kills them when the thread that started them is no more. All are started on one
-// thread, which lives as long as the spawner.
-type spawner struct {
+// thread, which lives as long as the Spawner.
+type Spawner struct {
 	starts chan start
 	ended  chan struct{}
 }
@@ -23,8 +23,9 @@ type start struct {
 
 var errClosing = errors.New("the node is stopping")
 
-func newSpawner() *spawner {
-	s := &spawner{starts: make(chan start), ended: make(chan struct{})}
+// NewSpawner makes one, whose Close must be called.
+func NewSpawner() *Spawner {
+	s := &Spawner{starts: make(chan start), ended: make(chan struct{})}
 	go func() {
 		// Never unlocked: the thread ends with this goroutine, and with it what is left
 		// of its processes.
@@ -41,8 +42,8 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a command in a process group of its own.
-func (s *spawner) start(cmd *exec.Cmd) error {
+// Start starts a command in a process group of its own.
+func (s *Spawner) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	request := start{cmd: cmd, done: make(chan error, 1)}
 	select {
@@ -56,8 +57,8 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// close kills what is left.
-func (s *spawner) close() { close(s.ended) }
+// Close kills what is left.
+func (s *Spawner) Close() { close(s.ended) }
 
 // sendTo sends a signal to a command and to what it started itself.
 func sendTo(cmd *exec.Cmd, which syscall.Signal) {

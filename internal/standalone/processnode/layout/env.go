@@ -1,4 +1,4 @@
-package processnode
+package layout
 
 import (
 	"context"
@@ -13,22 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// sources reads the objects that a Pod refers to. The object of a reference that
+// Objects reads the objects that a Pod refers to. The object of a reference that
 // may be absent is nil then.
-type sources interface {
-	secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error)
-	configMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error)
+type Objects interface {
+	Secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error)
+	ConfigMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error)
 }
 
-var (
-	errMissingKey  = errors.New("there is no such key")
-	errUnsupported = errors.New("this node does not support it")
-)
+// ErrUnsupported tells that a Pod asks for what a program on this machine cannot
+// have.
+var ErrUnsupported = errors.New("this node does not support it")
 
-// environment is what a container finds in its environment, in order: what every
+var errMissingKey = errors.New("there is no such key")
+
+// Environment is what a container finds in its environment, in order: what every
 // process has, whole ConfigMaps and Secrets, and single variables, which may refer
 // to those before them.
-func environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, given []corev1.EnvVar, from sources) ([]corev1.EnvVar, error) {
+func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, given []corev1.EnvVar, from Objects) ([]corev1.EnvVar, error) {
 	env := &variables{values: map[string]string{}}
 	for _, variable := range given {
 		env.set(variable.Name, variable.Value)
@@ -72,10 +73,10 @@ func (v *variables) list() []corev1.EnvVar {
 	return list
 }
 
-func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, from sources) error {
+func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, from Objects) error {
 	data := map[string]string{}
 	if ref := source.ConfigMapRef; ref != nil {
-		configMap, err := from.configMap(ctx, ref.Name, ref.Optional)
+		configMap, err := from.ConfigMap(ctx, ref.Name, ref.Optional)
 		if err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 		}
 	}
 	if ref := source.SecretRef; ref != nil {
-		secret, err := from.secret(ctx, ref.Name, ref.Optional)
+		secret, err := from.Secret(ctx, ref.Name, ref.Optional)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 
 // resolve is the value of a variable; not ok tells that what it refers to may be
 // absent and is.
-func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, from sources) (value string, ok bool, err error) {
+func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, from Objects) (value string, ok bool, err error) {
 	source := variable.ValueFrom
 	switch {
 	case source == nil:
@@ -120,7 +121,7 @@ func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *core
 		return value, err == nil, err
 	case source.ConfigMapKeyRef != nil:
 		ref := source.ConfigMapKeyRef
-		configMap, err := from.configMap(ctx, ref.Name, ref.Optional)
+		configMap, err := from.ConfigMap(ctx, ref.Name, ref.Optional)
 		if err != nil || configMap == nil {
 			return "", false, err
 		}
@@ -128,14 +129,14 @@ func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *core
 		return value, ok, demand(ok, ref.Optional, "ConfigMap", ref.Name, ref.Key)
 	case source.SecretKeyRef != nil:
 		ref := source.SecretKeyRef
-		secret, err := from.secret(ctx, ref.Name, ref.Optional)
+		secret, err := from.Secret(ctx, ref.Name, ref.Optional)
 		if err != nil || secret == nil {
 			return "", false, err
 		}
 		value, ok := secret.Data[ref.Key]
 		return string(value), ok, demand(ok, ref.Optional, "Secret", ref.Name, ref.Key)
 	default:
-		return "", false, fmt.Errorf("its source: %w: give a value, fieldRef, configMapKeyRef or secretKeyRef", errUnsupported)
+		return "", false, fmt.Errorf("its source: %w: give a value, fieldRef, configMapKeyRef or secretKeyRef", ErrUnsupported)
 	}
 }
 
@@ -177,7 +178,7 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	case "status.podIP", "status.podIPs":
 		return pod.Status.PodIP, nil
 	default:
-		return "", fmt.Errorf("field %q: %w", path, errUnsupported)
+		return "", fmt.Errorf("field %q: %w", path, ErrUnsupported)
 	}
 }
 
@@ -219,7 +220,7 @@ func expand(text string, values map[string]string) string {
 	}
 }
 
-// absent reports whether an error is that an object is not there and need not be.
-func absent(err error, optional *bool) bool {
+// Absent reports whether an error is that an object is not there and need not be.
+func Absent(err error, optional *bool) bool {
 	return apierrors.IsNotFound(err) && optional != nil && *optional
 }

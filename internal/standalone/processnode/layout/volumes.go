@@ -1,4 +1,11 @@
-package processnode
+// Package layout answers "where and how does a program without a file system of its own
+// find what its Pod gives it?": volumes as directories, variables, and the words of its
+// command with the paths of this machine in them.
+//
+// What it promises: all files of a volume change at once, and only when what they come
+// from did; what cannot be had here is named by an error that is ErrUnsupported. It
+// starts nothing, and reads the cluster through what it is given.
+package layout
 
 import (
 	"context"
@@ -12,13 +19,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// tokens makes tokens of a Pod's service account.
-type tokens interface {
-	token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error)
+// Tokens makes tokens of a Pod's service account.
+type Tokens interface {
+	Token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error)
 }
 
-// volume is one volume of a Pod, as a directory of this machine.
-type volume struct {
+// Volume is one volume of a Pod, as a directory of this machine.
+type Volume struct {
 	spec *corev1.Volume
 	dir  string
 	// issued are tokens that are still good, by their path in the volume.
@@ -32,8 +39,11 @@ type issuedToken struct {
 	renew time.Time
 }
 
-// unsupportedVolume names what this node cannot lay out, nil if it can.
-func unsupportedVolume(v *corev1.Volume) error {
+// NewVolume is a volume of a Pod whose files are in dir.
+func NewVolume(spec *corev1.Volume, dir string) *Volume { return &Volume{spec: spec, dir: dir} }
+
+// CheckVolume names what this node cannot lay out, nil if it can.
+func CheckVolume(v *corev1.Volume) error {
 	source := v.VolumeSource
 	switch {
 	case source.Secret != nil, source.ConfigMap != nil, source.DownwardAPI != nil, source.EmptyDir != nil:
@@ -41,20 +51,20 @@ func unsupportedVolume(v *corev1.Volume) error {
 	case source.Projected != nil:
 		for i := range source.Projected.Sources {
 			if p := &source.Projected.Sources[i]; p.ClusterTrustBundle != nil || p.PodCertificate != nil {
-				return fmt.Errorf("volume %q: clusterTrustBundle and podCertificate: %w", v.Name, errUnsupported)
+				return fmt.Errorf("volume %q: clusterTrustBundle and podCertificate: %w", v.Name, ErrUnsupported)
 			}
 		}
 		return nil
 	case source.HostPath != nil:
-		return fmt.Errorf("volume %q: hostPath: %w, for its Pods keep to the directory of their cluster: use an emptyDir", v.Name, errUnsupported)
+		return fmt.Errorf("volume %q: hostPath: %w, for its Pods keep to the directory of their cluster: use an emptyDir", v.Name, ErrUnsupported)
 	default:
-		return fmt.Errorf("volume %q: %w: use a secret, configMap, projected, downwardAPI or emptyDir volume", v.Name, errUnsupported)
+		return fmt.Errorf("volume %q: %w: use a secret, configMap, projected, downwardAPI or emptyDir volume", v.Name, ErrUnsupported)
 	}
 }
 
-// lay brings the directory up to date. It may be called again and again: files
+// Lay brings the directory up to date. It may be called again and again: files
 // change only when their content did, and all of a volume at once.
-func (v *volume) lay(ctx context.Context, pod *corev1.Pod, from sources, issuer tokens, now time.Time) error {
+func (v *Volume) Lay(ctx context.Context, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) error {
 	if v.spec.EmptyDir != nil {
 		if err := os.MkdirAll(v.dir, 0o700); err != nil {
 			return fmt.Errorf("laying out volume %q: %w", v.spec.Name, err)
@@ -75,7 +85,7 @@ func (v *volume) lay(ctx context.Context, pod *corev1.Pod, from sources, issuer 
 	return nil
 }
 
-func (v *volume) content(ctx context.Context, pod *corev1.Pod, from sources, issuer tokens, now time.Time) (files, error) {
+func (v *Volume) content(ctx context.Context, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) (files, error) {
 	content := files{}
 	switch source := v.spec.VolumeSource; {
 	case source.Secret != nil:
@@ -94,11 +104,11 @@ func (v *volume) content(ctx context.Context, pod *corev1.Pod, from sources, iss
 		}
 		return content, nil
 	default:
-		return nil, unsupportedVolume(v.spec)
+		return nil, CheckVolume(v.spec)
 	}
 }
 
-func (v *volume) project(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, from sources, issuer tokens, now time.Time) error {
+func (v *Volume) project(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) error {
 	mode := modeOf(v.spec.Projected.DefaultMode)
 	switch {
 	case source.Secret != nil:
@@ -121,14 +131,14 @@ const (
 	tokenLimit = 24 * time.Hour
 )
 
-func (v *volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer tokens, mode os.FileMode, now time.Time) error {
+func (v *Volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer Tokens, mode os.FileMode, now time.Time) error {
 	have, ok := v.issued[source.Path]
 	if !ok || !now.Before(have.renew) {
 		var audiences []string
 		if source.Audience != "" {
 			audiences = []string{source.Audience}
 		}
-		status, err := issuer.token(ctx, audiences, source.ExpirationSeconds)
+		status, err := issuer.Token(ctx, audiences, source.ExpirationSeconds)
 		switch {
 		case err == nil:
 			life := time.Duration(float64(status.ExpirationTimestamp.Sub(now)) * tokenShare)
@@ -156,16 +166,16 @@ func modeOf(mode *int32) os.FileMode {
 
 var errPath = errors.New("it must be relative and stay in the volume")
 
-func (f files) addSecret(ctx context.Context, from sources, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
-	secret, err := from.secret(ctx, name, optional)
+func (f files) addSecret(ctx context.Context, from Objects, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+	secret, err := from.Secret(ctx, name, optional)
 	if err != nil || secret == nil {
 		return err
 	}
 	return f.addData(fmt.Sprintf("Secret %q", name), secret.Data, items, optional, mode)
 }
 
-func (f files) addConfigMap(ctx context.Context, from sources, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
-	configMap, err := from.configMap(ctx, name, optional)
+func (f files) addConfigMap(ctx context.Context, from Objects, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+	configMap, err := from.ConfigMap(ctx, name, optional)
 	if err != nil || configMap == nil {
 		return err
 	}
@@ -209,7 +219,7 @@ func (f files) addData(of string, data map[string][]byte, items []corev1.KeyToPa
 func (f files) addFields(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode os.FileMode) error {
 	for _, item := range items {
 		if item.FieldRef == nil {
-			return fmt.Errorf("item %q: a source other than fieldRef: %w", item.Path, errUnsupported)
+			return fmt.Errorf("item %q: a source other than fieldRef: %w", item.Path, ErrUnsupported)
 		}
 		value, err := field(pod, item.FieldRef.FieldPath)
 		if err != nil {
@@ -226,8 +236,8 @@ func (f files) addFields(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, 
 	return nil
 }
 
-// mountsOf are the mounts of one container.
-func mountsOf(container *corev1.Container, volumes map[string]*volume) (mounts, error) {
+// MountsOf are the mounts of one container.
+func MountsOf(container *corev1.Container, volumes map[string]*Volume) (Mounts, error) {
 	all := make([]mount, 0, len(container.VolumeMounts))
 	for _, m := range container.VolumeMounts {
 		v, ok := volumes[m.Name]
@@ -235,7 +245,7 @@ func mountsOf(container *corev1.Container, volumes map[string]*volume) (mounts, 
 			return nil, fmt.Errorf("mounting %s: there is no volume %q", m.MountPath, m.Name)
 		}
 		if filepath.Clean(m.MountPath) == "/" || m.SubPathExpr != "" {
-			return nil, fmt.Errorf("mounting volume %q at %s: a mount of / and subPathExpr: %w", m.Name, m.MountPath, errUnsupported)
+			return nil, fmt.Errorf("mounting volume %q at %s: a mount of / and subPathExpr: %w", m.Name, m.MountPath, ErrUnsupported)
 		}
 		source := v.dir
 		if m.SubPath != "" {

@@ -1,4 +1,4 @@
-package processnode
+package kubelet
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	remotecommandconsts "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
 const (
@@ -28,35 +30,32 @@ const (
 	portForwardV1Name = "portforward.k8s.io"
 )
 
-// execStreams are where a command reads and writes; nil is nowhere.
-type execStreams struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-}
-
-// serveExec runs a command and tells its exit code on the stream for errors. There
-// are no terminals: with one, both outputs come on the same stream.
-func (n *Node) serveExec(w http.ResponseWriter, r *http.Request) {
+// serveExec runs a command and tells its exit code.
+func (n Node) serveExec(w http.ResponseWriter, r *http.Request) {
 	c := n.containerOf(w, r)
 	if c == nil {
 		return
 	}
-	q := r.URL.Query()
-	words := q["command"]
+	words := r.URL.Query()["command"]
 	if len(words) == 0 {
 		http.Error(w, "no command is given", http.StatusBadRequest)
 		return
 	}
-	tty := q.Get("tty") == "1"
-	wanted := map[string]bool{corev1.StreamTypeError: true}
-	for parameter, name := range map[string]string{"input": corev1.StreamTypeStdin, "output": corev1.StreamTypeStdout, "error": corev1.StreamTypeStderr} {
-		if q.Get(parameter) == "1" && (name != corev1.StreamTypeStderr || !tty) {
-			wanted[name] = true
-		}
+	serveStreams(w, r, func(ctx context.Context, streams Streams) error { return c.Exec(ctx, words, streams) })
+}
+
+// serveAttach shows what the program writes from now on.
+func (n Node) serveAttach(w http.ResponseWriter, r *http.Request) {
+	if c := n.containerOf(w, r); c != nil {
+		serveStreams(w, r, c.Attach)
 	}
-	if tty {
-		wanted[corev1.StreamTypeResize] = true
-	}
+}
+
+// serveStreams gives run the streams that the client asked for, and tells how it
+// ended on the stream for errors. There are no terminals: with one, both outputs come
+// on the same stream.
+func serveStreams(w http.ResponseWriter, r *http.Request, run func(context.Context, Streams) error) {
+	wanted, merged := streamsOf(r)
 	if _, err := httpstream.Handshake(r, w, []string{remotecommandconsts.StreamProtocolV4Name}); err != nil {
 		return
 	}
@@ -71,18 +70,38 @@ func (n *Node) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := ended(r.Context(), conn)
 	defer cancel()
-	var use execStreams
+	var use Streams
 	if stdin, ok := streams[corev1.StreamTypeStdin]; ok {
-		use.stdin = stdin
+		use.Stdin = stdin
 	}
 	if stdout, ok := streams[corev1.StreamTypeStdout]; ok {
-		use.stdout, use.stderr = stdout, stdout
+		use.Stdout = stdout
+		if merged {
+			use.Stderr = stdout
+		}
 	}
 	if stderr, ok := streams[corev1.StreamTypeStderr]; ok {
-		use.stderr = stderr
+		use.Stderr = stderr
 	}
-	verdict, _ := json.Marshal(verdictOf(c.execWith(ctx, words, use)))
+	verdict, _ := json.Marshal(verdictOf(run(ctx, use)))
 	_, _ = streams[corev1.StreamTypeError].Write(verdict)
+}
+
+// streamsOf are the streams that a request asks for by its type; merged tells that
+// there is only one for both outputs.
+func streamsOf(r *http.Request) (wanted map[string]bool, merged bool) {
+	q := r.URL.Query()
+	tty := q.Get("tty") == "1"
+	wanted = map[string]bool{corev1.StreamTypeError: true}
+	for parameter, name := range map[string]string{"input": corev1.StreamTypeStdin, "output": corev1.StreamTypeStdout, "error": corev1.StreamTypeStderr} {
+		if q.Get(parameter) == "1" && (name != corev1.StreamTypeStderr || !tty) {
+			wanted[name] = true
+		}
+	}
+	if tty {
+		wanted[corev1.StreamTypeResize] = true
+	}
+	return wanted, !wanted[corev1.StreamTypeStderr]
 }
 
 // upgrade turns a request into a connection of streams; nil if it could not, which
@@ -146,7 +165,7 @@ func verdictOf(err error) *metav1.Status {
 	case err == nil:
 		return &metav1.Status{Status: metav1.StatusSuccess}
 	case errors.As(err, &exit):
-		code := strconv.Itoa(int(exitCode(err)))
+		code := strconv.Itoa(int(process.CodeOf(err)))
 		return &metav1.Status{
 			Status: metav1.StatusFailure, Reason: remotecommandconsts.NonZeroExitCodeReason,
 			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommandconsts.ExitCodeCauseType, Message: code}}},
@@ -158,7 +177,7 @@ func verdictOf(err error) *metav1.Status {
 }
 
 // servePortForward connects pairs of streams with ports of the Pod's address.
-func (n *Node) servePortForward(w http.ResponseWriter, r *http.Request) {
+func (n Node) servePortForward(w http.ResponseWriter, r *http.Request) {
 	p := n.hosted(w, r)
 	if p == nil {
 		return
@@ -194,7 +213,7 @@ func (n *Node) servePortForward(w http.ResponseWriter, r *http.Request) {
 		}
 		go func() {
 			defer conn.RemoveStreams(stream, told)
-			if err := forward(ctx, stream, net.JoinHostPort(p.address.String(), stream.Headers().Get(corev1.PortHeader))); err != nil {
+			if err := forward(ctx, stream, net.JoinHostPort(p.Address(), stream.Headers().Get(corev1.PortHeader))); err != nil {
 				_, _ = io.WriteString(told, err.Error())
 			}
 			_, _ = told.Close(), stream.Close()

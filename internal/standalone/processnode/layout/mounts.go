@@ -1,4 +1,4 @@
-package processnode
+package layout
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 // mount is a path that a container would see, and where it really is.
 type mount struct{ path, source string }
 
-// mounts lead from what a container would see to the files of the machine. Those of
+// Mounts lead from what a container would see to the files of the machine. Those of
 // longer paths come first.
-type mounts []mount
+type Mounts []mount
 
-func newMounts(all ...mount) mounts {
-	sorted := make(mounts, 0, len(all))
+func newMounts(all ...mount) Mounts {
+	sorted := make(Mounts, 0, len(all))
 	for _, m := range all {
 		sorted = append(sorted, mount{path: path.Clean("/" + m.path), source: m.source})
 	}
@@ -26,9 +26,19 @@ func newMounts(all ...mount) mounts {
 	return sorted
 }
 
+// Source is where what is mounted at a path really is.
+func (m Mounts) Source(path string) (source string, ok bool) {
+	for _, candidate := range m {
+		if candidate.path == path {
+			return candidate.source, true
+		}
+	}
+	return "", false
+}
+
 // rewrite replaces every path below a mount path, wherever it stands in the text: as
 // all of it, as the value of a flag, or in a list.
-func (m mounts) rewrite(text string) string {
+func (m Mounts) rewrite(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
 		if found, ok := m.at(text, i); ok {
@@ -44,7 +54,7 @@ func (m mounts) rewrite(text string) string {
 
 // at is the mount whose path begins at a place of the text: a path begins where
 // nothing of a name precedes, and ends where its last name does.
-func (m mounts) at(text string, i int) (mount, bool) {
+func (m Mounts) at(text string, i int) (mount, bool) {
 	if text[i] != '/' || i > 0 && (ofName(text[i-1]) || text[i-1] == '/') {
 		return mount{}, false
 	}

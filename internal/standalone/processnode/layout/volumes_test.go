@@ -1,4 +1,4 @@
-package processnode
+package layout
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type issuer struct {
 	broken error
 }
 
-func (i *issuer) token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
+func (i *issuer) Token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
 	if i.broken != nil {
 		return nil, i.broken
 	}
@@ -91,8 +91,8 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 		"a path that leaves":        {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "../x"}), fails: errPath},
 		"a path that is a link's":   {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "..data"}), fails: errPath},
 		"an empty directory":        {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, want: map[string]string{}},
-		"a claim is not supported":  {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, fails: errUnsupported},
-		"nor is a path of the host": {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}, fails: errUnsupported},
+		"a claim is not supported":  {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, fails: ErrUnsupported},
+		"nor is a path of the host": {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}, fails: ErrUnsupported},
 		"a Secret that may be absent": {
 			volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "other", Optional: &optional}}},
 			want:   map[string]string{},
@@ -112,8 +112,8 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			v := &volume{spec: &test.volume, dir: filepath.Join(t.TempDir(), "v")}
-			err := v.lay(t.Context(), pod, from, &issuer{now: &now}, now)
+			v := &Volume{spec: &test.volume, dir: filepath.Join(t.TempDir(), "v")}
+			err := v.Lay(t.Context(), pod, from, &issuer{now: &now}, now)
 			if !errors.Is(err, test.fails) {
 				t.Fatalf("error %v, want %v", err, test.fails)
 			}
@@ -131,11 +131,11 @@ func TestAVolumeFollowsItsSource(t *testing.T) {
 	secret := map[string][]byte{"a": []byte("1"), "b": []byte("1")}
 	from := stored{secrets: map[string]map[string][]byte{"s": secret}}
 	spec, now := secretVolume("s"), time.Now()
-	v := &volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
+	v := &Volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
 	look := func() string {
 		t.Helper()
 		now = now.Add(time.Second)
-		if err := v.lay(t.Context(), &corev1.Pod{}, from, nil, now); err != nil {
+		if err := v.Lay(t.Context(), &corev1.Pod{}, from, nil, now); err != nil {
 			t.Fatal(err)
 		}
 		version, err := os.Readlink(filepath.Join(v.dir, current))
@@ -168,7 +168,7 @@ func TestATokenIsRenewedInTime(t *testing.T) {
 	spec := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
 	}}}}
-	v := &volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
+	v := &Volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
 	for _, look := range []struct {
 		after  time.Duration
 		broken error
@@ -181,7 +181,7 @@ func TestATokenIsRenewedInTime(t *testing.T) {
 		{800 * time.Second, nil, "token-3"},
 	} {
 		now, from.broken = now.Add(look.after), look.broken
-		if err := v.lay(t.Context(), &corev1.Pod{}, stored{}, from, now); err != nil {
+		if err := v.Lay(t.Context(), &corev1.Pod{}, stored{}, from, now); err != nil {
 			t.Fatal(err)
 		}
 		if got := tree(t, v.dir)["token"]; got != look.want {

@@ -1,4 +1,4 @@
-package processnode
+package layout
 
 import (
 	"context"
@@ -54,11 +54,11 @@ type stored struct {
 	configMaps map[string]map[string]string
 }
 
-func (s stored) secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
+func (s stored) Secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
 	data, ok := s.secrets[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("secrets"), name)
-		if absent(err, optional) {
+		if Absent(err, optional) {
 			return nil, nil
 		}
 		return nil, err
@@ -66,11 +66,11 @@ func (s stored) secret(_ context.Context, name string, optional *bool) (*corev1.
 	return &corev1.Secret{Data: data}, nil
 }
 
-func (s stored) configMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
+func (s stored) ConfigMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
 	data, ok := s.configMaps[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("configmaps"), name)
-		if absent(err, optional) {
+		if Absent(err, optional) {
 			return nil, nil
 		}
 		return nil, err
@@ -134,12 +134,12 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 		},
 		"a source that is not supported": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}}}},
-			fails:     errUnsupported,
+			fails:     ErrUnsupported,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := environment(t.Context(), pod, &test.container, given, from)
+			got, err := Environment(t.Context(), pod, &test.container, given, from)
 			if !errors.Is(err, test.fails) {
 				t.Fatalf("error %v, want %v", err, test.fails)
 			}

@@ -1,4 +1,11 @@
-package processnode
+// Package containerlog answers "what has a container written?": one file for each
+// life of a container, in the format of container runtimes, which is read while it is
+// written.
+//
+// What it promises: a log holds twice maxFile at most, of which the newest part. A
+// program never waits for its log, nor ends because of it: what the disk does not
+// take is lost.
+package containerlog
 
 import (
 	"bufio"
@@ -13,11 +20,11 @@ import (
 )
 
 const (
-	// maxLogFile is the size at which a log begins anew; the part before is kept.
-	maxLogFile = 4 << 20
-	// maxLogLine is how long a piece of a line may be; longer lines are kept in pieces.
-	maxLogLine = 16 << 10
-	logTime    = "2006-01-02T15:04:05.000000000Z07:00"
+	// maxFile is the size at which a log begins anew; the part before is kept.
+	maxFile = 4 << 20
+	// maxLine is how long a piece of a line may be; longer lines are kept in pieces.
+	maxLine    = 16 << 10
+	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 	older      = ".1"
 )
 
@@ -27,8 +34,8 @@ const (
 	linePiece = "P"
 )
 
-// logFile is what one life of a container wrote. It holds twice maxLogFile at most.
-type logFile struct {
+// File is what one life of a container wrote. It holds twice maxFile at most.
+type File struct {
 	path string
 	now  func() time.Time
 
@@ -41,29 +48,31 @@ type logFile struct {
 	closed bool
 }
 
-func newLog(path string, now func() time.Time) (*logFile, error) {
+// Create begins the log of one life of a container. Its lines bear the time that now
+// tells.
+func Create(path string, now func() time.Time) (*File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of a container: %w", err)
 	}
-	return &logFile{path: path, now: now, file: file, news: make(chan struct{})}, nil
+	return &File{path: path, now: now, file: file, news: make(chan struct{})}, nil
 }
 
-// stream is a writer for one of the program's outputs.
-func (l *logFile) stream(name string) *logStream { return &logStream{log: l, name: name} }
+// Stream is a writer for one of the program's outputs.
+func (l *File) Stream(name string) *Stream { return &Stream{log: l, name: name} }
 
-func (l *logFile) line(stream, mark string, text []byte) error {
+func (l *File) line(stream, mark string, text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return os.ErrClosed
 	}
-	if l.size >= maxLogFile {
+	if l.size >= maxFile {
 		if err := l.turn(); err != nil {
 			return err
 		}
 	}
-	n, err := fmt.Fprintf(l.file, "%s %s %s %s\n", l.now().UTC().Format(logTime), stream, mark, text)
+	n, err := fmt.Fprintf(l.file, "%s %s %s %s\n", l.now().UTC().Format(timeFormat), stream, mark, text)
 	l.size += n
 	close(l.news)
 	l.news = make(chan struct{})
@@ -73,9 +82,10 @@ func (l *logFile) line(stream, mark string, text []byte) error {
 	return nil
 }
 
-// turn begins a new file and keeps the last one.
-func (l *logFile) turn() error {
-	if err := os.Rename(l.path, l.path+older); err != nil {
+// turn begins a new file and keeps the last one. A turn that was cut short has
+// renamed it already.
+func (l *File) turn() error {
+	if err := os.Rename(l.path, l.path+older); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("keeping the log of a container: %w", err)
 	}
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -88,8 +98,8 @@ func (l *logFile) turn() error {
 	return nil
 }
 
-// close ends the log; whoever follows it comes to its end.
-func (l *logFile) close() {
+// Close ends the log; whoever follows it comes to its end.
+func (l *File) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -100,65 +110,81 @@ func (l *logFile) close() {
 	close(l.news)
 }
 
+// Remove removes a log that nobody writes any more.
+func Remove(path string) error {
+	return errors.Join(remove(path), remove(path+older))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the log of a container: %w", err)
+	}
+	return nil
+}
+
 // state tells how often the log began anew, what to wait for, and whether it ended.
-func (l *logFile) state() (turns int, news <-chan struct{}, closed bool) {
+func (l *File) state() (turns int, news <-chan struct{}, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turns, l.news, l.closed
 }
 
-// logStream cuts what a program writes into lines.
-type logStream struct {
-	log  *logFile
+// Stream cuts what a program writes into lines.
+type Stream struct {
+	log  *File
 	name string
 	rest []byte
 }
 
-// Write implements io.Writer.
-func (s *logStream) Write(text []byte) (int, error) {
+// Write implements io.Writer. It takes everything: whoever copies the output of a
+// program would hang up after an error, and the program die of its next line.
+func (s *Stream) Write(text []byte) (int, error) {
 	written := len(text)
 	for {
 		line, after, ok := bytes.Cut(text, []byte("\n"))
 		if !ok {
 			break
 		}
-		if err := s.put(wholeLine, line); err != nil {
-			return 0, err
-		}
+		s.put(wholeLine, line)
 		text = after
 	}
-	if s.rest = append(s.rest, text...); len(s.rest) < maxLogLine {
-		return written, nil
+	if s.rest = append(s.rest, text...); len(s.rest) >= maxLine {
+		s.put(linePiece, nil)
 	}
-	return written, s.put(linePiece, nil)
+	return written, nil
 }
 
-func (s *logStream) put(mark string, text []byte) error {
+// put writes what there is of a line. A disk that is full costs the line.
+func (s *Stream) put(mark string, text []byte) {
 	line := append(s.rest, text...) //nolint:gocritic // it is written before the rest is used again
 	s.rest = line[:0]
-	return s.log.line(s.name, mark, line)
+	_ = s.log.line(s.name, mark, line)
 }
 
-// flush writes a last line that has no end.
-func (s *logStream) flush() {
+// Flush writes a last line that has no end.
+func (s *Stream) Flush() {
 	if len(s.rest) > 0 {
-		_ = s.put(linePiece, nil)
+		s.put(linePiece, nil)
 	}
 }
 
-// logQuery is what `kubectl logs` asks for.
-type logQuery struct {
-	follow, timestamps bool
-	since              time.Time
-	// tail is how many lines at most, negative for all.
-	tail int
-	// limit is how many bytes at most, 0 for all.
-	limit int64
+// Query is what `kubectl logs` asks for.
+type Query struct {
+	// Follow goes on until the log ends; Timestamps puts the time before each line.
+	Follow, Timestamps bool
+	// Since leaves out what was written before.
+	Since time.Time
+	// Stream leaves out what was written on others; empty means none is left out.
+	Stream string
+	// Tail is how many lines at most, negative for all.
+	Tail int
+	// Limit is how many bytes at most, 0 for all.
+	Limit int64
 }
 
-// readLog copies a log to out. log is the one that is still written, nil if none is.
-func readLog(ctx context.Context, path string, log *logFile, query logQuery, out io.Writer) error {
-	printed := &logPrinter{query: query, out: out}
+// Read copies a log to out. log is the one that is still written, nil if none is.
+func Read(ctx context.Context, path string, log *File, query Query, out io.Writer) error {
+	printed := &printer{query: query, out: out}
 	turns := 0
 	if log != nil {
 		turns, _, _ = log.state()
@@ -171,15 +197,15 @@ func readLog(ctx context.Context, path string, log *logFile, query logQuery, out
 		}
 		old = append(old, lines...)
 	}
-	if query.tail >= 0 && len(old) > query.tail {
-		old = old[len(old)-query.tail:]
+	if query.Tail >= 0 && len(old) > query.Tail {
+		old = old[len(old)-query.Tail:]
 	}
 	for _, line := range old {
 		if err := printed.print(line); err != nil {
 			return err
 		}
 	}
-	if !query.follow || log == nil {
+	if !query.Follow || log == nil {
 		return nil
 	}
 	return printed.follow(ctx, log, turns)
@@ -188,8 +214,8 @@ func readLog(ctx context.Context, path string, log *logFile, query logQuery, out
 // errEnough tells that the limit of bytes is reached.
 var errEnough = errors.New("the limit is reached")
 
-type logPrinter struct {
-	query   logQuery
+type printer struct {
+	query   Query
 	out     io.Writer
 	printed int64
 	// at is how far the present file was read.
@@ -197,7 +223,7 @@ type logPrinter struct {
 }
 
 // wanted are the lines of a file that are asked for; it remembers how far it read.
-func (p *logPrinter) wanted(path string) ([]string, error) {
+func (p *printer) wanted(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -228,7 +254,7 @@ func completeLines(from io.Reader) (lines []string, read int64, err error) {
 }
 
 // follow prints what is written until the log ends or nobody listens.
-func (p *logPrinter) follow(ctx context.Context, log *logFile, turns int) error {
+func (p *printer) follow(ctx context.Context, log *File, turns int) error {
 	for {
 		now, news, closed := log.state()
 		if now != turns {
@@ -249,7 +275,7 @@ func (p *logPrinter) follow(ctx context.Context, log *logFile, turns int) error 
 	}
 }
 
-func (p *logPrinter) printFrom(path string) error {
+func (p *printer) printFrom(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("opening the log of a container: %w", err)
@@ -269,23 +295,23 @@ func (p *logPrinter) printFrom(path string) error {
 }
 
 // print writes a line as it was asked for. A line that is none is left out.
-func (p *logPrinter) print(line string) error {
+func (p *printer) print(line string) error {
 	stamp, rest, _ := cutField(line)
-	_, rest, _ = cutField(rest)
+	stream, rest, _ := cutField(rest)
 	mark, text, ok := cutField(rest)
-	if !ok {
+	if !ok || p.query.Stream != "" && stream != p.query.Stream {
 		return nil
 	}
-	if at, err := time.Parse(logTime, stamp); err != nil || at.Before(p.query.since) {
+	if at, err := time.Parse(timeFormat, stamp); err != nil || at.Before(p.query.Since) {
 		return nil //nolint:nilerr // what is no line of a log was not written by the program
 	}
 	if mark == linePiece {
 		text = text[:len(text)-1]
 	}
-	if p.query.timestamps {
+	if p.query.Timestamps {
 		text = stamp + " " + text
 	}
-	if limit := p.query.limit; limit > 0 && p.printed+int64(len(text)) > limit {
+	if limit := p.query.Limit; limit > 0 && p.printed+int64(len(text)) > limit {
 		_, err := io.WriteString(p.out, text[:limit-p.printed])
 		return errors.Join(errEnough, err)
 	}

@@ -1,4 +1,4 @@
-package processnode
+package layout
 
 import (
 	"strings"

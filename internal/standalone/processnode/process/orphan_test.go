@@ -1,4 +1,4 @@
-package processnode
+package process
 
 import (
 	"bufio"
@@ -6,24 +6,55 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
+const patience = 20 * time.Second
+
+// The test program is also the node and the program of the test, by this variable.
+const actVariable = "KARMADA_TEST_ACT"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(actVariable) {
+	case "node":
+		err = playNode()
+	case "program":
+		err = wait()
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func wait() error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	<-signals
+	return nil
+}
+
 // playNode starts a program as a node does, tells its number, and waits to be killed.
-func playNode(act string) error {
+func playNode() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	ran, err := launch(newSpawner(), command{path: self, env: []string{actVariable + "=" + act}}, os.Stderr, os.Stderr)
+	program := exec.Command(self)
+	program.Env = []string{actVariable + "=program"}
+	ran, err := Launch(NewSpawner(), program, os.Stderr, os.Stderr)
 	if err != nil {
 		return err
 	}
-	fmt.Println("process", ran.cmd.Process.Pid)
-	<-ran.ended
+	fmt.Println("process", ran.PID())
+	<-ran.Ended()
 	return errors.New("the program ended")
 }
 
@@ -32,7 +63,7 @@ func TestAKilledNodeLeavesNoProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.CommandContext(t.Context(), self, "wait")
+	node := exec.CommandContext(t.Context(), self)
 	node.Env = append(os.Environ(), actVariable+"=node")
 	out, err := node.StdoutPipe()
 	if err != nil {

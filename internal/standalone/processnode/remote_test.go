@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,10 @@ type follower struct {
 	written bytes.Buffer
 	news    chan struct{}
 	ended   chan struct{}
+}
+
+func newFollower() *follower {
+	return &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 func (f *follower) Write(text []byte) (int, error) {
@@ -70,7 +75,7 @@ func follow(t *testing.T, n *testNode, name string) *follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
+	f := newFollower()
 	go func() {
 		defer close(f.ended)
 		response, err := http.DefaultClient.Do(request)
@@ -182,5 +187,53 @@ func TestACommandRunsInThePod(t *testing.T) {
 				t.Errorf("it wrote %q and %q, want %q and %q", stdout.String(), stderr.String(), test.stdout, test.stderr)
 			}
 		})
+	}
+}
+
+func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
+	n := startNode(t, t.TempDir())
+	pod := testPod("tick", "tick")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	n.create(t, pod)
+	pid := processOf(t, n.await(t, "tick", "running", running))
+	server := httptest.NewServer(n.Handler())
+	defer server.Close()
+	target, err := url.Parse(server.URL + "/attach/" + namespace + "/tick/main?input=1&output=1&error=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	executor, err := remotecommand.NewSPDYExecutor(&rest.Config{Host: server.URL}, http.MethodPost, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, ended := newFollower(), newFollower(), make(chan error, 1)
+	go func() {
+		ended <- executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("typed"), Stdout: stdout, Stderr: stderr})
+	}()
+	if !stdout.until("tick") || !stderr.until("tock") {
+		t.Fatalf("it wrote %q and %q", stdout.text(), stderr.text())
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the end of the program is told as %v", err)
+	}
+	if text := stdout.text(); !strings.HasSuffix(text, "the end\n") || strings.Contains(text, "tock") {
+		t.Errorf("its last output is %.40q", text[max(0, len(text)-40):])
+	}
+	n.await(t, "tick", "end", func(pod *corev1.Pod) error {
+		if pod.Status.Phase != corev1.PodSucceeded {
+			return errors.New("it is " + string(pod.Status.Phase))
+		}
+		return nil
+	})
+	executor, err = remotecommand.NewSPDYExecutor(&rest.Config{Host: server.URL}, http.MethodPost, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: newFollower(), Stderr: newFollower()})
+	if err == nil || !strings.Contains(err.Error(), errNotRunning.Error()) {
+		t.Errorf("attaching after the end: %v", err)
 	}
 }

@@ -1,0 +1,190 @@
+package containerlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const patience = 20 * time.Second
+
+// follower collects a log while it is written.
+type follower struct {
+	mu      sync.Mutex
+	written strings.Builder
+	news    chan struct{}
+	ended   chan struct{}
+}
+
+func (f *follower) Write(text []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+	return f.written.Write(text)
+}
+
+func (f *follower) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.written.String()
+}
+
+// until waits for a text and reports whether it came.
+func (f *follower) until(text string) bool {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for !strings.Contains(f.text(), text) {
+		select {
+		case <-f.news:
+		case <-f.ended:
+			return strings.Contains(f.text(), text)
+		case <-limit.C:
+			return false
+		}
+	}
+	return true
+}
+
+// clockAt is a clock that goes on by a second each time it is read.
+func clockAt(start time.Time) func() time.Time {
+	return func() time.Time {
+		start = start.Add(time.Second)
+		return start
+	}
+}
+
+func TestLogsAreReadAsAsked(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	long := strings.Repeat("x", maxLine+10)
+	tests := map[string]struct {
+		written []string
+		query   Query
+		want    string
+		fails   error
+	}{
+		"all of it":                      {[]string{"a\nb\n"}, Query{Tail: -1}, "a\nb\n", nil},
+		"lines that came in pieces":      {[]string{"a", "b\nc", "\n"}, Query{Tail: -1}, "ab\nc\n", nil},
+		"a last line without an end":     {[]string{"a\nb"}, Query{Tail: -1}, "a\nb", nil},
+		"empty lines":                    {[]string{"\n\na\n"}, Query{Tail: -1}, "\n\na\n", nil},
+		"a line that is very long":       {[]string{long + "\nb\n"}, Query{Tail: -1}, long + "\nb\n", nil},
+		"one that comes in large pieces": {[]string{long, long, "\nb\n"}, Query{Tail: -1}, long + long + "\nb\n", nil},
+		"the last lines":                 {[]string{"a\nb\nc\n"}, Query{Tail: 2}, "b\nc\n", nil},
+		"no lines":                       {[]string{"a\n"}, Query{Tail: 0}, "", nil},
+		"those since a time":             {[]string{"a\nb\nc\n"}, Query{Tail: -1, Since: began.Add(2 * time.Second)}, "b\nc\n", nil},
+		"with their time":                {[]string{"a\n"}, Query{Tail: -1, Timestamps: true}, "2026-01-02T03:04:01.000000000Z a\n", nil},
+		"so many bytes":                  {[]string{"abc\ndef\n"}, Query{Tail: -1, Limit: 6}, "abc\nde", errEnough},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			log, err := Create(path, clockAt(began))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := log.Stream("stdout")
+			for _, text := range test.written {
+				if _, err := io.WriteString(out, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out.Flush()
+			log.Close()
+			var got strings.Builder
+			if err := Read(t.Context(), path, log, test.query, &got); !errors.Is(err, test.fails) {
+				t.Fatalf("error %v, want %v", err, test.fails)
+			}
+			if got.String() != test.want {
+				t.Errorf("read %d bytes %.80q, want %d bytes %.80q", got.Len(), got.String(), len(test.want), test.want)
+			}
+		})
+	}
+}
+
+func TestALogIsBoundedAndFollowedOverItsTurns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.log")
+	log, err := Create(path, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		if err := Read(t.Context(), path, log, Query{Tail: -1, Follow: true}, f); err != nil {
+			t.Error(err)
+		}
+	}()
+	out, line := log.Stream("stdout"), strings.Repeat("x", 8<<10)
+	const lines = 3 * maxFile / (8 << 10)
+	for n := range lines {
+		if _, err := fmt.Fprintf(out, "%d %s\n", n, line); err != nil {
+			t.Fatal(err)
+		}
+		if n%200 == 0 && !f.until(fmt.Sprintf("%d xxx", n)) {
+			t.Fatalf("line %d does not come", n)
+		}
+	}
+	log.Close()
+	if !f.until(fmt.Sprintf("%d xxx", lines-1)) {
+		t.Error("the last line does not come")
+	}
+	<-f.ended
+	text := f.text()
+	for n := range lines {
+		if strings.Count(text, fmt.Sprintf("\n%d xxx", n)) != 1 && n > 0 {
+			t.Fatalf("line %d does not come once", n)
+		}
+	}
+	var kept strings.Builder
+	if err := Read(t.Context(), path, nil, Query{Tail: -1}, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if kept.Len() > 2*maxFile+maxLine || !strings.HasSuffix(text, kept.String()) {
+		t.Errorf("%d bytes are kept of %d", kept.Len(), len(text))
+	}
+}
+
+func TestAProgramOutlivesALogThatTakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := Create(filepath.Join(dir, "0.log"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := log.Stream("stdout")
+	// As a disk that is full: a new file cannot be made, and then it can.
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	log.size = maxFile
+	write := func(text string) {
+		t.Helper()
+		if n, err := io.WriteString(out, text); n != len(text) || err != nil {
+			t.Fatalf("of %d bytes it took %d: %v", len(text), n, err)
+		}
+	}
+	write("lost\n")
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	write("kept\n")
+	log.Close()
+	write("after the end\n")
+	var got strings.Builder
+	if err := Read(t.Context(), log.path, nil, Query{Tail: -1}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != "kept\n" {
+		t.Errorf("the log holds %q", got.String())
+	}
+}
