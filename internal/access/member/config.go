@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/reconnect"
 )
 
 // errNoCredentials tells that a Cluster cannot be reached by its own description.
@@ -40,6 +41,7 @@ func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle
 	if throttle.QPS == 0 {
 		config.QPS = -1
 	}
+	reconnect.Promptly(config)
 	if cluster.Spec.InsecureSkipTLSVerification {
 		config.Insecure = true
 	} else {

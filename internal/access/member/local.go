@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/reconnect"
 )
 
 // Local is how a process that runs in a member reaches it: with a configuration
@@ -40,6 +41,7 @@ func (c *Clusters) configure(cluster *clusterv1alpha1.Cluster, secret *corev1.Se
 	if c.options.Throttle.QPS == 0 {
 		config.QPS = -1
 	}
+	reconnect.Promptly(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withinTime(RequestTimeout, next) })
 	return config, nil
 }

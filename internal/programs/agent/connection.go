@@ -23,11 +23,6 @@ const (
 	// swallows what is sent, and what is sent again waits for longer each time: a
 	// try that is given up early makes the end of the partition noticed early.
 	dialTimeout = 3 * time.Second
-	// idleLimit and pingLimit are how long a connection may say nothing until it is
-	// given up: 30 and 15 seconds by default, in which Works would wait for a
-	// control plane that is back.
-	idleLimit = 6 * time.Second
-	pingLimit = 4 * time.Second
 	// refusedPause is when a request that was refused is sent again without new
 	// credentials: an API server that starts may refuse what it takes a moment later.
 	refusedPause = 5 * time.Second
@@ -135,14 +130,14 @@ func (c *connection) transport(config *rest.Config, dialer *connrotation.Dialer)
 	if err != nil {
 		return nil, fmt.Errorf("preparing connections: %w", err)
 	}
-	pinging.ReadIdleTimeout, pinging.PingTimeout = idleLimit, pingLimit
+	pinging.ReadIdleTimeout, pinging.PingTimeout = reconnect.IdleLimit, reconnect.PingLimit
 	return transport, nil
 }
 
 // preferPrompt makes the connections of the libraries notice early that nobody is
 // there, too, unless the operator has said how early.
 func preferPrompt() {
-	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": idleLimit, "HTTP2_PING_TIMEOUT_SECONDS": pingLimit} {
+	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.IdleLimit, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingLimit} {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, fmt.Sprintf("%.0f", limit.Seconds()))
 		}

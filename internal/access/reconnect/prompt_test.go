@@ -1,0 +1,117 @@
+package reconnect
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// deaf is a connection that may be cut: what is written into it is lost, and nothing
+// comes out of it.
+type deaf struct {
+	net.Conn
+	cut *atomic.Bool
+}
+
+func (d deaf) Write(b []byte) (int, error) {
+	if d.cut.Load() {
+		return len(b), nil
+	}
+	return d.Conn.Write(b)
+}
+
+func TestAConnectionThatIsCutEndsPromptly(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	cut := &atomic.Bool{}
+	dials := &atomic.Int32{}
+	base := utilnet.SetTransportDefaults(&http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, MinVersion: tls.VersionTLS12},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialled, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if dials.Add(1) > 1 {
+				return dialled, err
+			}
+			return deaf{dialled, cut}, err
+		},
+	})
+	t.Cleanup(base.CloseIdleConnections)
+	transport := Transport(prompt(&around{base}, 100*time.Millisecond, 100*time.Millisecond), Options{Pause: time.Millisecond})
+	get := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.ProtoMajor != 2 {
+			t.Fatalf("HTTP/%d and error %v, want HTTP/2", response.ProtoMajor, err)
+		}
+	}
+	get()
+	cut.Store(true)
+	get()
+	if dials.Load() != 2 {
+		t.Errorf("%d connections, want one and another", dials.Load())
+	}
+}
+
+// around is something around a transport that shows what it is around.
+type around struct{ next http.RoundTripper }
+
+func (a *around) RoundTrip(request *http.Request) (*http.Response, error) {
+	return a.next.RoundTrip(request)
+}
+
+func (a *around) WrappedRoundTripper() http.RoundTripper { return a.next }
+
+func TestPromptlyChangesWhatIsOurs(t *testing.T) {
+	tests := map[string]struct {
+		config *rest.Config
+		said   string
+		want   bool
+	}{
+		"the transport of one configuration":          {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name()}}, want: true},
+		"not that of everybody":                       {config: &rest.Config{Host: "http://example.com"}},
+		"nor where an operator has said it otherwise": {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name() + "2"}}, said: "30"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", test.said)
+			Promptly(test.config)
+			made, err := rest.TransportFor(test.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				under, ok := made.(utilnet.RoundTripperWrapper)
+				if !ok {
+					break
+				}
+				made = under.WrappedRoundTripper()
+			}
+			base, ok := made.(*http.Transport)
+			if !ok {
+				t.Fatalf("the transport is a %T", made)
+			}
+			if got := base.HTTP2 != nil; got != test.want {
+				t.Errorf("changed: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
