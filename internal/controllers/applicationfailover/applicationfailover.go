@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -97,7 +96,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 			recent: newRecent(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(predicate.NewPredicateFuncs(takingPart))).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.While(takingPart))).
 			WithOptions(controller.Options{
 				MaxConcurrentReconciles: max(o.Workers, 1), NewQueue: queues.For[reconcile.Request](mgr),
 				RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
@@ -110,15 +109,11 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	return nil
 }
 
-// takingPart leaves out bindings without an application failover, unless something
-// is still remembered of them.
-func takingPart(object client.Object) bool {
-	bound, ok := object.(binding.Object)
-	if !ok {
-		return false
-	}
+// takingPart tells that a binding has an application failover, or that something is
+// still remembered of it.
+func takingPart(bound binding.Object) bool {
 	of := bound.BindingSpec().Failover
-	return of != nil && of.Application != nil || object.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != ""
+	return of != nil && of.Application != nil || bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != ""
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -15,11 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"karmada.io/karmada/api"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
@@ -175,6 +177,30 @@ func TestSinceWhenAnApplicationIsUnhealthyOutlivesTheProcess(t *testing.T) {
 	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
 	w.reports(20*time.Second, unhealthy, healthy)
 	w.expect("in m2, leaves m1 Gracefully", 2)
+}
+
+// What was seen before a policy gave up failover says nothing when it has it again.
+func TestAPolicyThatHasFailoverAgainBeginsAnew(t *testing.T) {
+	w := newWorld(t, nil)
+	w.reports(0, unhealthy, healthy)
+	before := w.bound()
+	without := before.DeepCopy()
+	without.Spec.Failover = nil
+	if err := w.store.Update(t.Context(), without); err != nil {
+		t.Fatal(err)
+	}
+	if bindings.While(takingPart).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
+		w.reports(time.Second, unhealthy, healthy)
+	}
+	again := w.bound()
+	again.Spec.Failover = before.Spec.Failover
+	if err := w.store.Update(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if next := w.reports(time.Hour, unhealthy, healthy); next != lasting {
+		t.Errorf("looks again after %s", next)
+	}
+	w.expect("in m1 m2", 0)
 }
 
 func TestAllClustersThatAreLeftAreOneWrite(t *testing.T) {

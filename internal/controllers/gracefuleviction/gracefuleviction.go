@@ -100,7 +100,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 			steady: newSteady(o.Steady), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(underEviction())).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.While(underEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 			WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: queues.For[reconcile.Request](mgr)}).
 			Complete(r)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"karmada.io/karmada/api"
@@ -23,6 +24,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
 )
 
@@ -125,13 +127,19 @@ func (w *world) pass() time.Duration {
 	return result.RequeueAfter
 }
 
-// state is where the workload is and what it leaves.
-func (w *world) state() string {
+func (w *world) bound() *workv1alpha2.ResourceBinding {
 	w.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
 	if err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
 		w.t.Fatal(err)
 	}
+	return bound
+}
+
+// state is where the workload is and what it leaves.
+func (w *world) state() string {
+	w.t.Helper()
+	bound := w.bound()
 	var text []string
 	for _, target := range bound.Spec.Clusters {
 		text = append(text, fmt.Sprintf("in %s:%d", target.Name, target.Replicas))
@@ -222,6 +230,34 @@ func TestHealthThatDoesNotLastProvesNothing(t *testing.T) {
 	}
 }
 
+// An eviction that ended is no reason to believe at once what is said during the next.
+func TestHealthInAnEarlierEvictionProvesNothing(t *testing.T) {
+	w := newWorld(t, nil, cluster("m1", tainted), cluster("m2"), in("m2", 2))
+	w.pass()
+	w.clock = w.clock.Add(w.options.Steady)
+	before := w.bound()
+	w.pass()
+	if w.state() != "in m2:2" {
+		t.Fatal(w.state())
+	}
+	if bindings.While(underEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: w.bound()}) {
+		w.pass()
+	}
+	if len(w.steady.since) != 0 {
+		t.Errorf("remembers %v", w.steady.since)
+	}
+	w.clock = w.clock.Add(time.Hour)
+	leaving := w.bound()
+	leaving.Spec.GracefulEvictionTasks = before.Spec.GracefulEvictionTasks
+	leaving.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: w.clock}
+	if err := w.store.Update(t.Context(), leaving); err != nil {
+		t.Fatal(err)
+	}
+	if again := w.pass(); again != w.options.Steady || w.state() != "in m2:2, leaves m1" {
+		t.Errorf("looks again after %s; %s", again, w.state())
+	}
+}
+
 func TestWhatIsHeldIsToldOnceAndForgottenWhenItIsOver(t *testing.T) {
 	late := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
@@ -234,10 +270,7 @@ func TestWhatIsHeldIsToldOnceAndForgottenWhenItIsOver(t *testing.T) {
 	if got := w.state(); got != "in m2:2, leaves m1, EvictionHeld NotReplaced" || w.writes != 1 || len(w.told.Events) != 2 {
 		t.Errorf("%s; %d writes, %d events", got, w.writes, len(w.told.Events))
 	}
-	bound := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
-		t.Fatal(err)
-	}
+	bound := w.bound()
 	bound.Spec.GracefulEvictionTasks[0].SuppressDeletion = new(false)
 	if err := w.store.Update(t.Context(), bound); err != nil {
 		t.Fatal(err)

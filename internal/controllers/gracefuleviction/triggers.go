@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -22,14 +21,11 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// underEviction leaves out bindings without a task, unless something is still said
-// of one.
-func underEviction() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(object client.Object) bool {
-		bound, ok := object.(binding.Object)
-		return ok && (len(bound.BindingSpec().GracefulEvictionTasks) > 0 ||
-			conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil)
-	})
+// underEviction tells that a binding has a task, or that something is still said of
+// one.
+func underEviction(bound binding.Object) bool {
+	return len(bound.BindingSpec().GracefulEvictionTasks) > 0 ||
+		conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil
 }
 
 // onCluster looks at the evictions from and to a cluster that is ready, tainted or

@@ -1,0 +1,24 @@
+package bindings
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// While passes bindings for as long as something holds of them, and the change with
+// which that ceases: who remembers something of a binding must hear that it is over.
+func While(holds func(binding.Object) bool) predicate.Predicate {
+	of := func(object client.Object) bool {
+		bound, ok := object.(binding.Object)
+		return ok && holds(bound)
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return of(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return of(e.ObjectOld) || of(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return of(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return of(e.Object) },
+	}
+}
