@@ -17,6 +17,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -236,6 +237,9 @@ func (d Dir) load(name string) (*x509.Certificate, crypto.Signer, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("%s holds no signing key", d.KeyFile(name))
 	}
+	if public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(certs[0].PublicKey) {
+		return nil, nil, fmt.Errorf("%s does not belong to the key in %s", d.CertFile(name), d.KeyFile(name))
+	}
 	return certs[0], signer, nil
 }
 
@@ -250,17 +254,37 @@ func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
 	return writeFile(d.CertFile(name), encodeCert(raw), 0o644)
 }
 
-// writeFile replaces a file at once, so that a crash leaves the old or the new
-// content and never half of it.
+// writeFile replaces a file at once, so that a crash, of the machine too, leaves the
+// old or the new content and never half of it.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	next := path + ".new"
-	if err := os.WriteFile(next, data, mode); err != nil {
+	if err := writeSynced(next, data, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := os.Rename(next, path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
 	return nil
+}
+
+// writeSynced writes a file and waits until the disk holds it.
+func writeSynced(path string, data []byte, mode os.FileMode) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
 }
 
 func encodeCert(raw []byte) []byte {

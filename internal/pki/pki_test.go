@@ -1,7 +1,9 @@
 package pki
 
 import (
+	"crypto/tls"
 	"crypto/x509"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -102,5 +104,29 @@ func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
 	}
 	if config.CurrentContext != "member1" || len(config.Contexts) != 2 || config.Contexts["member2"].Cluster != "member2" {
 		t.Errorf("unexpected kubeconfig: %+v", config)
+	}
+}
+
+// A crash between the two files of a pair leaves the new key beside the old certificate.
+func TestACertificateOfAnotherKeyIsIssuedAnew(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := Leaf{CommonName: "karmada-apiserver"}
+	for _, name := range []string{"one", "other"} {
+		if _, err := ca.Ensure(name, leaf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(dir.KeyFile("other"), dir.KeyFile("one")); err != nil {
+		t.Fatal(err)
+	}
+	if issued, err := ca.Ensure("one", leaf); err != nil || !issued {
+		t.Errorf("issued = %v (%v)", issued, err)
+	}
+	if _, err := tls.LoadX509KeyPair(dir.CertFile("one"), dir.KeyFile("one")); err != nil {
+		t.Error(err)
 	}
 }
