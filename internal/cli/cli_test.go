@@ -24,6 +24,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			// Each program that the race detector watches would sleep for a second
+			// before it ends, and there are a hundred of them.
+			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"serve": serveAPI,
