@@ -54,7 +54,7 @@ stays when its object is deleted or pruned: delete both.`,
 			# What would be made
 			{{program}} apply -f web.yaml --all-clusters --dry-run=client -o yaml`),
 		DisableFlagsInUseLine: true,
-		Args:                  func(_ *cobra.Command, args []string) error { return o.check(args) },
+		Args:                  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
 		RunE:                  func(cmd *cobra.Command, args []string) error { return o.run(cmd, factory, args) },
 	}
 	o.flags.AddFlags(cmd)
@@ -70,12 +70,14 @@ stays when its object is deleted or pruned: delete both.`,
 func (o *options) sends() bool { return o.allClusters || len(o.clusters) > 0 }
 
 // check finds wrong usage before anybody is asked.
-func (o *options) check(args []string) error {
+func (o *options) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0:
 		return command.Wrong("unexpected argument %q: files are named with -f", args[0])
 	case o.allClusters && len(o.clusters) > 0:
 		return command.Wrong("--cluster and --all-clusters exclude each other")
+	case len(o.clusters) == 0 && cmd.Flags().Changed("cluster"):
+		return command.Wrong("--cluster names no member: leave it out to send the objects nowhere")
 	case o.sends() && o.flags.Subresource != "":
 		return command.Wrong("--subresource changes a part of an object, which cannot be sent to members: leave --cluster and --all-clusters out")
 	case o.sends() && o.flags.ApplySetRef != "":
@@ -101,9 +103,19 @@ func (o *options) run(cmd *cobra.Command, factory cmdutil.Factory, args []string
 		cmdutil.CheckErr(applying.Run())
 		return nil
 	}
-	sending := sending{options: applying, factory: factory, clusters: slices.Compact(o.clusters), tell: o.Program.Tell}
+	sending := sending{options: applying, factory: factory, clusters: once(o.clusters), tell: o.Program.Tell}
 	cmdutil.CheckErr(sending.run())
 	return nil
+}
+
+// once are the names in their order, each one time.
+func once(names []string) (kept []string) {
+	for _, name := range names {
+		if !slices.Contains(kept, name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 // checkClusters makes sure that all named members exist.
