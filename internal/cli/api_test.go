@@ -22,7 +22,7 @@ import (
 // api answers as a control plane with members does, from files: <side>/<path>.json
 // is an object, side being karmada or the name of a member, <side>/<path>.log what a
 // container wrote. A side with a file named hangs never answers, one with a file
-// named forbidden refuses everything. A watch tells of one change of each object and ends.
+// named forbidden refuses everything, one with a file named warns warns of everything. A watch tells of one change of each object and ends.
 // Writes are noted in the file requests.
 type api struct {
 	dir string
@@ -96,7 +96,7 @@ func (a *api) put(at string, object map[string]any) {
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
-	metadata["name"], metadata["uid"] = path.Base(at), at
+	metadata["name"], metadata["uid"], metadata["resourceVersion"] = path.Base(at), at, "7"
 	if namespace != "" {
 		metadata["namespace"] = namespace
 	}
@@ -139,6 +139,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.has(side + "/forbidden"):
 		refuse(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+side+"\" is forbidden")
 		return
+	}
+	if a.has(side + "/warns") {
+		w.Header().Set("Warning", `299 - "this is old"`)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -33,11 +34,39 @@ type Program struct {
 	// Completing tells that a shell waits for names: an answer that comes late is
 	// worth nothing.
 	Completing bool
+
+	// telling keeps lines apart that come at the same time: members are asked all
+	// at once.
+	telling sync.Mutex
+	warned  map[string]bool
 }
 
 // Tell writes a line for people, apart from the data.
 func (p *Program) Tell(format string, args ...any) {
+	p.telling.Lock()
+	defer p.telling.Unlock()
 	fmt.Fprintf(p.ErrOut, format+"\n", args...)
+}
+
+// warningCode is that of warnings which are meant for people.
+const warningCode = 299
+
+// HandleWarningHeader tells what an API server warns of: once, however many
+// members warn of the same.
+func (p *Program) HandleWarningHeader(code int, _, text string) {
+	if code != warningCode || text == "" {
+		return
+	}
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	if p.warned[text] {
+		return
+	}
+	if p.warned == nil {
+		p.warned = map[string]bool{}
+	}
+	p.warned[text] = true
+	fmt.Fprintf(p.ErrOut, "Warning: %s\n", text)
 }
 
 // Examples replaces {{program}} by the name of the program and indents the lines.

@@ -54,7 +54,7 @@ annotation resource.karmada.io/query-from-cluster with the name of the member.`,
 
 			# Where they run: in all members, or in two of them
 			{{program}} get deployments --operation-scope members
-			{{program}} get deployments --operation-scope members --clusters east,west
+			{{program}} get deployments --clusters east,west
 
 			# A deployment everywhere, as it changes
 			{{program}} get deployment web -n shop -s all --watch
@@ -77,7 +77,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	place.AddScope(cmd, &o.scope, "where to look: karmada, members or all", place.ScopeKarmada, place.ScopeMembers, place.ScopeAll)
 	o.patience.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to look in, comma separated; all if empty")
+	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to look in, comma separated; all of the scope if empty")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in every namespace")
 	flags.StringVarP(&o.labels, "labels", "l", "", "label query, such as app=web,tier!=db")
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a missing object is no error")
@@ -89,9 +89,10 @@ func (o *options) addFlags(cmd *cobra.Command) {
 
 // check finds wrong usage before anybody is asked.
 func (o *options) check(_ *cobra.Command, args []string) error {
+	o.settle()
 	switch {
 	case !o.scope.Members() && len(o.clusters) > 0:
-		return command.Wrong("--clusters needs --operation-scope members or all")
+		return command.Wrong("--clusters needs --operation-scope members or all, not karmada")
 	case len(args) == 0:
 		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.Program.Name)
 	case o.outputWatchEvents && !o.watching():
@@ -101,6 +102,13 @@ func (o *options) check(_ *cobra.Command, args []string) error {
 		return command.Wrong("%w", err)
 	}
 	return nil
+}
+
+// settle takes named members for the scope, unless the user gave one.
+func (o *options) settle() {
+	if len(o.clusters) > 0 {
+		o.scope.Imply(place.ScopeMembers)
+	}
 }
 
 func (o *options) watching() bool { return o.watch || o.watchOnly }
@@ -155,18 +163,18 @@ func (o *options) places(ctx context.Context) (places []place.Place, err error) 
 // failures are the errors of all places, each with its name unless there is only
 // the control plane.
 func failures(answers []answer) []error {
+	var places []place.Place
 	var errs []error
 	for _, a := range answers {
-		if a.err != nil {
-			errs = append(errs, a.place.Prefix(a.err))
-		}
+		places, errs = append(places, a.place), append(errs, a.err)
 	}
-	return errs
+	return place.Failures(places, errs)
 }
 
 // complete completes the type of the objects, then their names, from the first
 // place where they are looked for.
 func (o *options) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	o.settle()
 	if !o.scope.Karmada() && len(o.clusters) > 0 {
 		o.completed = place.Place{Cluster: o.clusters[0]}
 	}

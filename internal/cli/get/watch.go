@@ -66,7 +66,7 @@ func (o *options) follow(ctx context.Context, places []place.Place, args []strin
 	if err := errors.Join(show.changes(ctx, streams)...); err != nil || len(errs) == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %d clusters could not be watched", len(errs), len(places))
+	return fmt.Errorf("%d of %d clusters could not be watched", len(places)-len(streams), len(places))
 }
 
 // openAll opens the watches of all places. Those that cannot be watched, or do not
@@ -76,13 +76,11 @@ func (o *options) openAll(ctx context.Context, places []place.Place, args []stri
 		return o.open(ctx, where, args)
 	})
 	for i, err := range failed {
-		if err != nil {
-			errs = append(errs, places[i].Prefix(err))
-			continue
+		if err == nil {
+			streams = append(streams, opened[i])
 		}
-		streams = append(streams, opened[i])
 	}
-	return streams, errs
+	return streams, place.Failures(places, failed)
 }
 
 // open lists and starts to watch one kind of objects.
@@ -160,10 +158,13 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 			return errs
 		case next := <-all:
 			if next.err != nil {
-				errs = append(errs, failures([]answer{{place: next.place, err: next.err}})...)
+				errs = append(errs, next.place.Prefix(next.err))
 			}
 			if next.object == nil {
-				open--
+				if open--; open > 0 {
+					// The table goes on, and would look complete.
+					s.Program.Tell("no more changes are heard of from %s: its watch has ended", next.place)
+				}
 				continue
 			}
 			if err := s.print(next, streams[0].layout()); err != nil {

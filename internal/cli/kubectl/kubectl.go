@@ -39,8 +39,8 @@ type verb struct {
 	examples string
 	alone    bool
 	side     side
-	// shorthand is the one of --cluster.
-	shorthand string
+	// advice follows an error in the control plane, unless empty.
+	advice string
 	// clusterWide tells that the namespace has no meaning.
 	clusterWide bool
 }
@@ -56,11 +56,14 @@ func (v verb) command(program *command.Program) *cobra.Command {
 	}
 	switch v.side {
 	case eitherSide:
-		choice.AddEither(cmd, v.shorthand)
+		choice.AddEither(cmd)
 	case memberOnly:
-		choice.AddMember(cmd, v.shorthand)
+		choice.AddMember(cmd)
 	}
 	Adopt(cmd, program, choice)
+	if v.advice != "" {
+		advise(cmd, program, choice, v.advice)
+	}
 	cmd.Short = v.short
 	if v.use != "" {
 		cmd.Use = v.use
@@ -96,14 +99,26 @@ func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
 			return nil
 		}
 	}
-	if complete := cmd.ValidArgsFunction; complete != nil {
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			choice.Guess()
-			return complete(cmd, args, begun)
-		}
-	}
 	for _, below := range cmd.Commands() {
 		Adopt(below, program, choice)
+	}
+}
+
+// advise adds a line to the errors of a command in the control plane. Commands of
+// kubectl end the process with their errors.
+func advise(cmd *cobra.Command, program *command.Program, choice *place.Choice, advice string) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cmdutil.BehaviorOnFatal(func(message string, code int) {
+			if message != "" {
+				program.Tell("%s", strings.TrimSuffix(message, "\n"))
+			}
+			if !choice.Place.Member() {
+				program.Tell("%s", advice)
+			}
+			os.Exit(code)
+		})
+		return run(cmd, args)
 	}
 }
 

@@ -22,14 +22,14 @@ func NewExplain(program *command.Program) *cobra.Command {
 			{{program}} explain propagationpolicy.spec.placement
 
 			# A kind that a member has
-			{{program}} explain nodes --operation-scope members --cluster east`,
+			{{program}} explain nodes --cluster east`,
 	}.command(program)
 }
 
 // NewDescribe is the command that shows objects in detail.
 func NewDescribe(program *command.Program) *cobra.Command {
 	return verb{
-		construct: describe.NewCmdDescribe, side: eitherSide, shorthand: "C",
+		construct: describe.NewCmdDescribe, side: eitherSide,
 		use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME) (--operation-scope=SCOPE --cluster=CLUSTER)",
 		short: "Show objects in detail, with their events",
 		examples: `
@@ -37,7 +37,7 @@ func NewDescribe(program *command.Program) *cobra.Command {
 			{{program}} describe deployment web
 
 			# The same Deployment in a member
-			{{program}} describe deployment web --operation-scope members --cluster east
+			{{program}} describe deployment web --cluster east
 
 			# A member as the control plane sees it
 			{{program}} describe cluster east`,
@@ -57,7 +57,7 @@ func NewAPIResources(program *command.Program) *cobra.Command {
 			{{program}} api-resources --verbs=create
 
 			# What a member has
-			{{program}} api-resources --operation-scope members --cluster east`,
+			{{program}} api-resources --cluster east`,
 	}.command(program)
 }
 
@@ -71,6 +71,6 @@ func NewAPIVersions(program *command.Program) *cobra.Command {
 		short: "List the API versions that the control plane or a member has",
 		examples: `
 			# The versions of a member
-			{{program}} api-versions --operation-scope members --cluster east`,
+			{{program}} api-versions --cluster east`,
 	}.command(program)
 }

@@ -20,11 +20,16 @@ import (
 // Access is how one command reaches places, as its flags say.
 type Access struct {
 	Program *command.Program
+	// Kubeconfig replaces that of the program, unless empty.
+	Kubeconfig string
 	// Context is the context of the control plane; empty means the current one.
 	Context string
 	// Namespace is where to look for objects that are named without one; empty
 	// means that of the context.
 	Namespace string
+
+	// guess settles the place before names of it are completed.
+	guess func()
 }
 
 // AddFlags adds the flags that choose the control plane. They hold for the
@@ -47,14 +52,20 @@ func (a *Access) AddNamespace(cmd *cobra.Command, factory cmdutil.Factory) {
 func (a *Access) Factory(where *Place, limit time.Duration) cmdutil.Factory {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
 	flags.KubeConfig, flags.Context, flags.Namespace = &a.Program.Kubeconfig, &a.Context, &a.Namespace
+	if a.Kubeconfig != "" {
+		flags.KubeConfig = &a.Kubeconfig
+	}
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		if a.Program.Completing && a.guess != nil {
+			a.guess()
+		}
 		config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
 		config.Host = where.host(config.Host)
 		config.Timeout = limit
 		if a.Program.Completing {
 			config.Timeout = command.CompletionTimeout
 		}
-		config.WarningHandler = rest.NewWarningWriter(a.Program.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+		config.WarningHandler = a.Program
 		return config
 	}
 	// Commands that open streams count on what this adds to a configuration.

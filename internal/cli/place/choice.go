@@ -30,25 +30,30 @@ type Choice struct {
 }
 
 // AddEither adds flags that choose the control plane or a member.
-func (c *Choice) AddEither(cmd *cobra.Command, shorthand string) {
+func (c *Choice) AddEither(cmd *cobra.Command) {
 	c.sides = true
 	AddScope(cmd, &c.scope, "where to act: karmada, the control plane, or members, with --cluster", ScopeKarmada, ScopeMembers)
-	c.addCluster(cmd, shorthand, "member to act in, with --operation-scope members")
+	c.addCluster(cmd, "member to act in")
 }
 
 // AddMember adds the flag that chooses a member.
-func (c *Choice) AddMember(cmd *cobra.Command, shorthand string) {
+func (c *Choice) AddMember(cmd *cobra.Command) {
 	c.always = true
-	c.addCluster(cmd, shorthand, "member to act in; required")
+	c.addCluster(cmd, "member to act in; required")
 }
 
-func (c *Choice) addCluster(cmd *cobra.Command, shorthand, usage string) {
-	cmd.Flags().StringVarP(&c.cluster, "cluster", shorthand, "", usage)
+func (c *Choice) addCluster(cmd *cobra.Command, usage string) {
+	c.guess = c.Guess
+	cmd.Flags().StringVarP(&c.cluster, "cluster", "C", "", usage)
 	c.Program.CompleteClusters(cmd, "cluster", &c.Context)
 }
 
-// CheckFlags finds wrong usage before anybody is asked.
+// CheckFlags finds wrong usage before anybody is asked. Who names a member means
+// it, unless the scope says otherwise.
 func (c *Choice) CheckFlags() error {
+	if c.cluster != "" {
+		c.scope.Imply(ScopeMembers)
+	}
 	member := c.always || c.sides && c.scope.Members()
 	switch {
 	case c.always && c.cluster == "":
@@ -56,7 +61,7 @@ func (c *Choice) CheckFlags() error {
 	case member && c.cluster == "":
 		return command.Wrong("a member cluster must be specified: --operation-scope members needs --cluster")
 	case !member && c.cluster != "":
-		return command.Wrong("--cluster needs --operation-scope members")
+		return command.Wrong("--cluster needs --operation-scope members, not karmada")
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 func TestAPlaceIsChosenInOneWay(t *testing.T) {
-	either := func(c *Choice, cmd *cobra.Command) { c.AddEither(cmd, "") }
-	member := func(c *Choice, cmd *cobra.Command) { c.AddMember(cmd, "C") }
+	either := func(c *Choice, cmd *cobra.Command) { c.AddEither(cmd) }
+	member := func(c *Choice, cmd *cobra.Command) { c.AddMember(cmd) }
 	karmada := func(*Choice, *cobra.Command) {}
 	tests := map[string]struct {
 		flags func(*Choice, *cobra.Command)
@@ -24,7 +24,8 @@ func TestAPlaceIsChosenInOneWay(t *testing.T) {
 		"the control plane by name":                  {flags: either, args: []string{"-s", "karmada"}, want: KarmadaName},
 		"a member":                                   {flags: either, args: []string{"-s", "members", "--cluster", "east"}, want: "east"},
 		"members without saying which":               {flags: either, args: []string{"-s", "members"}, wrong: "a member cluster must be specified: --operation-scope members needs --cluster"},
-		"a member, and the scope of the other side":  {flags: either, args: []string{"--cluster", "east"}, wrong: "--cluster needs --operation-scope members"},
+		"a member, which no scope excludes":          {flags: either, args: []string{"--cluster", "east"}, want: "east"},
+		"a member, and the scope of the other side":  {flags: either, args: []string{"-C", "east", "-s", "karmada"}, wrong: "--cluster needs --operation-scope members"},
 		"both sides, where only one can be acted on": {flags: either, args: []string{"-s", "all"}, wrong: `unsupported value "all" of --operation-scope: use karmada or members`},
 		"always a member":                            {flags: member, args: []string{"-C", "east"}, want: "east"},
 		"always a member, without saying which":      {flags: member, wrong: "a cluster must be specified: name the member with --cluster"},

@@ -20,6 +20,7 @@ const (
 type Scope struct {
 	value   string
 	allowed []string
+	given   bool
 }
 
 // AddScope adds the flag. The scope is karmada unless the user says otherwise.
@@ -41,8 +42,15 @@ func (s *Scope) Set(value string) error {
 		last := len(s.allowed) - 1
 		return fmt.Errorf("unsupported value %q of --operation-scope: use %s or %s", value, strings.Join(s.allowed[:last], ", "), s.allowed[last])
 	}
-	s.value = value
+	s.value, s.given = value, true
 	return nil
+}
+
+// Imply sets what follows from other flags, unless the user gave a scope.
+func (s *Scope) Imply(value string) {
+	if !s.given {
+		s.value = value
+	}
 }
 
 // Karmada tells whether the scope includes the control plane.

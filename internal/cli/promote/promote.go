@@ -138,8 +138,6 @@ func (o *options) memberSide() side {
 	if cmp.Or(o.member.Path, o.member.Context) == "" {
 		return side{where: where, factory: o.Factory(&where, requestLimit)}
 	}
-	own := *o.Program
-	own.Kubeconfig = cmp.Or(o.member.Path, o.Program.Kubeconfig)
-	access := place.Access{Program: &own, Context: o.member.Context}
+	access := place.Access{Program: o.Program, Kubeconfig: o.member.Path, Context: o.member.Context}
 	return side{where: where, factory: access.Factory(&place.Place{}, requestLimit)}
 }

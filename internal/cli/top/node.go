@@ -42,7 +42,7 @@ func newNode(program *command.Program) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete("nodes"),
 	}
-	o.addFlags(cmd, "")
+	o.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.showCapacity, "show-capacity", false, "shares of the capacity of nodes, not of what they can give to pods")
 	return cmd
 }

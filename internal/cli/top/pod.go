@@ -49,7 +49,7 @@ func newPod(program *command.Program) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete("pods"),
 	}
-	o.addFlags(cmd, "C")
+	o.addFlags(cmd)
 	o.AddNamespace(cmd, o.Factory(&o.completed, 0))
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "pods of every namespace")

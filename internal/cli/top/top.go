@@ -6,8 +6,8 @@ package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/fields"
@@ -66,11 +66,11 @@ type options struct {
 	protobuf  bool
 }
 
-func (o *options) addFlags(cmd *cobra.Command, clustersShorthand string) {
+func (o *options) addFlags(cmd *cobra.Command) {
 	o.Access.AddFlags(cmd)
 	o.patience.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.clusters, "clusters", clustersShorthand, nil, "members to ask, comma separated; all if empty")
+	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to ask, comma separated; all if empty")
 	flags.StringVarP(&o.selector, "selector", "l", "", "label query, such as app=web,tier!=db")
 	flags.StringVar(&o.sortBy, "sort-by", "", "cpu or memory: those that use most first; by name if empty")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave the header line out")
@@ -127,12 +127,8 @@ func collect[T any](ctx context.Context, o *options, ask func(context.Context, m
 		}
 		return ask(ctx, m)
 	})
-	for i, where := range members {
-		all = append(all, answers[i]...)
-		errs[i] = where.Prefix(errs[i])
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("asking members: %w", err)
 	}
-	return all, errors.Join(errs...)
+	return slices.Concat(answers...), place.Failure(members, errs)
 }
