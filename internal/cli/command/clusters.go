@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,13 +63,20 @@ func (c Clusters) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluste
 	if err != nil {
 		return nil, c.Explain(fmt.Sprintf("reading Cluster %q", name), err)
 	}
+	// The client drops the kind, which errors name later.
+	cluster.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	return cluster, nil
 }
 
 // Names are the names of all Clusters, sorted.
 func (c Clusters) Names(ctx context.Context) ([]string, error) {
+	return c.Selected(ctx, labels.Everything())
+}
+
+// Selected are the names of the Clusters with certain labels, sorted.
+func (c Clusters) Selected(ctx context.Context, selector labels.Selector) ([]string, error) {
 	list := &clusterv1alpha1.ClusterList{}
-	if err := c.Karmada.List(ctx, list); err != nil {
+	if err := c.Karmada.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, c.Explain("listing Clusters", err)
 	}
 	names := make([]string, 0, len(list.Items))

@@ -3,23 +3,32 @@ package cordon
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/retry"
 
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/cli/command"
 )
 
+// tainting is one run of the command.
+type tainting struct {
+	clusters command.Clusters
+	wanted   wishes
+	// names, all and selector are three ways to say which Clusters.
+	names    []string
+	all      bool
+	selector string
+
+	overwrite, dryRun bool
+}
+
 // NewTaint is the command that sets and removes any taint.
 func NewTaint(program *command.Program) *cobra.Command {
 	var (
-		karmadaContext    string
-		dryRun, overwrite bool
+		karmadaContext string
+		t              tainting
 	)
 	cmd := &cobra.Command{
 		Use:   "taint CLUSTER NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N",
@@ -27,7 +36,8 @@ func NewTaint(program *command.Program) *cobra.Command {
 		Long: `Set or remove taints of clusters.
 
 KEY=VALUE:EFFECT or KEY:EFFECT sets a taint; KEY:EFFECT- removes one and KEY- all of
-that key. NoSchedule lets nothing new in; NoExecute drives out what is there.`,
+that key. NoSchedule lets nothing new in; NoExecute drives out what is there. When one
+of several clusters cannot be changed as wanted, none is.`,
 		Example: program.Examples(`
 			# Let only what tolerates it be scheduled to "east"
 			{{program}} taint clusters east dedicated=gpu:NoSchedule
@@ -36,167 +46,113 @@ that key. NoSchedule lets nothing new in; NoExecute drives out what is there.`,
 			{{program}} taint clusters east dedicated=tpu:NoSchedule --overwrite
 
 			# Remove a taint from two clusters
-			{{program}} taint clusters east west dedicated:NoSchedule-`),
-		Args: func(_ *cobra.Command, args []string) error {
-			_, _, err := parse(args)
-			return err
-		},
-		ValidArgsFunction: program.CompleteTaint(&karmadaContext),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			names, wanted, err := parse(args)
-			if err != nil {
+			{{program}} taint clusters east west dedicated:NoSchedule-
+
+			# Drive everything out of the clusters of a region
+			{{program}} taint clusters --selector region=eu maintenance:NoExecute`),
+		Args: func(_ *cobra.Command, args []string) (err error) {
+			if t.names, t.wanted, err = parse(args); err != nil {
 				return err
 			}
+			return t.check()
+		},
+		ValidArgsFunction: program.CompleteTaint(&karmadaContext),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := program.Karmada(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
-			clusters, err := command.OpenClusters(config)
-			if err != nil {
+			if t.clusters, err = command.OpenClusters(config); err != nil {
 				return err
 			}
-			for _, name := range names {
-				done, err := taint(cmd.Context(), clusters, name, wanted, overwrite, dryRun)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(program.Out, "cluster/%s %s\n", name, done)
-			}
-			return nil
+			return t.run(cmd.Context(), func(name, done string) { fmt.Fprintf(program.Out, "cluster/%s %s\n", name, done) })
 		},
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing")
-	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "let existing taints get another value")
+	cmd.Flags().BoolVar(&t.all, "all", false, "taint every cluster")
+	cmd.Flags().StringVarP(&t.selector, "selector", "l", "", "label query that chooses the clusters, such as region=eu,tier!=gold")
+	cmd.Flags().BoolVar(&t.dryRun, "dry-run", false, "change nothing")
+	cmd.Flags().BoolVar(&t.overwrite, "overwrite", false, "let existing taints get another value")
 	return cmd
 }
 
-// wishes are the taints to be set and to be removed. One to be removed without an
-// effect means all of its key.
-type wishes struct{ set, remove []corev1.Taint }
-
-// parse reads the arguments: the type, names of clusters, then taints.
-func parse(args []string) (names []string, wanted wishes, err error) {
-	if len(args) == 0 || !slices.Contains([]string{"cluster", "clusters"}, args[0]) {
-		return nil, wishes{}, command.Wrong("only clusters can be tainted: begin with clusters and their names")
-	}
-	for _, arg := range args[1:] {
-		// No name of a cluster looks like a taint.
-		isTaint := strings.ContainsAny(arg, "=:") || strings.HasSuffix(arg, "-")
-		switch {
-		case !isTaint && len(wanted.set)+len(wanted.remove) > 0:
-			return nil, wishes{}, command.Wrong("name all clusters before the taints: %q comes after", arg)
-		case !isTaint:
-			names = append(names, arg)
-		default:
-			if err := wanted.add(arg); err != nil {
-				return nil, wishes{}, command.Wrong("taint %q: %w", arg, err)
-			}
+// check finds out whether the clusters are said in one way.
+func (t *tainting) check() error {
+	ways := 0
+	for _, said := range []bool{len(t.names) > 0, t.all, t.selector != ""} {
+		if said {
+			ways++
 		}
 	}
 	switch {
-	case len(names) == 0:
-		return nil, wishes{}, command.Wrong("the name of the cluster is missing")
-	case len(wanted.set)+len(wanted.remove) == 0:
-		return nil, wishes{}, command.Wrong("the taint is missing")
+	case ways == 0:
+		return command.Wrong("the name of the cluster is missing: give one, or choose with --selector or --all")
+	case ways > 1:
+		return command.Wrong("names, --selector and --all exclude each other")
 	}
-	return names, wanted, wanted.contradiction()
-}
-
-// add reads one taint: key[=value]:Effect or key[=value][:Effect]-.
-func (w *wishes) add(text string) error {
-	text, removed := strings.CutSuffix(text, "-")
-	keyValue, effect, hasEffect := strings.Cut(text, ":")
-	key, value, _ := strings.Cut(keyValue, "=")
-	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-		return fmt.Errorf("key %q: %s", key, strings.Join(wrong, "; "))
-	}
-	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
-		return fmt.Errorf("value %q: %s", value, strings.Join(wrong, "; "))
-	}
-	known := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
-	read := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
-	if (hasEffect || !removed) && !slices.Contains(known, read.Effect) {
-		return fmt.Errorf("the effect must be NoSchedule, PreferNoSchedule or NoExecute, not %q", effect)
-	}
-	if removed {
-		w.remove = append(w.remove, read)
-		return nil
-	}
-	if slices.ContainsFunc(w.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
-		return fmt.Errorf("%s:%s is given twice", key, effect)
-	}
-	w.set = append(w.set, read)
-	return nil
-}
-
-// contradiction is the error of setting and removing the same taint.
-func (w *wishes) contradiction() error {
-	for _, removed := range w.remove {
-		for _, set := range w.set {
-			if covers(removed, set) {
-				return command.Wrong("taint %s:%s cannot be both set and removed", set.Key, set.Effect)
-			}
-		}
+	if _, err := labels.Parse(t.selector); err != nil {
+		return command.Wrong("--selector: %w", err)
 	}
 	return nil
 }
 
-// covers tells whether removing a taint means this one.
-func covers(removed, taint corev1.Taint) bool {
-	return removed.Key == taint.Key && (removed.Effect == "" || removed.Effect == taint.Effect)
-}
-
-// apply returns the taints as wanted, and what that does to the cluster.
-func (w *wishes) apply(taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
-	changed = slices.Clone(taints)
-	for _, removed := range w.remove {
-		before := len(changed)
-		changed = slices.DeleteFunc(changed, func(taint corev1.Taint) bool { return covers(removed, taint) })
-		if len(changed) == before {
-			return nil, "", fmt.Errorf("taint %q not found", strings.TrimSuffix(removed.Key+":"+string(removed.Effect), ":"))
+// run changes all Clusters, or none if it is known before that one would fail.
+func (t *tainting) run(ctx context.Context, tell func(name, done string)) error {
+	names, err := t.chosen(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := t.change(ctx, name, true); err != nil {
+			return err
 		}
 	}
-	overwritten := false
-	for _, set := range w.set {
-		at := slices.IndexFunc(changed, func(taint corev1.Taint) bool { return taint.MatchTaint(&set) })
-		switch {
-		case at < 0:
-			changed = append(changed, set)
-		case !overwrite:
-			return nil, "", fmt.Errorf("taint %q is there already: use --overwrite to change its value", set.Key+":"+string(set.Effect))
-		default:
-			changed[at].Value = set.Value
-			overwritten = true
+	for _, name := range names {
+		done, err := t.change(ctx, name, t.dryRun)
+		if err != nil {
+			return err
 		}
+		tell(name, done)
 	}
-	switch {
-	case overwritten, len(w.set) > 0 && len(w.remove) > 0:
-		return changed, "modified", nil
-	case len(w.remove) > 0:
-		return changed, "untainted", nil
-	default:
-		return changed, "tainted", nil
-	}
+	return nil
 }
 
-// taint changes the taints of one Cluster and tells what was done.
-func taint(ctx context.Context, clusters command.Clusters, name string, wanted wishes, overwrite, dryRun bool) (done string, err error) {
+// chosen are the names of the Clusters.
+func (t *tainting) chosen(ctx context.Context) ([]string, error) {
+	if len(t.names) > 0 {
+		return t.names, nil
+	}
+	selector, err := labels.Parse(t.selector)
+	if err != nil {
+		return nil, err
+	}
+	names, err := t.clusters.Selected(ctx, selector)
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("no Cluster to taint: the control plane has none")
+		if t.selector != "" {
+			err = fmt.Errorf("no Cluster to taint: none matches --selector %s", t.selector)
+		}
+	}
+	return names, err
+}
+
+// change changes the taints of one Cluster and tells what was done.
+func (t *tainting) change(ctx context.Context, name string, dryRun bool) (done string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		cluster, err := clusters.Get(ctx, name)
+		cluster, err := t.clusters.Get(ctx, name)
 		if err != nil {
 			return err
 		}
 		before := cluster.DeepCopy()
-		if cluster.Spec.Taints, done, err = wanted.apply(cluster.Spec.Taints, overwrite); err != nil {
+		if cluster.Spec.Taints, done, err = t.wanted.apply(cluster.Spec.Taints, t.overwrite); err != nil {
 			return fmt.Errorf("cluster %q: %w", name, err)
 		}
 		if dryRun {
 			done += " (dry run)"
 			return nil
 		}
-		if _, err := patch.Object(ctx, clusters.Karmada, before, cluster); err != nil {
-			return clusters.Explain(fmt.Sprintf("changing the taints of Cluster %q", name), err)
+		if _, err := patch.Object(ctx, t.clusters.Karmada, before, cluster); err != nil {
+			return t.clusters.Explain(fmt.Sprintf("changing the taints of Cluster %q", name), err)
 		}
 		return nil
 	})

@@ -33,8 +33,11 @@ func TestArgumentsOfTaint(t *testing.T) {
 			args: "cluster east a:NoSchedule a:NoExecute-", names: []string{"east"},
 			want: wishes{set: []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}, remove: []corev1.Taint{{Key: "a", Effect: "NoExecute"}}},
 		},
+		"a name given twice": {
+			args: "clusters east west east a-", names: []string{"east", "west"}, want: wishes{remove: []corev1.Taint{{Key: "a"}}},
+		},
 		"another type":              {args: "nodes n a:NoSchedule", wrong: "only clusters can be tainted"},
-		"no cluster":                {args: "clusters a:NoSchedule", wrong: "the name of the cluster is missing"},
+		"an effect of nodes only":   {args: "clusters east a:PreferNoSchedule", wrong: `must be NoSchedule or NoExecute, not "PreferNoSchedule"`},
 		"no taint":                  {args: "clusters east", wrong: "the taint is missing"},
 		"a name after a taint":      {args: "clusters east a:NoSchedule west", wrong: `"west" comes after`},
 		"an unknown effect":         {args: "clusters east a:Never", wrong: `not "Never"`},
