@@ -5,6 +5,7 @@
 //
 //   - since when an application has been unhealthy outlives the process, and is
 //     written when that begins to count and when it ends, never in between;
+//   - a process that starts evicts nothing for what was reported before;
 //   - all clusters that it leaves in one pass are one write;
 //   - where it goes, and when its old copies go, is decided by others.
 package applicationfailover
@@ -141,15 +142,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
 	desired := binding.Copy(bound)
-	memory, stored := r.remember(bound, now), failover.Memory{}
+	memory, seen := r.remember(bound, now)
+	stored := failover.Memory{}
 	var evicted []string
 	var next time.Time
 	var failed error
 	if len(memory) > 0 {
 		var overdue []string
-		overdue, next = memory.Overdue(bound.BindingSpec().Failover.Application, now)
+		overdue, next = memory.Overdue(seen, bound.BindingSpec().Failover.Application, now)
 		evicted, failed = r.evict(desired, bound, overdue)
 		memory = memory.Observe(desired.BindingSpec(), desired.BindingStatus(), now)
+		seen = seen.Observe(desired.BindingSpec(), desired.BindingStatus(), now)
 		stored, next = worthStoring(memory, next, now)
 	}
 	if err := annotate(desired, stored); err != nil {
@@ -162,7 +165,7 @@ func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Durat
 	if len(evicted) > 0 {
 		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(evicted, ","))
 	}
-	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), memory)
+	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), seen)
 	if err := r.tell(bound, evicted, failed); err != nil {
 		return 0, err
 	}
@@ -172,21 +175,20 @@ func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Durat
 	return max(next.Sub(now), time.Millisecond), nil
 }
 
-// remember is since when the application has been unhealthy, by what is stored and
+// remember is since when the application has been unhealthy, by all that is known and
 // by what this process has seen; nothing for a binding that takes no part.
-func (r *reconciler) remember(bound binding.Object, now time.Time) failover.Memory {
+func (r *reconciler) remember(bound binding.Object, now time.Time) (known, seen failover.Memory) {
 	reference := bound.BindingSpec().Resource
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 	if !failover.TakesPart(bound, r.rules.Rules(kind).Healthy != nil) {
-		return nil
+		return nil, nil
 	}
-	memory := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
-	for cluster, since := range r.recent.of(client.ObjectKeyFromObject(bound), bound.GetUID()) {
-		if known, ok := memory[cluster]; !ok || since.Before(known) {
-			memory[cluster] = since
-		}
+	observe := func(memory failover.Memory) failover.Memory {
+		return memory.Observe(bound.BindingSpec(), bound.BindingStatus(), now)
 	}
-	return memory.Observe(bound.BindingSpec(), bound.BindingStatus(), now)
+	seen = observe(r.recent.of(client.ObjectKeyFromObject(bound), bound.GetUID()))
+	told := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
+	return observe(told).With(seen), seen
 }
 
 // evict takes the application out of clusters, as far as that can be done.

@@ -175,8 +175,23 @@ func TestSinceWhenAnApplicationIsUnhealthyOutlivesTheProcess(t *testing.T) {
 	w.reports(20*time.Second, unhealthy, healthy)
 	w.restart()
 	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	w.reports(20*time.Second, unhealthy, healthy)
+	if again := w.reports(20*time.Second, unhealthy, healthy); again != 30*time.Second {
+		t.Errorf("looks again after %s", again)
+	}
+	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	w.reports(30*time.Second, unhealthy, healthy)
 	w.expect("in m2, leaves m1 Gracefully", 2)
+}
+
+// While nobody looked an application may have recovered, which takes a moment to be told.
+func TestWhatWasReportedBeforeAStartEvictsNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	w.reports(0, unhealthy, healthy)
+	w.reports(20*time.Second, unhealthy, healthy)
+	w.restart()
+	w.reports(time.Hour, unhealthy, healthy)
+	w.reports(5*time.Second, healthy, healthy)
+	w.expect("in m1 m2", 2)
 }
 
 // What was seen before a policy gave up failover says nothing when it has it again.

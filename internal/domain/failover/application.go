@@ -16,6 +16,18 @@ import (
 // Memory is since when a workload has been unhealthy, by cluster, to the second.
 type Memory map[string]time.Time
 
+// With is the memory of two of which each knows something: the longer time counts.
+func (m Memory) With(other Memory) Memory {
+	all := Memory{}
+	maps.Copy(all, m)
+	for cluster, since := range other {
+		if known, ok := all[cluster]; !ok || since.Before(known) {
+			all[cluster] = since
+		}
+	}
+	return all
+}
+
 // ReadMemory reads what Text wrote. What cannot be read is forgotten, and what
 // is said of no time or of the future began now.
 func ReadMemory(text string, now time.Time) Memory {
@@ -70,11 +82,21 @@ func (m Memory) Observe(spec *workv1alpha2.ResourceBindingSpec, status *workv1al
 	return seen
 }
 
+// believed is how long a process must itself see that a workload is unhealthy, where
+// an earlier one has seen it too: what is stored when a process starts may have been
+// reported long ago, and clusters take a while to tell how it is now.
+const believed = 30 * time.Second
+
 // Overdue are the clusters, sorted, in which the workload has been unhealthy for
-// longer than is tolerated, and when the next one will be; zero for never.
-func (m Memory) Overdue(behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+// longer than is tolerated, and when the next one will be; zero for never. seen is
+// the part of the memory that the process has not been told but seen.
+func (m Memory) Overdue(seen Memory, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+	toleration := tolerated(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(m)) {
-		due := m[cluster].Add(tolerated(behavior))
+		due := m[cluster].Add(toleration)
+		if certain := seen[cluster].Add(min(toleration, believed)); certain.After(due) {
+			due = certain
+		}
 		if !now.Before(due) {
 			clusters = append(clusters, cluster)
 			continue

@@ -301,13 +301,18 @@ func TestMemoryOfUnhealthyClusters(t *testing.T) {
 
 func TestOverdue(t *testing.T) {
 	memory := Memory{"c": noon.Add(-301 * time.Second), "a": noon.Add(-300 * time.Second), "b": noon.Add(-299 * time.Second), "d": noon}
-	clusters, next := memory.Overdue(&policyv1alpha1.ApplicationFailoverBehavior{}, noon)
+	clusters, next := memory.Overdue(memory, &policyv1alpha1.ApplicationFailoverBehavior{}, noon)
 	if diff := cmp.Diff([]string{"a", "c"}, clusters); diff != "" || !next.Equal(noon.Add(time.Second)) {
 		t.Errorf("next at %s (-want +got):\n%s", next, diff)
 	}
+	started := Memory{"a": noon.Add(-29 * time.Second), "b": noon, "c": noon.Add(-30 * time.Second), "d": noon}
+	clusters, next = memory.Overdue(started, &policyv1alpha1.ApplicationFailoverBehavior{}, noon)
+	if diff := cmp.Diff([]string{"c"}, clusters); diff != "" || !next.Equal(noon.Add(time.Second)) {
+		t.Errorf("after a start, next at %s (-want +got):\n%s", next, diff)
+	}
 	soon := policyv1alpha1.ApplicationFailoverBehavior{}
 	soon.DecisionConditions.TolerationSeconds = new(int32(0))
-	if clusters, next = memory.Overdue(&soon, noon); len(clusters) != 4 || !next.IsZero() {
+	if clusters, next = memory.Overdue(memory, &soon, noon); len(clusters) != 4 || !next.IsZero() {
 		t.Errorf("without toleration %v are overdue, next at %s", clusters, next)
 	}
 }
