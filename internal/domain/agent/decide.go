@@ -2,10 +2,12 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -99,8 +101,9 @@ func decideGenerator(r Request, facts Facts) Decision {
 // was removed is not an agent for good, and one that somebody else joined under its
 // name is not its own.
 func decideRenewal(r Request, facts Facts) Decision {
-	if facts.Role == nil && !pulls(facts.Clusters, r.Cluster) {
-		return refuse(ReasonNotRegistered, "there is neither Cluster %q in Pull mode nor ClusterRole %s, so the cluster is not registered any more: register it again", r.Cluster, RoleName(r.Cluster))
+	registering := facts.Role != nil && !ofCluster(facts.Role, r.Cluster) && !includes(facts.Clusters, r.Cluster)
+	if !registering && !pulls(facts.Clusters, r.Cluster) {
+		return refuse(ReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
 	}
 	decision := approve("Auto approving self karmada agent certificate after SubjectAccessReview.")
 	decision.Renewal = true
@@ -115,7 +118,8 @@ func decideRegistration(r Request, facts Facts) Decision {
 		return refuse(ReasonNameTaken, "Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
 	}
 	if role := facts.Role; role != nil {
-		if role.DeletionTimestamp != nil {
+		if role.DeletionTimestamp != nil || ofCluster(role, r.Cluster) {
+			// There is no such Cluster any more, so its role is about to go.
 			return Decision{Wait: true}
 		}
 		if by, ok := role.Annotations[RequestAnnotation]; ok && by != string(facts.Request) {
@@ -128,6 +132,14 @@ func decideRegistration(r Request, facts Facts) Decision {
 			clusterv1alpha1.NamespaceKarmadaCluster, r.ClusterNamespace, clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
+}
+
+// ofCluster tells whether the role belongs to a Cluster of that name, whose end it
+// shares.
+func ofCluster(role *rbacv1.ClusterRole, cluster string) bool {
+	return slices.ContainsFunc(role.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == cluster
+	})
 }
 
 // prepared tells whether agents may keep Secrets in the namespace. Those who hold a

@@ -135,6 +135,8 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 		}
 		return made
 	}
+	left := role(agent.RequestAnnotation, "other")
+	left.OwnerReferences = []metav1.OwnerReference{{APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "east", UID: "gone"}}
 	leaving := role(agent.RequestAnnotation, "other")
 	leaving.DeletionTimestamp = &metav1.Time{}
 	namespace := func(name, label string) *corev1.Namespace {
@@ -163,11 +165,17 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
 		},
 		"a role that somebody made beforehand": {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
+		"a name whose Cluster has just left":   {facts: agent.Facts{MayRegister: true, Request: "this", Role: left}, want: "wait"},
 		"a name that is being given up":        {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
 		"an agent that renews":                 {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: pulled}, want: "AutoApproved"},
 		"an agent under whose name a cluster without one joined": {
 			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: clusters("east")}, want: agent.ReasonNotRegistered,
 		},
+		"an agent with rights under whose name a cluster without one joined": {
+			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: clusters("east")},
+			want: agent.ReasonNotRegistered,
+		},
+		"an agent whose Cluster has just left": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: left}, want: agent.ReasonNotRegistered},
 		"an agent that renews before its Cluster exists": {
 			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
 		},
