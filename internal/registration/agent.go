@@ -199,19 +199,8 @@ func (a Agent) tell(ctx context.Context, karmada *side, registered *clusterv1alp
 	if _, err := karmada.ensure(ctx, namespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
 		return err
 	}
-	owner := *metav1.NewControllerRef(registered, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	for _, secret := range wanted {
-		secret.OwnerReferences = []metav1.OwnerReference{owner}
-		if _, err := karmada.ensure(ctx, secret, func(have client.Object) error {
-			if err := adoptSecret(have, secret, a.Name, registered.UID); err != nil {
-				return err
-			}
-			owners := have.GetOwnerReferences()
-			if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == registered.UID }) {
-				have.SetOwnerReferences(append(owners, owner))
-			}
-			return nil
-		}); err != nil {
+		if err := karmada.keep(ctx, secret, registered); err != nil {
 			return err
 		}
 	}

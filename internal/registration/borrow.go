@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/domain/agent"
 )
 
 // openKarmada makes a client of the control plane, with the credentials of the
@@ -24,10 +27,15 @@ func (d *departure) openKarmada(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	left, err := d.left(ctx, found)
+	if err != nil {
+		return err
+	}
 	if found != nil {
 		d.ClusterNamespace = cmp.Or(flagOf(*found.container, "cluster-namespace"), d.ClusterNamespace)
 	}
-	config := d.Karmada
+	config := cmp.Or(d.Karmada, left)
+	d.borrowed = d.Karmada == nil
 	if config == nil {
 		if config, err = d.borrow(ctx, found); err != nil && d.Force {
 			d.logf("warning: the control plane will not be cleaned up: %v", err)
@@ -36,7 +44,6 @@ func (d *departure) openKarmada(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%w\nName the kubeconfig of the control plane with --karmada-config; with --force what is left of the agent in %s is deleted without it", err, d.member.name)
 		}
-		d.borrowed = true
 	}
 	d.karmada, err = karmadaSide(config, d.Log)
 	return err
@@ -88,14 +95,47 @@ func (d *departure) borrow(ctx context.Context, found *installed) (*rest.Config,
 	if err := d.member.api.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
 		return nil, d.member.explain("reading", wanted, err)
 	}
-	kubeconfig, err := clientcmd.Load(secret.Data[key])
+	config, err := configOf(secret.Data[key], cmp.Or(d.KarmadaContext, flagOf(*found.container, "karmada-context")))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.describe(wanted), d.member.name, err)
 	}
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: cmp.Or(d.KarmadaContext, flagOf(*found.container, "karmada-context"))}
-	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, overrides).ClientConfig()
+	return config, nil
+}
+
+func configOf(kubeconfig []byte, context string) (*rest.Config, error) {
+	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.describe(wanted), d.member.name, err)
+		return nil, err
+	}
+	return clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+}
+
+// left is what the kubeconfig says that a registration has left which ended before it
+// had an agent, nil if there is none. That of another Cluster is not touched: it may
+// be registering now.
+func (d *departure) left(ctx context.Context, found *installed) (*rest.Config, error) {
+	if found != nil || d.memberID == "" {
+		return nil, nil
+	}
+	have, err := d.member.get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: AgentKubeconfig}})
+	secret, ok := have.(*corev1.Secret)
+	if err != nil || !ok {
+		return nil, err
+	}
+	config, err := configOf(secret.Data[AgentKubeconfig], d.KarmadaContext)
+	if err != nil {
+		return nil, nil //nolint:nilerr // nobody can use it, so it is nobody's
+	}
+	certificates, err := cert.ParseCertsPEM(config.CertData)
+	if err != nil {
+		return nil, nil //nolint:nilerr // see above
+	}
+	of, ok := agent.ClusterOf(certificates[0].Subject.CommonName)
+	switch {
+	case !ok:
+		return nil, nil
+	case of != d.Name:
+		return nil, fmt.Errorf("%s in %s is that of the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.describe(secret), d.member.host, of, d.Name)
 	}
 	return config, nil
 }

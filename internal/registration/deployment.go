@@ -2,7 +2,9 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/patch"
 )
 
 // Names of what a member holds for its agent. Other releases use the same ones.
@@ -40,7 +44,7 @@ func (r Register) installAgent(ctx context.Context, member *side, kubeconfig []b
 		{r.credentials(kubeconfig), refuse},
 		{rights, func(have client.Object) error { return adoptRole(have, rights) }},
 		{r.account(), refuse},
-		{grant, func(have client.Object) error { return adoptBinding(have, grant) }},
+		{grant, func(have client.Object) error { return joinBinding(have, grant) }},
 		{r.deployment(), refuse},
 	} {
 		if _, err := member.ensure(ctx, each.want, each.adopt); err != nil {
@@ -69,6 +73,71 @@ func (r Register) binding() *rbacv1.ClusterRoleBinding {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: AgentName},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: AgentAccount}},
 	}
+}
+
+// joinBinding adds the agent to those whom the binding lets do everything: it has one
+// name, and a member may have agents of several control planes.
+func joinBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
+	binding, ok := have.(*rbacv1.ClusterRoleBinding)
+	if !ok {
+		return fmt.Errorf("it is a %T", have)
+	}
+	others := without(binding.Subjects, want.Subjects)
+	if err := adoptBinding(binding, want); err != nil {
+		return err
+	}
+	binding.Subjects = append(others, want.Subjects...)
+	return nil
+}
+
+func without(subjects, gone []rbacv1.Subject) (kept []rbacv1.Subject) {
+	for _, subject := range subjects {
+		if !slices.Contains(gone, subject) {
+			kept = append(kept, subject)
+		}
+	}
+	return kept
+}
+
+// leaveBinding takes the agent out of the binding that it shares with agents of other
+// control planes. The last one takes binding and role along.
+func (r Register) leaveBinding(ctx context.Context, member *side) error {
+	have, err := member.get(ctx, r.binding())
+	if err != nil {
+		return err
+	}
+	binding, ok := have.(*rbacv1.ClusterRoleBinding)
+	if !ok {
+		return member.delete(ctx, r.role())
+	}
+	others := without(binding.Subjects, r.binding().Subjects)
+	if binding.RoleRef != r.binding().RoleRef {
+		return nil // Somebody else's, of the same name.
+	}
+	if len(others) == 0 {
+		return errors.Join(member.delete(ctx, binding), member.delete(ctx, r.role()))
+	}
+	member.log.printf("keeping %s in %s: %s %s/%s is there for another control plane", member.describe(binding), member.name, others[0].Kind, others[0].Namespace, others[0].Name)
+	return r.leaveOthers(ctx, member, binding, others)
+}
+
+func (r Register) leaveOthers(ctx context.Context, member *side, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
+	left := binding.DeepCopy()
+	left.Subjects = others
+	if _, err := patch.Object(ctx, member.api, binding, left); client.IgnoreNotFound(err) != nil {
+		return member.explain("changing", binding, err)
+	}
+	return nil
+}
+
+// giveBackBinding takes the agent out of a binding that was there before it.
+func (r Register) giveBackBinding(ctx context.Context, member *side) error {
+	have, err := member.get(ctx, r.binding())
+	binding, ok := have.(*rbacv1.ClusterRoleBinding)
+	if err != nil || !ok {
+		return err
+	}
+	return r.leaveOthers(ctx, member, binding, without(binding.Subjects, r.binding().Subjects))
 }
 
 // deployment is the agent.

@@ -12,10 +12,13 @@ import (
 	"strings"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +26,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 
+	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
@@ -91,8 +95,9 @@ func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token b
 		return nil, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)
 	}
 	var (
-		signed []byte
-		last   error
+		signed  []byte
+		last    error
+		refused time.Time
 	)
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -100,6 +105,9 @@ func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token b
 		info, err := api.ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
 		if err == nil {
 			signed, err = verify(info, token)
+		}
+		if errors.Is(err, errUnsigned) {
+			err = r.doubt(ctx, info, err, &refused)
 		}
 		var final *finalError
 		if err == nil || errors.As(err, &final) || isUntrusted(err) {
@@ -118,11 +126,92 @@ func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token b
 		return signed, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("looking for the control plane at %s: %w", r.Endpoint, context.Cause(ctx))
+	case errors.Is(err, errRefused):
+		return nil, r.explainToken(err, errRefused)
 	case wait.Interrupted(err):
 		return nil, r.notDiscovered(last)
 	}
 	return nil, r.notVouched(err)
 }
+
+// tokenPatience is how long a token may be refused that was just made: API servers
+// learn of it through a cache.
+const tokenPatience = 3 * time.Second
+
+// errRefused tells that the control plane, of which the pins say that it is the right
+// one, does not take the token.
+var errRefused = apierrors.NewUnauthorized("the control plane does not know the token")
+
+// doubt asks the control plane whether it knows the token with which it does not sign,
+// so that nobody waits for what cannot be. It is asked only if it has one of the pins:
+// the token is no business of others.
+func (r Register) doubt(ctx context.Context, info *corev1.ConfigMap, unsigned error, refused *time.Time) error {
+	pins, err := r.pins()
+	if err != nil || len(pins) == 0 {
+		return unsigned
+	}
+	ca, err := authorities([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	if err != nil {
+		return unsigned
+	}
+	if ca, err = pinned(ca, pins); err != nil {
+		return &finalError{err}
+	}
+	_, err = r.may(ctx, (&discovered{host: "https://" + r.Endpoint, ca: ca}).config(r.Token, nil, nil), "")
+	switch {
+	case isUntrusted(err):
+		return &finalError{err}
+	case !apierrors.IsUnauthorized(err):
+		*refused = time.Time{}
+		return unsigned
+	case refused.IsZero():
+		*refused = time.Now()
+	case time.Since(*refused) > tokenPatience:
+		return &finalError{fmt.Errorf("the control plane at %s: %w", r.Endpoint, errRefused)}
+	}
+	return unsigned
+}
+
+// may tells whether somebody may create requests for certificates, or a subresource of
+// theirs.
+func (r Register) may(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
+	config := rest.CopyConfig(karmada)
+	config.Timeout = requestTimeout
+	api, err := authorizationv1client.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)
+	}
+	answer, err := api.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create",
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking the control plane (%s) what the token may do: %w", karmada.Host, err)
+	}
+	return answer.Status.Allowed, nil
+}
+
+// mayRegister says what the token lacks, before anything is made. What cannot be found
+// out shows later.
+func (r Register) mayRegister(ctx context.Context, found *discovered) error {
+	holder := found.config(r.Token, nil, nil)
+	asks, err := r.may(ctx, holder, "")
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return r.explainToken(err, err)
+	case err != nil:
+		return nil //nolint:nilerr // see above
+	case !asks:
+		return r.explainToken(fmt.Errorf("the token may not ask the control plane (%s) for certificates", found.host), errLacking)
+	}
+	if approved, err := r.may(ctx, holder, agent.ApproveAny); err == nil && !approved {
+		r.logf("warning: the token may not have the certificate of an agent approved, so a person has to, within %s; a token in group %s may", r.Timeout, agent.BootstrapGroup)
+	}
+	return nil
+}
+
+var errLacking = apierrors.NewForbidden(certificatesv1.Resource("certificatesigningrequests"), "", nil)
 
 // notDiscovered explains why cluster-info did not come in time.
 func (r Register) notDiscovered(last error) error {

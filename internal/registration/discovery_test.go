@@ -75,12 +75,31 @@ func otherAuthority(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
+// answerReview says that a token may all, or that there is no such token.
+func answerReview(w http.ResponseWriter, known bool) {
+	w.Header().Set("Content-Type", "application/json")
+	if !known {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401}`)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprint(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
+}
+
 func TestTheControlPlaneIsTrustedForGoodReasonsOnly(t *testing.T) {
 	// answers are what the server says to the first request, the second and so on;
 	// the last one is repeated.
 	var answers []func() (int, corev1.ConfigMap)
-	var asked atomic.Int32
+	var (
+		asked atomic.Int32
+		known atomic.Bool
+	)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" && r.Header.Get("Authorization") == "Bearer "+knownToken.String() {
+			answerReview(w, known.Load())
+			return
+		}
 		if r.URL.Path != "/api/v1/namespaces/kube-public/configmaps/cluster-info" || r.Header.Get("Authorization") != "" {
 			t.Errorf("asked for %s with %q", r.URL, r.Header.Get("Authorization"))
 		}
@@ -109,6 +128,7 @@ func TestTheControlPlaneIsTrustedForGoodReasonsOnly(t *testing.T) {
 	tests := map[string]struct {
 		answers []func() (int, corev1.ConfigMap)
 		pins    []string
+		unknown bool
 		ca      string
 		want    string
 	}{
@@ -125,6 +145,8 @@ func TestTheControlPlaneIsTrustedForGoodReasonsOnly(t *testing.T) {
 		"no cluster":                               {answers: []func() (int, corev1.ConfigMap){says(signed(t, clusterInfo(t), knownToken))}, pins: []string{pin}, want: "must hold one cluster and holds 0"},
 		"no authority":                             {answers: []func() (int, corev1.ConfigMap){says(signed(t, clusterInfo(t, nil), knownToken))}, pins: []string{pin}, want: "holds no certificate authority"},
 		"an authority of rubble":                   {answers: []func() (int, corev1.ConfigMap){says(signed(t, clusterInfo(t, []byte("x")), knownToken))}, pins: []string{pin}, want: "reading the certificate authorities"},
+		"a token that nobody knows any more":       {answers: []func() (int, corev1.ConfigMap){says(unsigned)}, pins: []string{pin}, unknown: true, want: "the control plane does not know the token"},
+		"not signed, by another authority":         {answers: []func() (int, corev1.ConfigMap){says(signed(t, clusterInfo(t, other), bootstraptoken.Token{ID: "zzzzzz", Secret: knownToken.Secret}))}, pins: []string{pin}, want: "is none of those given"},
 		"never signed":                             {answers: []func() (int, corev1.ConfigMap){says(unsigned)}, pins: []string{pin}, want: "The token is unknown there, has expired"},
 		"no cluster-info":                          {answers: []func() (int, corev1.ConfigMap){fails(404)}, pins: []string{pin}, want: "ConfigMap kube-public/cluster-info is missing"},
 		"not allowed to see it":                    {answers: []func() (int, corev1.ConfigMap){fails(403)}, pins: []string{pin}, want: "not readable for everybody"},
@@ -134,11 +156,12 @@ func TestTheControlPlaneIsTrustedForGoodReasonsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answers = test.answers
 			asked.Store(0)
+			known.Store(!test.unknown)
 			register := Register{
 				Endpoint: strings.TrimPrefix(server.URL, "https://"), Token: knownToken.String(),
-				CAHashes: test.pins, SkipCAVerification: len(test.pins) == 0, Timeout: 3 * time.Second, Log: t.Logf,
+				CAHashes: test.pins, SkipCAVerification: len(test.pins) == 0, Timeout: 20 * time.Second, Log: t.Logf,
 			}
-			if test.want != "" {
+			if test.want != "" && !test.unknown {
 				register.Timeout = 300 * time.Millisecond
 			}
 			found, err := register.discover(t.Context())

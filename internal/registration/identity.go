@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -38,10 +37,6 @@ const (
 	// the request of the Generator.
 	generatorPrefix = "agent-rbac-generator-"
 	generatorBits   = 3072
-
-	// rightsTimeout is how long a control plane that grants the rights of an agent
-	// by itself may take to let it use them: authorizers learn of them through a cache.
-	rightsTimeout = 5 * time.Second
 )
 
 // identity is who the agent is in the control plane, and what this run has made
@@ -84,12 +79,17 @@ func (i *identity) obtain(ctx context.Context, found *discovered) error {
 	if i.karmada, err = karmadaSide(found.config("", i.certificate, i.key), r.Log); err != nil {
 		return err
 	}
-	has, err := i.hasRights(ctx)
-	if err != nil || has {
+	missing, err := i.missingRight(ctx)
+	if err != nil {
 		return err
 	}
-	r.logf("[karmada-agent-start] The control plane grants no rights by itself: granting them with a certificate of %s", agent.Generator)
-	return i.grantRights(ctx, found, holder)
+	if missing != "" {
+		r.logf("[karmada-agent-start] The control plane does not let the agent %s by itself: granting it with a certificate of %s", missing, agent.Generator)
+		if err := i.grantRights(ctx, found, holder); err != nil {
+			return err
+		}
+	}
+	return i.rehearse(ctx)
 }
 
 // config is how the control plane is reached, with a token or a certificate.
@@ -200,36 +200,6 @@ func (r Register) explainToken(explained, err error) error {
 	return explained
 }
 
-// hasRights tells whether the agent can do what it has to, which it may have to wait
-// for a moment. It is an error if its Cluster exists.
-func (i *identity) hasRights(ctx context.Context) (bool, error) {
-	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
-	defer cancel()
-	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 500 * time.Millisecond, Steps: 20}
-	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		if err := i.nameIsFree(ctx, i.karmada); err != nil {
-			return false, ignoreForbidden(err)
-		}
-		works := &workv1alpha1.WorkList{}
-		err := i.karmada.api.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(i.register.Name)), client.Limit(1))
-		return err == nil, ignoreForbidden(err)
-	})
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	if wait.Interrupted(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func ignoreForbidden(err error) error {
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
-}
-
 func (i *identity) nameIsFree(ctx context.Context, karmada *side) error {
 	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
 	if err != nil || have == nil {
@@ -283,9 +253,9 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 			return err
 		}
 	}
-	has, err := i.hasRights(ctx)
-	if err == nil && !has {
-		return fmt.Errorf("the control plane (%s) does not let %s do what it was granted: see its authorization mode", found.host, agent.User(r.Name))
+	missing, err := i.missingRight(ctx)
+	if err == nil && missing != "" {
+		return fmt.Errorf("the control plane (%s) does not let %s %s, although it was granted: see its authorization mode", found.host, agent.User(r.Name), missing)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 )
@@ -169,29 +169,69 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 		return err
 	}
 	acting, impersonating := credentials.secrets(j.Name, j.ClusterNamespace)
-	var stored []client.Object
 	for _, secret := range []*corev1.Secret{impersonating, acting} {
-		object, err := karmada.ensure(ctx, secret, func(have client.Object) error { return adoptSecret(have, secret, j.Name, "") })
-		if err != nil {
+		if _, err := karmada.ensure(ctx, secret, func(have client.Object) error {
+			if err := j.ownerIsGone(ctx, karmada, have, wanted.Spec.ID); err != nil {
+				return err
+			}
+			return adoptSecret(have, secret, j.Name, "")
+		}); err != nil {
 			return err
 		}
-		stored = append(stored, object)
 	}
 	if err := j.awaitSpace(ctx, karmada); err != nil {
 		return err
 	}
-	registered, err := karmada.ensure(ctx, wanted, func(have client.Object) error {
+	stored, err := karmada.ensure(ctx, wanted, func(have client.Object) error {
 		return refuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
 	})
 	if err != nil || j.DryRun {
 		return err
 	}
-	for _, secret := range stored {
-		if err := karmada.own(ctx, registered, secret); err != nil {
+	if err := j.stillOne(ctx, karmada, wanted.Spec.ID); err != nil {
+		return err
+	}
+	// Who joins another cluster under the same name at the same time may have stored
+	// its own credentials. The Cluster decides whose the name is, so they are written
+	// again now that it is there.
+	registered, ok := stored.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return fmt.Errorf("%s in %s is a %T", karmada.describe(stored), karmada.name, stored)
+	}
+	for _, secret := range []*corev1.Secret{impersonating, acting} {
+		if err := karmada.keep(ctx, secret, registered); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stillOne refuses a cluster that somebody has registered under another name meanwhile,
+// which two replicas of the API server may both accept. Both look after they have
+// registered, so at least one of them sees the other and gives way.
+func (j Join) stillOne(ctx context.Context, karmada *side, id string) error {
+	registered, err := karmada.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(registered, func(other clusterv1alpha1.Cluster) bool { return other.Name == j.Name })
+	return refuseDuplicate(others, j.Name, id)
+}
+
+// ownerIsGone refuses a Secret that belongs to a Cluster of the name which exists:
+// somebody was faster. One that was left by a Cluster is to be had.
+func (j Join) ownerIsGone(ctx context.Context, karmada *side, secret client.Object, id string) error {
+	owned := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == j.Name
+	})
+	if !owned {
+		return nil
+	}
+	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.Name}})
+	if taken, ok := have.(*clusterv1alpha1.Cluster); ok {
+		return refuseDuplicate([]clusterv1alpha1.Cluster{*taken}, j.Name, id)
+	}
+	return err
 }
 
 // awaitSpace waits until the execution namespace of a Cluster of this name that has
@@ -201,17 +241,6 @@ func (j Join) awaitSpace(ctx context.Context, karmada *side) error {
 	space, err := karmada.get(ctx, executionSpace(j.Name))
 	if err == nil && space != nil && !space.GetDeletionTimestamp().IsZero() && !j.DryRun {
 		return karmada.outlive(ctx, space)
-	}
-	return nil
-}
-
-// own makes the Cluster the controller of a Secret, so that they go together.
-func (s *side) own(ctx context.Context, cluster, secret client.Object) error {
-	before := secret.DeepCopyObject().(client.Object)
-	owner := metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
-	secret.SetOwnerReferences(append(secret.GetOwnerReferences(), *owner))
-	if _, err := patch.Object(ctx, s.api, before, secret); err != nil {
-		return s.explain("setting the owner of", secret, err)
 	}
 	return nil
 }

@@ -101,11 +101,18 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	traces, err := r.traces(ctx, member)
+	if err != nil {
+		return err
+	}
 	found, err := r.discover(ctx)
 	if err != nil {
 		return err
 	}
 	if err := r.refuseItself(ctx, member); err != nil {
+		return err
+	}
+	if err := r.mayRegister(ctx, found); err != nil {
 		return err
 	}
 	if r.DryRun {
@@ -114,7 +121,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 	identity := &identity{register: r, id: id}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.undo(ctx, identity, member))
+			err = errors.Join(err, r.undo(ctx, identity, member, traces))
 		}
 	}()
 	if err := identity.obtain(ctx, found); err != nil {
@@ -226,15 +233,47 @@ func (r Register) pins() ([]bootstraptoken.Pin, error) {
 	return pins, nil
 }
 
-// undo takes back what was created, the agent first so that nobody uses what goes.
-func (r Register) undo(ctx context.Context, identity *identity, member *side) error {
+// undo takes back what was created, the agent first so that nobody uses what goes; what
+// the agent made itself last, when it has no rights left to make it again.
+func (r Register) undo(ctx context.Context, identity *identity, member *side, traces []client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
+	sweep := func(ctx context.Context) error { return r.sweep(ctx, member, traces) }
+	giveBack := func(ctx context.Context) error { return r.giveBackBinding(ctx, member) }
 	var errs []error
-	for _, undo := range []func(context.Context) error{member.undo, identity.giveUp} {
+	for _, undo := range []func(context.Context) error{member.undo, giveBack, identity.giveUp, sweep} {
 		if err := undo(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// traces are what the agent makes in the member when it starts, as far as it is not
+// there yet: accounts with which everything may be done.
+func (r Register) traces(ctx context.Context, member *side) (absent []client.Object, err error) {
+	pushed, shared := Unjoin{Name: r.Name, ClusterNamespace: r.ClusterNamespace}, account(r.ClusterNamespace, impersonator)
+	for _, object := range append(pushed.leftovers(), tokenRequest(shared), shared, namespace(r.ClusterNamespace)) {
+		have, err := member.get(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			absent = append(absent, object)
+		}
+	}
+	return absent, nil
+}
+
+// sweep deletes the traces of the agent.
+func (r Register) sweep(ctx context.Context, member *side, traces []client.Object) error {
+	var errs []error
+	for _, object := range traces {
+		have, err := member.get(ctx, object)
+		if err == nil && have != nil {
+			err = member.deleteUnused(ctx, have)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -42,6 +44,8 @@ type side struct {
 	log    Log
 	dryRun bool
 	made   []client.Object
+	// kinds are those of which a namespace may hold objects.
+	kinds func() ([]schema.GroupVersionKind, error)
 }
 
 func karmadaSide(config *rest.Config, log Log) (*side, error) {
@@ -63,17 +67,19 @@ func newSide(name string, config *rest.Config, log Log) (*side, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 	config.WarningHandler = warnings{side: name, log: log}
-	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: newMapper()})
+	mapper := newMapper()
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s (%s): %w", name, config.Host, err)
 	}
-	return &side{name: name, host: config.Host, api: api, log: log}, nil
+	kinds := func() ([]schema.GroupVersionKind, error) { return namespacedKinds(config, mapper) }
+	return &side{name: name, host: config.Host, api: api, log: log, kinds: kinds}, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
 		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -85,7 +91,7 @@ func newScheme() (*runtime.Scheme, error) {
 
 // newMapper knows the few kinds that are touched, which saves asking each side
 // for all it serves and lets the first request be one that matters.
-func newMapper() meta.RESTMapper {
+func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
@@ -96,6 +102,7 @@ func newMapper() meta.RESTMapper {
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("Role"), meta.RESTScopeNamespace)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), meta.RESTScopeNamespace)
+	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	mapper.Add(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), meta.RESTScopeRoot)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
@@ -131,7 +138,11 @@ func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have c
 				}
 				continue
 			}
-			return have, s.reuse(ctx, have, adopt)
+			// Who else changes it may be a run like this one: look again.
+			if err = s.reuse(ctx, have, adopt); apierrors.IsConflict(err) {
+				continue
+			}
+			return have, err
 		}
 		if s.dryRun {
 			s.log.printf("would create %s in %s", s.describe(want), s.name)
@@ -150,7 +161,7 @@ func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have c
 			return nil, s.explain("creating", want, err)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s appears and disappears: see who else creates and deletes it", s.describe(want), s.name)
+	return nil, fmt.Errorf("%s in %s changes all the time: see who else creates, changes and deletes it", s.describe(want), s.name)
 }
 
 // get returns the stored object of the same kind and name, nil if there is none.
@@ -217,47 +228,24 @@ func (s *side) reuse(ctx context.Context, have client.Object, adopt func(client.
 func (s *side) undo(ctx context.Context) error {
 	var errs []error
 	for _, object := range slices.Backward(s.made) {
-		if ns, ok := object.(*corev1.Namespace); ok {
-			occupied, err := s.occupant(ctx, ns.Name)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			if occupied != "" {
-				continue
-			}
-		}
-		// One that was replaced meanwhile gives a conflict and is not ours.
-		if err := s.delete(ctx, object); err != nil && !apierrors.IsConflict(err) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, s.deleteUnused(ctx, object))
 	}
 	s.made = nil
 	return errors.Join(errs...)
 }
 
-// occupant names an object in a namespace that is not there by itself, or
-// nothing. What is being deleted does not count.
-func (s *side) occupant(ctx context.Context, namespace string) (string, error) {
-	ownContent := map[string]bool{"default": true, "kube-root-ca.crt": true}
-	for _, list := range []client.ObjectList{
-		&corev1.ServiceAccountList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &coordinationv1.LeaseList{},
-	} {
-		if err := s.api.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return "", s.explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range items {
-			object, ok := item.(client.Object)
-			if ok && !ownContent[object.GetName()] && object.GetDeletionTimestamp().IsZero() {
-				return s.describe(object), nil
-			}
+// deleteUnused deletes an object, unless it is a namespace that others use.
+func (s *side) deleteUnused(ctx context.Context, object client.Object) error {
+	if ns, ok := object.(*corev1.Namespace); ok {
+		if occupied, err := s.occupant(ctx, ns.Name); err != nil || occupied != "" {
+			return err
 		}
 	}
-	return "", nil
+	// One that was replaced meanwhile gives a conflict and is not ours.
+	if err := s.delete(ctx, object); !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
 }
 
 // describe names an object as people do: Secret karmada-cluster/east.

@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -61,9 +62,17 @@ func sideWith(t *testing.T, refused refusal, objects ...client.Object) *side {
 		t.Fatal(err)
 	}
 	return &side{
-		name: "it", host: "https://it", log: t.Logf,
+		name: "it", host: "https://it", log: t.Logf, kinds: kindsOfNamespaces,
 		api: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(refused.funcs()).Build(),
 	}
+}
+
+func kindsOfNamespaces() ([]schema.GroupVersionKind, error) {
+	var kinds []schema.GroupVersionKind
+	for _, kind := range []string{"ConfigMap", "Pod", "Secret", "ServiceAccount"} {
+		kinds = append(kinds, corev1.SchemeGroupVersion.WithKind(kind))
+	}
+	return kinds, nil
 }
 
 // content names everything that a side holds, sorted.
@@ -212,7 +221,7 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 	karmada := sideWith(t, "", &push, &pull)
 	tests := map[string]string{
 		"east":  "",
-		"west":  `there is no Cluster "west" in it (https://it)`,
+		"west":  `there is no Cluster "west" in it (https://it); with --force what a run that was interrupted has left of it is deleted`,
 		"agent": `cluster "agent" is in Pull mode: use unregister`,
 	}
 	for name, want := range tests {
@@ -254,6 +263,10 @@ func TestCleaningUpAMember(t *testing.T) {
 		"a namespace with something else in it stays": {
 			before: [][]client.Object{shared(true), joined("east"), {secret("mine")}},
 			want:   []string{"Namespace ns", "Secret ns/mine"},
+		},
+		"a namespace in which somebody runs something stays": {
+			before: [][]client.Object{shared(true), joined("east"), {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}}},
+			want:   []string{"Namespace ns"},
 		},
 		"another control plane keeps its access": {
 			before: [][]client.Object{shared(true), joined("east"), joined("other")},

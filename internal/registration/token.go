@@ -3,10 +3,12 @@ package registration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -96,6 +98,24 @@ func caOf(config *rest.Config) ([]byte, error) {
 		return nil, fmt.Errorf("reading the CA certificates of the member's kubeconfig: %w", err)
 	}
 	return config.CAData, nil
+}
+
+// keep makes a Secret of a Cluster hold what it should and go with the Cluster.
+func (s *side) keep(ctx context.Context, secret *corev1.Secret, of *clusterv1alpha1.Cluster) error {
+	owner := *metav1.NewControllerRef(of, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+	wanted := secret.DeepCopy()
+	wanted.OwnerReferences = []metav1.OwnerReference{owner}
+	_, err := s.ensure(ctx, wanted, func(have client.Object) error {
+		if err := adoptSecret(have, wanted, of.Name, of.UID); err != nil {
+			return err
+		}
+		owners := have.GetOwnerReferences()
+		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == of.UID }) {
+			have.SetOwnerReferences(append(owners, owner))
+		}
+		return nil
+	})
+	return err
 }
 
 // adoptSecret makes a Secret of the control plane hold what the wanted one holds.

@@ -33,7 +33,8 @@ type Unjoin struct {
 	Wait time.Duration
 	// Force takes the finalizers off when the Cluster is not gone by then, which
 	// leaves in the member what was propagated to it, and lets a failing clean-up
-	// of the member pass.
+	// of the member pass. Where there is no Cluster, it cleans up what a run that was
+	// interrupted has left.
 	Force bool
 	// DryRun checks everything, changes nothing and logs what would be deleted.
 	DryRun bool
@@ -58,7 +59,11 @@ func (u Unjoin) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	member, err := u.member(ctx, found.Spec.ID)
+	var id string
+	if found != nil {
+		id = found.Spec.ID
+	}
+	member, err := u.member(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,12 @@ func (u Unjoin) Run(ctx context.Context) error {
 	}
 	// The member is cleaned up last: deleting the Cluster needs its credentials
 	// to take back what was propagated.
-	if err := karmada.remove(ctx, removal{cluster: found, wait: u.Wait, force: u.Force}); err != nil {
+	if found != nil {
+		if err := karmada.remove(ctx, removal{cluster: found, wait: u.Wait, force: u.Force}); err != nil {
+			return err
+		}
+	}
+	if err := u.forget(ctx, karmada, found); err != nil {
 		return err
 	}
 	if member == nil {
@@ -92,8 +102,12 @@ func (u Unjoin) find(ctx context.Context, karmada *side) (*clusterv1alpha1.Clust
 		return nil, err
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
-	if !ok {
-		return nil, fmt.Errorf("there is no Cluster %q in %s (%s)", u.Name, karmada.name, karmada.host)
+	switch {
+	case !ok && u.Force:
+		u.logf("there is no Cluster %q in %s: cleaning up what is left", u.Name, karmada.name)
+		return nil, nil
+	case !ok:
+		return nil, fmt.Errorf("there is no Cluster %q in %s (%s); with --force what a run that was interrupted has left of it is deleted", u.Name, karmada.name, karmada.host)
 	}
 	if found.Spec.SyncMode == clusterv1alpha1.Pull {
 		return nil, fmt.Errorf("cluster %q is in Pull mode: use unregister", u.Name)
@@ -126,8 +140,40 @@ func (u Unjoin) member(ctx context.Context, id string) (*side, error) {
 	return member, nil
 }
 
-func (u Unjoin) tellPlan(karmada, member *side, found client.Object) {
-	u.logf("would delete %s in %s", karmada.describe(found), karmada.name)
+// forget deletes the credentials that are left when the Cluster is gone: they belong to
+// no Cluster if the run that stored them was killed before it was there.
+func (u Unjoin) forget(ctx context.Context, karmada *side, of *clusterv1alpha1.Cluster) error {
+	where := u.ClusterNamespace
+	if of != nil && of.Spec.SecretRef != nil {
+		where = of.Spec.SecretRef.Namespace
+	}
+	acting, impersonating := access{}.secrets(u.Name, where)
+	var errs []error
+	for _, secret := range []client.Object{acting, impersonating} {
+		have, err := karmada.get(ctx, secret)
+		if err == nil && have != nil && left(have) {
+			err = karmada.delete(ctx, have)
+		}
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	if apierrors.IsForbidden(err) {
+		// Most Secrets go with their Cluster, so most do not need this right.
+		u.logf("warning: whether credentials of cluster %q are left in %s could not be seen: %v", u.Name, karmada.name, err)
+		return nil
+	}
+	return err
+}
+
+// left tells whether a Secret was made by joining and belongs to no Cluster.
+func left(secret client.Object) bool {
+	return len(secret.GetOwnerReferences()) == 0 && secret.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
+}
+
+func (u Unjoin) tellPlan(karmada, member *side, found *clusterv1alpha1.Cluster) {
+	if found != nil {
+		u.logf("would delete %s in %s", karmada.describe(found), karmada.name)
+	}
 	if member == nil {
 		return
 	}
@@ -187,7 +233,8 @@ func (u Unjoin) deleteNamespace(ctx context.Context, member *side) error {
 	}
 	occupant, err := member.occupant(ctx, u.ClusterNamespace)
 	if err != nil {
-		return err
+		u.logf("keeping namespace %s in %s: whether others use it cannot be seen: %v", u.ClusterNamespace, member.name, err)
+		return nil //nolint:nilerr // what cannot be seen may be there
 	}
 	if occupant != "" {
 		u.logf("keeping namespace %s in %s: it holds %s", u.ClusterNamespace, member.name, occupant)

@@ -244,14 +244,19 @@ func (d *departure) keptByKarmada(ctx context.Context) bool {
 
 // removeRights deletes the rights of the agent. With its own credentials it cannot.
 func (d *departure) removeRights(ctx context.Context) error {
-	if d.borrowed {
-		if !d.kept {
-			d.tellRemains()
-		}
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
+	switch {
+	case d.borrowed && !d.kept:
+		d.tellRemains()
+		return nil
+	case d.borrowed && d.cluster == nil:
+		// They go with a Cluster, of which there was none. The agent may give up what
+		// it is; as long as it does not, nobody else gets the name.
+		return d.karmada.delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
+	case d.borrowed:
+		return nil
+	}
 	var errs []error
 	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
 		have, err := d.karmada.get(ctx, right)
@@ -287,6 +292,10 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, object := range d.agentObjects() {
+		if _, shared := object.(*rbacv1.ClusterRoleBinding); shared {
+			errs = append(errs, d.installed().leaveBinding(ctx, d.member))
+			continue
+		}
 		errs = append(errs, d.member.delete(ctx, object))
 	}
 	pushed := Unjoin{Name: d.Name, ClusterNamespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
@@ -304,12 +313,15 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 // agentObjects are what registering has put into the member for the agent, in the
 // order in which it is deleted.
 func (d *departure) agentObjects() []client.Object {
-	installed := Register{Name: d.Name, Namespace: d.Namespace}
+	installed := d.installed()
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
-		installed.account(), installed.role(), installed.binding(), installed.credentials(nil),
+		installed.account(), installed.binding(), installed.credentials(nil),
 	}
 }
+
+// installed is what was registered, as far as its objects depend on it.
+func (d *departure) installed() Register { return Register{Name: d.Name, Namespace: d.Namespace} }
 
 func (d *departure) tellPlan() {
 	if d.karmada != nil && d.cluster != nil {
