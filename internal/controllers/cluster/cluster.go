@@ -90,7 +90,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // onExecutionSpace looks at a cluster when its namespace goes: somebody deleted it,
-// or the cluster leaves, and may have left already.
+// or the cluster leaves, and may have left already, even before this process began.
 func onExecutionSpace() handler.EventHandler {
 	queue := func(space client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if cluster, ok := work.ClusterOf(space.GetName()); ok {
@@ -98,6 +98,11 @@ func onExecutionSpace() handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if e.Object.GetDeletionTimestamp() != nil {
+				queue(e.Object, q)
+			}
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if e.ObjectNew.GetDeletionTimestamp() != nil {
 				queue(e.ObjectNew, q)

@@ -69,6 +69,27 @@ func TestAnExecutionSpaceThatSomebodyDeletesComesBackAtOnce(t *testing.T) {
 	}
 }
 
+func TestASpaceThatBeganToGoBeforeTheStartIsLookedAt(t *testing.T) {
+	tests := map[string]struct {
+		there client.Object
+		want  int
+	}{
+		"one that goes":           {going(namespace("karmada-es-member1")), 1},
+		"one that stays":          {namespace("karmada-es-member1"), 0},
+		"any other one that goes": {going(namespace("shop")), 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			onExecutionSpace().Create(t.Context(), event.CreateEvent{Object: tc.there, IsInInitialList: true}, q)
+			if q.Len() != tc.want {
+				t.Errorf("%d clusters are looked at, want %d", q.Len(), tc.want)
+			}
+		})
+	}
+}
+
 func reconcilerOver(karmada client.Client) *reconciler {
 	return &reconciler{
 		options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
