@@ -55,7 +55,7 @@ func WriteKubeconfig(path string, accesses ...Access) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("creating directory of kubeconfig: %w", err)
 	}
-	return writeFile(path, data, 0o600)
+	return WriteFile(path, data, 0o600)
 }
 
 // existing is the absolute path of a file that is there.

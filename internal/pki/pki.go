@@ -82,8 +82,9 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 	if err == nil {
 		return &Authority{dir: d, Name: name, Cert: cert, key: key}, nil
 	}
-	if !os.IsNotExist(err) {
-		return nil, fmt.Errorf("loading certificate authority %q: %w", name, err)
+	if _, exists := os.Stat(d.CertFile(name)); !os.IsNotExist(exists) {
+		// All that it has signed would be worth nothing with another one.
+		return nil, fmt.Errorf("loading certificate authority %q, of which %s is there: put its key %s back, or delete both to begin with a new one: %w", name, d.CertFile(name), d.KeyFile(name), err)
 	}
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -218,7 +219,7 @@ func (d Dir) EnsureKey(name string) error {
 	if err != nil {
 		return fmt.Errorf("encoding key %q: %w", name, err)
 	}
-	return writeFile(d.KeyFile(name), encoded, 0o600)
+	return WriteFile(d.KeyFile(name), encoded, 0o600)
 }
 
 func (d Dir) load(name string) (*x509.Certificate, crypto.Signer, error) {
@@ -248,15 +249,15 @@ func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
 	if err != nil {
 		return fmt.Errorf("encoding key %q: %w", name, err)
 	}
-	if err := writeFile(d.KeyFile(name), key, 0o600); err != nil {
+	if err := WriteFile(d.KeyFile(name), key, 0o600); err != nil {
 		return err
 	}
-	return writeFile(d.CertFile(name), encodeCert(raw), 0o644)
+	return WriteFile(d.CertFile(name), encodeCert(raw), 0o644)
 }
 
-// writeFile replaces a file at once, so that a crash, of the machine too, leaves the
+// WriteFile replaces a file at once, so that a crash, of the machine too, leaves the
 // old or the new content and never half of it.
-func writeFile(path string, data []byte, mode os.FileMode) error {
+func WriteFile(path string, data []byte, mode os.FileMode) error {
 	next := path + ".new"
 	if err := writeSynced(next, data, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
