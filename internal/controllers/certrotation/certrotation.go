@@ -3,8 +3,9 @@
 //
 // The certificate is in a kubeconfig in a Secret of the member, next to a key that
 // never leaves the member. The Secret is written once, when certificate and key
-// are both there: at any instant it holds a pair that fits. A request that nobody
-// approves costs nothing but the next try.
+// are both there: at any instant it holds a pair that fits. A request that nobody has
+// answered is asked about again, instead of being joined by one more in each round; so
+// is one whose certificate could not be stored.
 package certrotation
 
 import (
@@ -13,12 +14,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -31,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
 )
 
 // Name is the name of the controller in logs.
@@ -75,6 +79,16 @@ type rotator struct {
 	live    client.Reader
 	now     func() time.Time
 	told    string
+	// asked is the request that is not settled yet, nil if there is none.
+	asked *asked
+}
+
+// asked is a request for a certificate, and the key that it is for.
+type asked struct {
+	request *certificatesv1.CertificateSigningRequest
+	key     []byte
+	// instead is the certificate that is to be replaced.
+	instead *x509.Certificate
 }
 
 // Add registers the controller with a manager of the control plane.
@@ -137,6 +151,7 @@ func (r *rotator) check(ctx context.Context) error {
 	if err := r.options.Member.Update(ctx, secret); err != nil {
 		return fmt.Errorf("storing the new certificate in Secret %s of the member: %w", key, err)
 	}
+	r.asked = nil
 	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", held.chain[0].Subject.CommonName, "secret", key)
 	if r.options.Renewed != nil {
 		r.options.Renewed(next)
@@ -146,6 +161,30 @@ func (r *rotator) check(ctx context.Context) error {
 
 // renew returns the kubeconfig with a new key and the certificate for it.
 func (r *rotator) renew(ctx context.Context, held *identity) ([]byte, error) {
+	if r.asked == nil || !r.asked.instead.Equal(held.chain[0]) {
+		made, err := r.ask(ctx, held)
+		if err != nil {
+			return nil, err
+		}
+		r.asked = made
+	}
+	pending := r.asked
+	issued, err := r.await(ctx, pending.request)
+	if apierrors.IsNotFound(err) || refusal(pending.request) != nil {
+		r.asked = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, err := held.with(issued, pending.key)
+	if err != nil {
+		r.asked = nil
+	}
+	return next, err
+}
+
+// ask asks the control plane for a certificate with a new key.
+func (r *rotator) ask(ctx context.Context, held *identity) (*asked, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating a key: %w", err)
@@ -155,14 +194,14 @@ func (r *rotator) renew(ctx context.Context, held *identity) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the new key: %w", err)
 	}
 	subject := held.chain[0].Subject
-	asked, err := certutil.MakeCSR(key, &subject, nil, nil)
+	signed, err := certutil.MakeCSR(key, &subject, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the request for a certificate: %w", err)
 	}
 	request := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: held.user + "-" + utilrand.String(5)},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: asked, SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Request: signed, SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 			ExpirationSeconds: csr.DurationToExpirationSeconds(max(lifetime(held.chain), leastLifetime)),
 		},
@@ -170,28 +209,31 @@ func (r *rotator) renew(ctx context.Context, held *identity) ([]byte, error) {
 	if err := r.karmada.Create(ctx, request); err != nil {
 		return nil, fmt.Errorf("asking the control plane for a certificate: %w", err)
 	}
-	issued, err := r.await(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	return held.with(issued, keyPEM)
+	return &asked{request: request, key: keyPEM, instead: held.chain[0]}, nil
 }
 
-// await waits for the certificate of a request.
+// await waits for the certificate of a request, unless it was left to people: they may
+// take longer than anybody waits.
 func (r *rotator) await(ctx context.Context, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		stored := &certificatesv1.CertificateSigningRequest{}
 		// One try that fails is no reason to give up what may be signed already.
 		if last = r.live.Get(ctx, client.ObjectKeyFromObject(request), stored); last != nil {
-			return false, client.IgnoreNotFound(last)
+			if apierrors.IsNotFound(last) {
+				return false, last
+			}
+			return false, nil
 		}
 		*request = *stored
-		return len(request.Status.Certificate) > 0 || refusal(request) != nil, refusal(request)
+		return len(request.Status.Certificate) > 0 || leftToPeople(request) != "", refusal(request)
 	})
 	switch {
-	case err == nil:
+	case err == nil && len(request.Status.Certificate) > 0:
 		return request.Status.Certificate, nil
+	case err == nil:
+		return nil, fmt.Errorf("CertificateSigningRequest %s was not approved automatically: %s; a person can do so by 'kubectl certificate approve %s' in the control plane",
+			request.Name, leftToPeople(request), request.Name)
 	case refusal(request) != nil:
 		return nil, refusal(request)
 	case last != nil:
@@ -200,6 +242,21 @@ func (r *rotator) await(ctx context.Context, request *certificatesv1.Certificate
 		return nil, fmt.Errorf("CertificateSigningRequest %s has no certificate after %s: approve it by 'kubectl certificate approve %s' in the control plane, or see whether karmada-controller-manager (agentcsrapproving) and kube-controller-manager (csrsigning) run: %w",
 			request.Name, patience, request.Name, err)
 	}
+}
+
+// leftToPeople is why the control plane does not approve a request that nobody has
+// approved yet, nothing if it may do so.
+func leftToPeople(request *certificatesv1.CertificateSigningRequest) string {
+	why := ""
+	for _, condition := range request.Status.Conditions {
+		switch condition.Type {
+		case certificatesv1.CertificateApproved:
+			return ""
+		case agent.NotApproved:
+			why = condition.Message
+		}
+	}
+	return why
 }
 
 // refusal is why a request gets no certificate, nil if it may get one.

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"karmada.io/karmada/internal/domain/agent"
 )
 
 // authority signs certificates in a test.
@@ -195,6 +198,12 @@ func TestWhyACertificateIsNotRotated(t *testing.T) {
 			told: "switch certRotation off",
 		},
 		"nobody approves": {decide: nothing, told: "kubectl certificate approve east-"},
+		"it is left to people": {
+			decide: func(request *certificatesv1.CertificateSigningRequest) {
+				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: agent.NotApproved, Reason: "ClusterNotRegistered", Message: "there is no such cluster"}}
+			},
+			told: "was not approved automatically: there is no such cluster; a person can do so by 'kubectl certificate approve",
+		},
 		"it was denied": {
 			decide: func(request *certificatesv1.CertificateSigningRequest) {
 				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Reason: "Policy", Message: "not you"}}
@@ -239,6 +248,85 @@ func TestWhyACertificateIsNotRotated(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhatIsNotAnsweredIsNotAskedAgain(t *testing.T) {
+	unanswered := func(*certificatesv1.CertificateSigningRequest) {}
+	tests := map[string]struct {
+		decide  func(*certificatesv1.CertificateSigningRequest)
+		between func(t *testing.T, karmada client.Client)
+		want    int
+	}{
+		"one that nobody has answered": {decide: unanswered, want: 1},
+		"one that was denied": {decide: func(request *certificatesv1.CertificateSigningRequest) {
+			request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
+		}, want: 4},
+		// It takes a look to see that it is gone.
+		"one that somebody deletes": {decide: unanswered, want: 2, between: func(t *testing.T, karmada client.Client) {
+			if err := karmada.DeleteAllOf(t.Context(), &certificatesv1.CertificateSigningRequest{}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				by, now, count := newAuthority(t), time.Now(), 0
+				karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+					count++
+					test.decide(request)
+				})
+				o := DefaultOptions()
+				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
+				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
+				for range 4 {
+					if err := r.check(t.Context()); err == nil {
+						t.Fatal("a certificate was issued")
+					}
+					if test.between != nil {
+						test.between(t, karmada)
+					}
+				}
+				if count != test.want {
+					t.Errorf("asked %d times, want %d", count, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestACertificateThatCouldNotBeStoredIsStoredNextTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		by, now, count, full := newAuthority(t), time.Now(), 0, true
+		karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+			count++
+			block, _ := pem.Decode(request.Spec.Request)
+			parsed, err := x509.ParseCertificateRequest(block.Bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Status.Certificate = by.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
+		})
+		o := DefaultOptions()
+		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).
+			WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, member client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+				if full {
+					return errors.New("no space left")
+				}
+				return member.Update(ctx, object, options...)
+			}}).Build()
+		r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
+		if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("error %v", err)
+		}
+		full = false
+		if err := r.check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if count != 1 {
+			t.Errorf("asked %d times, want once", count)
+		}
+	})
 }
 
 func TestDue(t *testing.T) {
