@@ -133,7 +133,7 @@ func (o *Options) live(ctx context.Context) error {
 		return err
 	}
 	klog.FromContext(ctx).Info("Registered", "cluster", registered.Name, "id", registered.Spec.ID, "deleting", registered.DeletionTimestamp != nil)
-	return a.serve(ctx, registered.Spec.ID)
+	return a.serve(ctx, registered)
 }
 
 // host is what the options mean for the process.

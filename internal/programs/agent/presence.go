@@ -137,22 +137,23 @@ func (a *agent) stored(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 }
 
 // awaitReturn waits until the Cluster is there again, whoever makes it; the agent
-// itself does not. It returns why the agent has no Cluster any more.
-func (a *agent) awaitReturn(ctx context.Context, id string) error {
+// itself does not. It returns why the agent has no Cluster any more, and nothing when
+// ctx ends.
+func (a *agent) awaitReturn(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx).WithValues("cluster", a.cluster.Name)
 	logger.Info("The Cluster was removed from the control plane: doing nothing until it is there again", "remedy", registration.Again(a.cluster.Name))
 	for pause := returnPause; ; pause = min(2*pause, returnLimit) {
 		cluster, err := a.stored(ctx)
 		if err == nil {
 			if err := foreign(cluster, id); err != nil {
-				return err
+				return nil, err
 			}
 			logger.Info("The Cluster is there again: beginning anew")
-			return nil
+			return cluster, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case <-a.karmada.get().replaced:
 			// Whoever gives it other credentials may have registered the cluster.
 			pause = returnPause

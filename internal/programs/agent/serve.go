@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 )
@@ -19,19 +20,20 @@ import (
 // stops working, for another one may have taken it, and begins anew in the same
 // process: a program that ended each time the control plane is away would be kept
 // from starting for minutes by then. One whose Cluster is gone waits for it.
-func (a *agent) serve(ctx context.Context, id string) error {
+func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
 	lock, err := newLock(a.karmada.forever, a.host.Election)
 	if err != nil {
 		return err
 	}
-	for {
+	for id := registered.Spec.ID; ; {
+		lock.leases.belongTo(registered)
 		began := time.Now()
 		err := a.life(ctx, id, lock)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was told to end
 		case errors.Is(err, errDismissed):
-			if err := a.awaitReturn(ctx, id); err != nil || ctx.Err() != nil {
+			if registered, err = a.awaitReturn(ctx, id); err != nil || registered == nil {
 				return err
 			}
 			continue
@@ -73,6 +75,7 @@ var errEnded = errors.New("the controllers ended by themselves")
 // process, which therefore need not wait until what an earlier one held is over.
 type lock struct {
 	resourcelock.Interface
+	leases ownedLeases
 	// retry is how long a leader waits for one answer.
 	retry time.Duration
 	// held says that this life has led.
@@ -89,7 +92,9 @@ func newLock(karmada *rest.Config, election flags.Election) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lock{retry: election.RetryPeriod, Interface: lease}, nil
+	made := &lock{retry: election.RetryPeriod, Interface: lease}
+	made.leases.LeasesGetter, lease.Client = lease.Client, &made.leases
+	return made, nil
 }
 
 // Get implements resourcelock.Interface. Who leads must know in time whether it
