@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,32 @@ func TestLeafIsTrustedThroughItsAuthorityOnly(t *testing.T) {
 	again, err := dir.EnsureAuthority("ca", "karmada")
 	if err != nil || !again.Cert.Equal(ca.Cert) {
 		t.Errorf("a second EnsureAuthority made another authority (err %v)", err)
+	}
+}
+
+func TestAnAuthorityThatHasSignedIsNotReplaced(t *testing.T) {
+	tests := map[string]struct {
+		lose func(Dir) error
+		want string
+	}{
+		"its key is missing":                      {lose: func(dir Dir) error { return os.Remove(dir.KeyFile("ca")) }, want: "put its key"},
+		"its certificate is rubble":               {lose: func(dir Dir) error { return os.WriteFile(dir.CertFile("ca"), []byte("x"), 0o600) }, want: "loading certificate authority"},
+		"only its key is there, as after a crash": {lose: func(dir Dir) error { return os.Remove(dir.CertFile("ca")) }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := Dir{Path: t.TempDir()}
+			if _, err := dir.EnsureAuthority("ca", "karmada"); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.lose(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := dir.EnsureAuthority("ca", "karmada")
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("EnsureAuthority() = %v, want %q", err, test.want)
+			}
+		})
 	}
 }
 
