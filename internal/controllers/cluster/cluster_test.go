@@ -262,7 +262,7 @@ func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
 	}
 }
 
-func store(t *testing.T, objects ...client.Object) client.Client {
+func store(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {
