@@ -1,39 +1,22 @@
 package proxy
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-const (
-	// parallelism is how many clusters one request asks at once.
-	parallelism = 16
-	// maxAnswers bounds what all clusters together may answer, in bytes.
-	maxAnswers = 256 << 20
-	// maxWarnings bounds the header; the rest is counted.
-	maxWarnings = 10
-
-	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-)
+// metadataOnly asks whether there is an object, and for no more.
+const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 // everywhere answers one request to all clusters.
 type everywhere struct {
@@ -53,118 +36,13 @@ func (e *everywhere) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		if !redirectToSlash(strings.TrimSuffix(e.path, "/")+trailing(req.URL), w, req) {
 			e.proxy.karmada.serve(w, req, e.path, e.caller, e.responder)
 		}
-	case info.Name != "":
-		e.forwardToHolder(w, req, info)
 	case info.Verb == "list":
+		// A selector may name an object, which makes it no less a list.
 		e.list(w, req)
+	case info.Name != "" && info.Verb != "watch":
+		e.forwardToHolder(w, req, info)
 	default:
 		e.responder.Error(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb))
-	}
-}
-
-// answer is what one cluster says.
-type answer struct {
-	cluster string
-	way     *way
-	header  http.Header
-	code    int
-	body    []byte
-	err     error
-}
-
-// ask sends a GET to every cluster and returns the answers in the order of the
-// clusters' names. It fails only if the clusters are not known.
-func (e *everywhere) ask(ctx context.Context, path string, query url.Values, accept string) ([]answer, error) {
-	clusters, err := e.proxy.from.Clusters(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
-	}
-	slices.SortFunc(clusters, func(a, b clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
-	answers := make([]answer, len(clusters))
-	places := make(chan struct{}, parallelism)
-	var budget atomic.Int64
-	budget.Store(maxAnswers)
-	var asking sync.WaitGroup
-	for i := range clusters {
-		places <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-places }()
-			answers[i] = e.askOne(ctx, &clusters[i], path, query, accept, &budget)
-		})
-	}
-	asking.Wait()
-	return answers, nil
-}
-
-func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, query url.Values, accept string, budget *atomic.Int64) answer {
-	said := answer{cluster: cluster.Name}
-	if said.way, said.err = e.proxy.way(ctx, cluster, e.caller); said.err != nil {
-		return said
-	}
-	leave, ok := enter(said.way.member.requests)
-	if !ok {
-		said.err = crowded(cluster, maxRequests, "requests")
-		return said
-	}
-	defer leave()
-	ctx, end := under(ctx, said.way.member.life)
-	defer end(nil)
-	brief := *said.way
-	brief.limits.silence = brief.limits.lookup
-	target, err := location(cluster, path, &url.URL{RawQuery: query.Encode()})
-	if err != nil {
-		said.err = err
-		return said
-	}
-	req := (&http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{"Accept": {accept}}}).WithContext(ctx)
-	resp, err := brief.plain(req)
-	if err != nil {
-		said.err = err
-		return said
-	}
-	defer resp.Body.Close()
-	said.code, said.header = resp.StatusCode, resp.Header
-	if said.body, err = io.ReadAll(budgeted{resp.Body, budget}); err != nil {
-		said.err = fmt.Errorf("cluster %q is left out: reading its answer: %w", cluster.Name, err)
-	}
-	return said
-}
-
-// budgeted is a reader whose bytes are taken from a budget.
-type budgeted struct {
-	io.Reader
-	left *atomic.Int64
-}
-
-func (b budgeted) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if b.left.Add(-int64(n)) < 0 {
-		return 0, errTooMuch
-	}
-	return n, err
-}
-
-// warn tells the client which clusters are left out because they could not be
-// asked. Those that answer that they have nothing, or nothing for the caller, are
-// no news.
-func warn(w http.ResponseWriter, answers []answer) {
-	var silent []error
-	for _, said := range answers {
-		if said.err != nil {
-			silent = append(silent, said.err)
-		}
-	}
-	for i, err := range silent {
-		text := err.Error()
-		if i == maxWarnings {
-			text = fmt.Sprintf("%d more clusters are left out", len(silent)-i)
-		}
-		if warning, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			w.Header().Add("Warning", warning)
-		}
-		if i == maxWarnings {
-			return
-		}
 	}
 }
 
@@ -212,11 +90,16 @@ func objectPath(path string, info *genericrequest.RequestInfo) string {
 }
 
 // list concatenates what all clusters have. There are no pages: a token for the
-// next one would be good in one cluster only.
+// next one would be good in one cluster only. So would be a version, other than the
+// one that stands for any.
 func (e *everywhere) list(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	query.Del("limit")
 	query.Del("continue")
+	if query.Get("resourceVersion") != "0" {
+		query.Del("resourceVersion")
+		query.Del("resourceVersionMatch")
+	}
 	answers, err := e.ask(req.Context(), e.path, query, jsonOf(req.Header.Values("Accept")))
 	if err != nil {
 		e.responder.Error(err)
@@ -265,8 +148,6 @@ func jsonOf(accept []string) string {
 	}
 	return strings.Join(kept, ",")
 }
-
-var errTooMuch = errors.New("the clusters together answer with too much: select less")
 
 func resourceOf(info *genericrequest.RequestInfo) schema.GroupResource {
 	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}

@@ -131,7 +131,8 @@ func TestAnObjectIsFoundInItsOnlyCluster(t *testing.T) {
 		"logs, which only the object tells the place of": {"GET", "pods/db/log", answer{200, "GET db log by alice"}},
 		"nowhere": {"GET", "pods/none", answer{404, "resource not found or don't have permission to get it\n"}},
 		"in two":  {"GET", "pods/web", answer{409, "conflict resource, exist in more than one cluster: m1,m3\n"}},
-		"a creation, for which no cluster is named": {"POST", "pods", answer{405, "create is not supported on resources of kind \"pods\"\n"}},
+		"a creation, for which no cluster is named":        {"POST", "pods", answer{405, "create is not supported on resources of kind \"pods\"\n"}},
+		"a watch of one by its name, which is one of many": {"GET", "pods?watch=true&fieldSelector=metadata.name%3Ddb", answer{405, "watch is not supported on resources of kind \"pods\"\n"}},
 		"a watch of many":    {"GET", "pods?watch=true", answer{405, "watch is not supported on resources of kind \"pods\"\n"}},
 		"a deletion of many": {"DELETE", "pods", answer{405, "deletecollection is not supported on resources of kind \"pods\"\n"}},
 	}
@@ -147,6 +148,34 @@ func TestAnObjectIsFoundInItsOnlyCluster(t *testing.T) {
 	}
 }
 
+func TestAListMayBeOfOneName(t *testing.T) {
+	front := three(t).front(t)
+	// Members choose; these do not, and so have all.
+	var pods corev1.PodList
+	got := do(t, request(t, "GET", front.URL+"/everywhere/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dweb", ""))
+	if err := json.Unmarshal([]byte(got.body), &pods); err != nil || len(pods.Items) != 4 {
+		t.Errorf("got %d Pods, %v of %v", len(pods.Items), err, got)
+	}
+}
+
+func TestAVersionOfOneClusterIsNotAskedOfOthers(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"PodList","items":[{"metadata":{"name":%q}}]}`, req.URL.RawQuery)
+	}))
+	front := f.front(t)
+	for query, want := range map[string]string{
+		"resourceVersion=70&resourceVersionMatch=Exact": "",
+		"resourceVersion=0":                             "resourceVersion=0",
+		"labelSelector=a&limit=1":                       "labelSelector=a",
+	} {
+		got := do(t, request(t, "GET", front.URL+"/everywhere/api/v1/pods?"+query, ""))
+		if !strings.Contains(got.body, fmt.Sprintf(`"name":%q`, want)) {
+			t.Errorf("%s: members are asked %s, want %q", query, got.body, want)
+		}
+	}
+}
+
 func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	f := three(t)
 	// Long enough for those that do answer.
@@ -154,18 +183,24 @@ func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	f.add(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
 	f.add(t, "m5", holder()).Spec.ImpersonatorSecretRef = nil
 	f.add(t, "m6", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
+	f.add(t, "m7", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, `{"kind":"Status","message":"etcd is\nfull"}`)
+	}))
+	f.add(t, "m8", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	f.add(t, "m9", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	resp, err := http.DefaultClient.Do(request(t, "GET", f.front(t).URL+"/everywhere/api/v1/namespaces/a/pods", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	warnings := resp.Header["Warning"]
-	if resp.StatusCode != http.StatusOK || len(warnings) != 3 {
-		t.Fatalf("got %s with %d warnings %q, want 3", resp.Status, len(warnings), warnings)
+	if resp.StatusCode != http.StatusOK || len(warnings) != 5 {
+		t.Fatalf("got %s with %d warnings %q, want 5", resp.Status, len(warnings), warnings)
 	}
-	for i, name := range []string{"m4", "m5", "m6"} {
-		if !strings.Contains(warnings[i], name) {
-			t.Errorf("warning %q does not name %s", warnings[i], name)
+	for i, want := range []string{"m4", "m5", "m6", `\"m7\" is left out: it answers 500 Internal Server Error: etcd is full`, `\"m8\" is left out: it answers 429 Too Many Requests`} {
+		if !strings.Contains(warnings[i], want) {
+			t.Errorf("warning %q does not say %s", warnings[i], want)
 		}
 	}
 }
