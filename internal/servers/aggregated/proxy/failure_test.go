@@ -197,6 +197,51 @@ func TestAListThatStopsInTheMiddleIsCutOff(t *testing.T) {
 	}
 }
 
+// A client that reads nothing must not keep its place among the requests.
+func TestWhoDoesNotReadIsCutOff(t *testing.T) {
+	endless := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for chunk := make([]byte, 1<<16); req.Context().Err() == nil; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	tests := map[string]struct {
+		path string
+		end  func(*fixture)
+	}{
+		"after a while":                      {path: "/proxy/api/v1/pods", end: func(*fixture) {}},
+		"from a watch, when the member left": {path: "/proxy/api/v1/pods?watch=true", end: func(f *fixture) { f.proxy.Forget("m1") }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newFixture(t, endless)
+			f.proxy.Hurry(patience)
+			done := make(chan struct{})
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				defer close(done)
+				f.ServeHTTP(w, req)
+			}))
+			defer front.Close()
+			conn, err := net.Dial("tcp", front.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: front\r\n\r\n", test.path)
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			test.end(f)
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Error("the request goes on")
+			}
+		})
+	}
+}
+
 func TestBodiesAreStreamed(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()

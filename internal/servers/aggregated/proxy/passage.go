@@ -61,7 +61,9 @@ func (p *passage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if redirectToSlash(strings.TrimSuffix(p.path, "/")+trailing(req.URL), w, req) {
 		return
 	}
-	passOn(w, req.WithContext(ctx), target, p.way.plain, p.responder)
+	way := *p.way
+	way.client = w
+	passOn(w, req.WithContext(ctx), target, way.plain, p.responder)
 }
 
 // trailing is the slash at the end of a URL.
@@ -99,16 +101,15 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // plain sends a request that is no upgrade. The member may be silent for long only
 // where that is what was asked for.
 func (w *way) plain(req *http.Request) (*http.Response, error) {
-	info, err := requests.NewRequestInfo(memberRequest(w, req))
-	if err != nil {
-		info = &genericrequest.RequestInfo{}
-	}
+	info := w.info(req)
 	ctx, end := context.WithCancelCause(req.Context())
 	var dog *watchdog
 	if !lasting(req, info) {
 		dog = newWatchdog(w.limits.silence, func() { end(errSilent) })
 	}
+	heard := func() {}
 	done := func() {
+		heard()
 		dog.stop()
 		end(nil)
 	}
@@ -123,8 +124,19 @@ func (w *way) plain(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	dog.alive()
+	heard = cutOff(ctx, w.client)
 	resp.Body = watched{ReadCloser: resp.Body, dog: dog, done: done}
 	return resp, nil
+}
+
+// info is what a request asks of the member; nothing is known of one that cannot be
+// understood.
+func (w *way) info(req *http.Request) *genericrequest.RequestInfo {
+	info, err := requests.NewRequestInfo(memberRequest(w, req))
+	if err != nil {
+		return &genericrequest.RequestInfo{}
+	}
+	return info
 }
 
 // memberRequest is a request as the member sees it, whose endpoint may have a path

@@ -157,6 +157,8 @@ type way struct {
 	// fresh reads the token again, past all caches.
 	fresh  func(ctx context.Context) (string, error)
 	limits limits
+	// client is where an answer goes as it comes; nil where it is read as a whole.
+	client http.ResponseWriter
 }
 
 // way opens the way to a cluster. Nothing is sent yet.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 )
 
@@ -66,6 +67,21 @@ func (w watched) Close() error {
 		w.done()
 	}
 	return err
+}
+
+// cutOff ends what is written to a client when the context ends: one that does not
+// read would hold on to the request for ever. It begins with the answer of the
+// member, so that whatever went wrong before can still be told. The result ends the
+// watch over the client, for the connection to be used again.
+func cutOff(ctx context.Context, client http.ResponseWriter) (stop func()) {
+	if client == nil {
+		return func() {}
+	}
+	stopped := context.AfterFunc(ctx, func() {
+		// Where no deadline can be set, the client decides.
+		_ = http.NewResponseController(client).SetWriteDeadline(time.Unix(1, 0))
+	})
+	return func() { stopped() }
 }
 
 // under returns a context that also ends with another one, for the same cause.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // hopHeaders are between two neighbours only.
@@ -31,12 +31,20 @@ func isUpgrade(req *http.Request) bool {
 
 // upgrade asks the member to switch protocols, and then copies bytes both ways.
 func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
+	if !bodiless(w, req, p.way.limits.refusal) {
+		// Its bytes and those of the stream could not be told apart. The answer does
+		// not wait for the rest of it.
+		w.Header().Set("Connection", "close")
+		p.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
+		return
+	}
 	ctx, end := context.WithCancelCause(req.Context())
 	defer end(nil)
 	// Until there is an answer, a member has no reason to be silent.
 	dog := newWatchdog(p.way.limits.silence, func() { end(errSilent) })
 	defer dog.stop()
-	resp, err := p.way.identified(p.way.member.transport.upgrades, upgradeRequest(req.WithContext(ctx), target), &genericrequest.RequestInfo{})
+	out := upgradeRequest(req.WithContext(ctx), target)
+	resp, err := p.way.identified(p.way.member.transport.upgrades, out, p.way.info(out))
 	if err != nil {
 		p.responder.Error(explain(ctx, p.way.cluster, p.way.limits, err))
 		return
@@ -51,10 +59,25 @@ func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.
 	case resp.StatusCode >= http.StatusBadRequest:
 		dog = newWatchdog(p.way.limits.refusal, func() { end(errSilent) })
 		defer dog.stop()
+		defer cutOff(ctx, w)()
 		passBack(w, resp)
 	default:
 		p.responder.Error(p.invalidUpgrade(resp.Status))
 	}
+}
+
+// bodiless tells a request without a body. Proxies in front may call none a body of
+// unknown length, whose end must then come within the limit.
+func bodiless(w http.ResponseWriter, req *http.Request, limit time.Duration) bool {
+	if req.ContentLength >= 0 {
+		return req.ContentLength == 0
+	}
+	connection := http.NewResponseController(w)
+	if connection.SetReadDeadline(time.Now().Add(limit)) != nil {
+		return false
+	}
+	n, err := req.Body.Read(make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF) && connection.SetReadDeadline(time.Time{}) == nil
 }
 
 func (p *passage) invalidUpgrade(what string) error {
@@ -76,9 +99,7 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	trace(out.Header, req)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", protocol)
-	if out.ContentLength == 0 {
-		out.Body = nil
-	}
+	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
 	return out
 }
 

@@ -164,6 +164,53 @@ func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
 	}
 }
 
+func TestAnApplicationMayAskForALogin(t *testing.T) {
+	login := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "log in first", http.StatusUnauthorized) })
+	f, _ := newFixture(t, login)
+	front := f.front(t)
+	for path, want := range map[string]int{
+		"/proxy/api/v1/namespaces/a/services/shop/proxy/chat": http.StatusUnauthorized,
+		"/proxy/api/v1/namespaces/a/pods/web/exec":            http.StatusServiceUnavailable,
+	} {
+		if _, _, resp := upgrade(t, front, path); resp.StatusCode != want { //nolint:bodyclose // the connection is closed by upgrade
+			t.Errorf("%s: got %s, want %d", path, resp.Status, want)
+		}
+	}
+}
+
+func TestAnUpgradeHasNoBody(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(echo))
+	f.proxy.Hurry(patience)
+	tests := map[string]struct {
+		rest string
+		code int
+	}{
+		"one of known length":                  {"Content-Length: 5\r\n\r\n", http.StatusBadRequest},
+		"one of unknown length, which is late": {"Transfer-Encoding: chunked\r\n\r\n", http.StatusBadRequest},
+		"one of unknown length":                {"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", http.StatusBadRequest},
+		"one of unknown length, which is none": {"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", http.StatusSwitchingProtocols},
+		"none, as almost everybody says it":    {"Content-Length: 0\r\n\r\n", http.StatusSwitchingProtocols},
+	}
+	for name, test := range tests {
+		conn, err := net.Dial("tcp", f.front(t).Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		// What follows would be read both as the body and as bytes of the stream.
+		fmt.Fprint(conn, "POST /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\n"+test.rest)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != test.code {
+			t.Errorf("%s: got %s, want %d", name, resp.Status, test.code)
+		}
+	}
+}
+
 func TestHeadersOfAnUpgradeReachTheMember(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
