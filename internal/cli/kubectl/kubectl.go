@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/place"
@@ -60,6 +61,7 @@ func (v verb) command(program *command.Program) *cobra.Command {
 	case memberOnly:
 		choice.AddMember(cmd)
 	}
+	complete(cmd, factory)
 	Adopt(cmd, program, choice)
 	if v.advice != "" {
 		advise(cmd, program, choice, v.advice)
@@ -75,6 +77,26 @@ func (v verb) command(program *command.Program) *cobra.Command {
 		cmd.Example = examples + "\n\n" + cmd.Example
 	}
 	return cmd
+}
+
+// complete completes what kubectl itself leaves to the user.
+func complete(cmd *cobra.Command, factory cmdutil.Factory) {
+	if _, known := cmd.GetFlagCompletionFunc("container"); !known && cmd.Flag("container") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("container", completion.ContainerCompletionFunc(factory))
+	}
+	if cmd.ValidArgsFunction != nil || cmd.HasSubCommands() {
+		return
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	if cmd.Name() == "explain" {
+		types := completion.ResourceTypeAndNameCompletionFunc(factory)
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return types(cmd, args, begun)
+		}
+	}
 }
 
 // Adopt makes a command of kubectl, and those below it, one of the program: its

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/place"
@@ -66,7 +67,7 @@ is deleted again.`,
 		DisableFlagsInUseLine: true,
 		Args:                  func(_ *cobra.Command, args []string) error { return o.check(args) },
 		RunE:                  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     o.complete,
 	}
 	o.Access.AddFlags(cmd)
 	o.AddNamespace(cmd, factory)
@@ -123,6 +124,15 @@ func (o *options) run(ctx context.Context, kind, name string) error {
 		options: *o, karmada: karmada, member: member,
 		rules: interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
 	}.of(ctx, object)
+}
+
+// complete completes the type of the object and then its name, as the member has
+// them.
+func (o *options) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if o.cluster == "" || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completion.ResourceTypeAndNameCompletionFunc(o.memberSide().factory)(cmd, args, begun)
 }
 
 // karmadaSide is the control plane.
