@@ -201,5 +201,7 @@ func (e *Env) Stop() {
 // Stop ends the member; what it holds stays in its directory.
 func (m *Member) Stop() { m.cluster.Stop() }
 
-// Patience is how long a test waits for what must happen.
-const Patience = 30 * time.Second
+// Patience is how long a test waits for what must happen. The controller of
+// namespaces begins five seconds after a deletion and looks again every eight, so
+// that a namespace with a few layers of finalizers takes half a minute to go.
+const Patience = time.Minute

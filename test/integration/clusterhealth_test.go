@@ -189,7 +189,10 @@ func inPullMode(t *testing.T, name string) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-var reportsReady = metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
+var (
+	reportsReady = metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
+	reportsLost  = metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterNotReachable", Message: "lost"}
+)
 
 func TestAClusterWhoseAgentFallsSilentIsUnknownUntilItReportsAgain(t *testing.T) {
 	const grace = 3 * time.Second

@@ -38,6 +38,8 @@ func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
 			Taints:          []policyv1alpha1.Taint{{Key: "labelled", Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
+	// No agent is there to let go of what the namespaces of other tests left in it.
+	t.Cleanup(func() { report(t, cluster.Name, reportsLost) })
 	cleanUp(t, broken, labelled)
 	report(t, cluster.Name, reportsReady)
 	env.Create(t, broken, labelled)
