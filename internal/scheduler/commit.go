@@ -12,6 +12,7 @@ import (
 
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -64,7 +65,8 @@ func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) 
 	return placement.Input{
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
 		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
-		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers, Now: p.started,
+		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+		Avoid: failover.FailuresOf(p.stored, p.started).Avoided(), Now: p.started,
 		Observer: s.measured.observer(s.now),
 	}, nil
 }
@@ -78,6 +80,7 @@ func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Res
 		s.forget(p.request)
 		return reconcile.Result{}
 	}
+	v = v.remarking(p.stored, p.world.find)
 	if err := s.record(ctx, p, v); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: conflictDelay}

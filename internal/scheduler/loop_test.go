@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -229,4 +230,48 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 func unversioned(of *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	of.ResourceVersion = ""
 	return of
+}
+
+func TestClustersThatDoNotExistAreNamedUntilTheyDo(t *testing.T) {
+	misspelt := func(of *workv1alpha2.ResourceBinding) {
+		of.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1", "membre2"}}
+	}
+	const remark = ` The placement names cluster "membre2", which does not exist: correct the name, or join the cluster.`
+	for name, shape := range map[string]func(*workv1alpha2.ResourceBinding){"duplicated": func(*workv1alpha2.ResourceBinding) {}, "divided": divided} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoop(t, unversioned(bound(shape, misspelt)), member("member1"))
+			says := func(want string) {
+				t.Helper()
+				_, _, stored := l.pass(t)
+				if diff := cmp.Diff(want, conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled).Message); diff != "" {
+					t.Errorf("message (-want +got):\n%s", diff)
+				}
+			}
+			says(messageScheduled + remark)
+			if writes, _, _ := l.pass(t); len(writes) != 0 {
+				t.Errorf("the second pass writes %v", writes)
+			}
+			l.clusters.put(member("membre2"), true)
+			says(messageScheduled)
+			l.clusters.remove("membre2")
+			says(messageScheduled + remark)
+		})
+	}
+}
+
+func TestAPlacementThatNamesNoClusterThatExistsSaysSo(t *testing.T) {
+	l := newLoop(t, unversioned(bound(divided, func(of *workv1alpha2.ResourceBinding) {
+		of.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membre1"}}
+	})), member("member1"))
+	const want = "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint." +
+		` The placement names cluster "membre1", which does not exist: correct the name, or join the cluster.`
+	_, _, stored := l.pass(t)
+	told := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
+	if told.Reason != workv1alpha2.BindingReasonNoClusterFit || told.Message != want {
+		t.Errorf("condition %+v", told)
+	}
+	event := "Warning ScheduleBindingFailed " + want
+	if diff := cmp.Diff([]string{event, event}, l.told()); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -153,6 +153,22 @@ func settled(stored binding.Object) verdict {
 	return v
 }
 
+// remarking is the verdict that names, too, clusters of the placement that do not
+// exist: a success may be less than the user hoped for, and a failure due to it.
+func (v verdict) remarking(stored binding.Object, find placement.Lookup) verdict {
+	if v.message != "" {
+		v.message += placement.RemarkUnknown(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinity, v.err != nil, find))
+	}
+	return v
+}
+
+// outdated tells that a binding which needs nothing has a condition that says
+// something else than is true now: clusters that its placement names came or went.
+func outdated(stored binding.Object, find placement.Lookup) bool {
+	told := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	return told != nil && told.Status == metav1.ConditionTrue && told.Message != settled(stored).remarking(stored, find).message
+}
+
 // decide says what a binding needs. A result of which it is not known to which
 // affinity group it belongs, because a scheduler ended between its two writes, is
 // made anew.
@@ -164,6 +180,9 @@ func decide(stored binding.Object, find placement.Lookup, features placement.Fea
 		return placement.Decision{
 			Action: placement.ActionSchedule, Type: placement.ReconcileSchedule, Why: "the affinity group in use is not recorded",
 		}, nil
+	}
+	if err == nil && decision.Action == placement.ActionNone && outdated(stored, find) {
+		return placement.Decision{Action: placement.ActionObserve, Why: "what the condition says of clusters is not true any more"}, nil
 	}
 	return decision, err
 }

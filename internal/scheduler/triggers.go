@@ -114,6 +114,9 @@ func (o *source) bindingUpdated(before, after any) {
 		o.push(newer, live, causeAdd)
 	case owns && older.GetGeneration() != newer.GetGeneration() && !known:
 		o.push(newer, live, causeUpdate)
+	case owns && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
+		// A cluster that was avoided may have it again.
+		o.push(newer, background, causeUpdate)
 	}
 }
 

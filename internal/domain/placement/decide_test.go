@@ -219,17 +219,20 @@ func TestAffectedBy(t *testing.T) {
 		observed  int64
 		cluster   string
 		want      bool
+		failed    bool
 	}{
-		"no placement":                              {nil, "", 1, "a", false},
-		"no affinity":                               {&policyv1alpha1.Placement{}, "", 1, "a", true},
-		"an affinity that matches":                  {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "a", true},
-		"an affinity that does not match":           {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "b", false},
-		"the group in use matches":                  {&groups, "second", 1, "b", true},
-		"another group matches":                     {&groups, "second", 1, "a", false},
-		"an overflow group of the one in use":       {&groups, "second", 1, "c", true},
-		"the first group if none is in use":         {&groups, "", 1, "a", true},
-		"the first group if the one in use is gone": {&groups, "gone", 1, "a", true},
-		"any cluster as long as it is unobserved":   {&groups, "second", 0, "z", true},
+		"no placement":                              {nil, "", 1, "a", false, false},
+		"no affinity":                               {&policyv1alpha1.Placement{}, "", 1, "a", true, false},
+		"an affinity that matches":                  {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "a", true, false},
+		"an affinity that does not match":           {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "b", false, false},
+		"the group in use matches":                  {&groups, "second", 1, "b", true, false},
+		"another group matches":                     {&groups, "second", 1, "a", false, false},
+		"an overflow group of the one in use":       {&groups, "second", 1, "c", true, false},
+		"the first group if none is in use":         {&groups, "", 1, "a", true, false},
+		"the first group if the one in use is gone": {&groups, "gone", 1, "a", true, false},
+		"any cluster as long as it is unobserved":   {&groups, "second", 0, "z", true, false},
+		"a group behind the one that failed":        {&groups, "first", 1, "c", true, true},
+		"a group before the one that failed":        {&groups, "second", 1, "a", false, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,6 +240,9 @@ func TestAffectedBy(t *testing.T) {
 			b.Spec.Placement = test.placement
 			b.Status.SchedulerObservedAffinityName = test.observing
 			b.Status.SchedulerObservedGeneration = test.observed
+			if test.failed {
+				b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse}}
+			}
 			if got := AffectedBy(member(test.cluster), b, &b.Spec, &b.Status); got != test.want {
 				t.Errorf("AffectedBy = %v, want %v", got, test.want)
 			}

@@ -168,5 +168,8 @@ func rejectEvicting(t *task, cluster *clusterv1alpha1.Cluster) string {
 			return "cluster(s) is in the process of eviction"
 		}
 	}
+	if t.input.Avoid.Has(cluster.Name) && !t.targets(cluster.Name) {
+		return "cluster(s) had the workload fail a short while ago"
+	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Owned reports whether the scheduler of that name handles the binding: the
@@ -35,8 +36,9 @@ func managed(labels map[string]string) bool {
 // binding goes. A caller asks about the old and the new state of the cluster.
 //
 // With affinity groups only the group in use counts, along with its overflow
-// groups; a binding whose latest generation is not scheduled yet is affected
-// anyway, since it may be about to use another group.
+// groups, and after a failure those behind it; a binding whose latest generation
+// is not scheduled yet is affected anyway, since it may be about to use another
+// group.
 func AffectedBy(
 	cluster *clusterv1alpha1.Cluster,
 	meta metav1.Object,
@@ -53,16 +55,31 @@ func AffectedBy(
 	if status.SchedulerObservedGeneration != meta.GetGeneration() {
 		return true
 	}
-	group := &placement.ClusterAffinities[groupIndex(placement.ClusterAffinities, status.SchedulerObservedAffinityName)]
-	if Matches(cluster, &group.ClusterAffinity) {
-		return true
-	}
-	for i := range group.OverflowAffinities {
-		if Matches(cluster, &group.OverflowAffinities[i].ClusterAffinity) {
+	failed := conditions.Is(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
+	for _, group := range tried(placement.ClusterAffinities, status.SchedulerObservedAffinityName, failed) {
+		if Matches(cluster, &group.ClusterAffinity) {
 			return true
+		}
+		for i := range group.OverflowAffinities {
+			if Matches(cluster, &group.OverflowAffinities[i].ClusterAffinity) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// tried are the groups on which the present result depends: the one in use and,
+// after a failure, those behind it, of which the next try may take one.
+func tried(groups []policyv1alpha1.ClusterAffinityTerm, observing string, failed bool) []policyv1alpha1.ClusterAffinityTerm {
+	if len(groups) == 0 {
+		return nil
+	}
+	first := groupIndex(groups, observing)
+	if failed {
+		return groups[first:]
+	}
+	return groups[first : first+1]
 }
 
 // groupIndex finds the affinity group of that name; 0 if there is none.

@@ -23,6 +23,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -42,13 +44,16 @@ type Input struct {
 	// how many more sets of components if PlacesComponents. A cluster that is
 	// missing, negative or math.MaxInt32 is unknown and counts as able to take
 	// all. It is called only when the answer makes a difference, at most once an
-	// affinity group, with the clusters that passed the filters. Nil knows
+	// affinity group, twice with Avoid, with the clusters that passed the filters. Nil knows
 	// nothing.
 	Estimate func(clusters []*clusterv1alpha1.Cluster) map[string]int32
 	Features Features
 	Plugins  Plugins
 	// Peers matter with Features.WorkloadAffinity only.
 	Peers Peers
+	// Avoid are clusters that the template goes to only if it cannot be placed without
+	// them. It stays where it is, and what the user asks for anew counts more.
+	Avoid sets.Set[string]
 	// Now tells which tolerations for a time are over. At the zero time none is.
 	Now time.Time
 	// Observer is told of the steps.
@@ -92,15 +97,26 @@ func Schedule(input Input) (Result, error) {
 	if input.Spec.Placement == nil {
 		return Result{Clusters: slices.Clone(input.Spec.Clusters)}, ErrNoPlacement
 	}
-	t := newTask(input)
-	if len(input.Spec.Placement.ClusterAffinities) == 0 {
-		clusters, err := t.place(nil)
-		if err != nil {
-			return t.failure(err), err
+	asked := RescheduleRequested(input.Spec, input.Status) ||
+		PlacementChanged(input.Spec.Placement, input.Applied, input.Status.SchedulerObservedAffinityName)
+	if len(input.Avoid) > 0 && !asked {
+		if result, err := newTask(input).schedule(); err == nil {
+			return result, nil
 		}
-		return Result{Clusters: clusters}, nil
 	}
-	return t.placeInGroups()
+	input.Avoid = nil
+	return newTask(input).schedule()
+}
+
+func (t *task) schedule() (Result, error) {
+	if len(t.spec.Placement.ClusterAffinities) > 0 {
+		return t.placeInGroups()
+	}
+	clusters, err := t.place(nil)
+	if err != nil {
+		return t.failure(err), err
+	}
+	return Result{Clusters: clusters}, nil
 }
 
 // placeInGroups tries the affinity groups from the one in use on. Earlier ones
