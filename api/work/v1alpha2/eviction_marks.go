@@ -5,6 +5,12 @@ package v1alpha2
 // application failover, and only while the application is unhealthy somewhere.
 const UnhealthySinceAnnotation = "work.karmada.io/unhealthy-since"
 
+// FailedInAnnotation on a binding holds, as a JSON object, which clusters the
+// application has left lately because it was unhealthy there, and when: for half an
+// hour, or until its template changes, it goes there only if no others take it. It is
+// there only for bindings with an application failover.
+const FailedInAnnotation = "work.karmada.io/failed-in"
+
 // EvictionHeld on a binding says that the object stays in a cluster that it is to
 // leave, although the time for that is over.
 const EvictionHeld = "EvictionHeld"

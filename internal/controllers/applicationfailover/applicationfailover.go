@@ -7,7 +7,8 @@
 //     written when that begins to count and when it ends, never in between;
 //   - a process that starts evicts nothing for what was reported before;
 //   - all clusters that it leaves in one pass are one write;
-//   - where it goes, and when its old copies go, is decided by others.
+//   - where it goes, and when its old copies go, is decided by others, who are told
+//     where it failed lately.
 package applicationfailover
 
 import (
@@ -114,7 +115,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 // still remembered of it.
 func takingPart(bound binding.Object) bool {
 	of := bound.BindingSpec().Failover
-	return of != nil && of.Application != nil || bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != ""
+	return of != nil && of.Application != nil ||
+		bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != "" || bound.GetAnnotations()[workv1alpha2.FailedInAnnotation] != ""
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -141,38 +143,50 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // is when something changes.
 func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
-	desired := binding.Copy(bound)
-	memory, seen := r.remember(bound, now)
-	stored := failover.Memory{}
-	var evicted []string
-	var next time.Time
-	var failed error
-	if len(memory) > 0 {
-		var overdue []string
-		overdue, next = memory.Overdue(seen, bound.BindingSpec().Failover.Application, now)
-		evicted, failed = r.evict(desired, bound, overdue)
-		memory = memory.Observe(desired.BindingSpec(), desired.BindingStatus(), now)
-		seen = seen.Observe(desired.BindingSpec(), desired.BindingStatus(), now)
-		stored, next = worthStoring(memory, next, now)
-	}
-	if err := annotate(desired, stored); err != nil {
+	d, err := r.decide(bound, now)
+	if err != nil {
 		return 0, err
 	}
-	if _, err := patch.Object(ctx, r.karmada, bound, desired); err != nil {
+	if _, err := patch.Object(ctx, r.karmada, bound, d.desired); err != nil {
 		_ = r.tell(bound, nil, err)
 		return 0, err
 	}
-	if len(evicted) > 0 {
-		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(evicted, ","))
+	if len(d.evicted) > 0 {
+		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(d.evicted, ","))
 	}
-	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), seen)
-	if err := r.tell(bound, evicted, failed); err != nil {
+	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), d.seen)
+	if err := r.tell(bound, d.evicted, d.failed); err != nil {
 		return 0, err
 	}
-	if next.IsZero() {
-		return 0, nil
+	return until(d.next, now), nil
+}
+
+// decision is what becomes of one application.
+type decision struct {
+	desired binding.Object
+	// evicted are the clusters that it leaves, failed why it cannot leave others.
+	evicted []string
+	failed  error
+	// seen is what this process has seen, next when to look again; zero for never.
+	seen failover.Memory
+	next time.Time
+}
+
+func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, error) {
+	d := decision{desired: binding.Copy(bound)}
+	memory, seen := r.remember(bound, now)
+	stored := failover.Memory{}
+	if len(memory) > 0 {
+		var overdue []string
+		overdue, d.next = memory.Overdue(seen, bound.BindingSpec().Failover.Application, now)
+		d.evicted, d.failed = r.evict(d.desired, bound, overdue)
+		spec, status := d.desired.BindingSpec(), d.desired.BindingStatus()
+		d.seen = seen.Observe(spec, status, now)
+		stored, d.next = worthStoring(memory.Observe(spec, status, now), d.next, now)
 	}
-	return max(next.Sub(now), time.Millisecond), nil
+	failures := failover.FailuresOf(bound, now).With(d.evicted, now)
+	d.next = earlier(d.next, failures.Next())
+	return d, annotate(d.desired, stored, failures)
 }
 
 // remember is since when the application has been unhealthy, by all that is known and
@@ -217,33 +231,56 @@ func worthStoring(memory failover.Memory, next, now time.Time) (failover.Memory,
 			stored[cluster] = since
 			continue
 		}
-		if next.IsZero() || lasts.Before(next) {
-			next = lasts
-		}
+		next = earlier(next, lasts)
 	}
 	return stored, next
 }
 
-// annotate puts the memory into the binding.
-func annotate(desired binding.Object, memory failover.Memory) error {
-	text, err := memory.Text()
-	if err != nil {
-		return err
+// earlier is the first of two times, of which either may be never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
+	return a
+}
+
+// until is how long it takes until a time; 0 for never.
+func until(at, now time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(at.Sub(now), time.Millisecond)
+}
+
+// annotate puts what is to be remembered into the binding.
+func annotate(desired binding.Object, memory failover.Memory, failures failover.Failures) error {
+	for name, text := range map[string]func() (string, error){
+		workv1alpha2.UnhealthySinceAnnotation: memory.Text, workv1alpha2.FailedInAnnotation: failures.Text,
+	} {
+		value, err := text()
+		if err != nil {
+			return err
+		}
+		note(desired, name, value)
+	}
+	return nil
+}
+
+// note sets an annotation; an empty one goes.
+func note(desired binding.Object, name, value string) {
 	annotations := desired.GetAnnotations()
-	if annotations[workv1alpha2.UnhealthySinceAnnotation] == text {
-		return nil
+	if annotations[name] == value {
+		return
 	}
 	annotations = maps.Clone(annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[workv1alpha2.UnhealthySinceAnnotation] = text
-	if text == "" {
-		delete(annotations, workv1alpha2.UnhealthySinceAnnotation)
+	annotations[name] = value
+	if value == "" {
+		delete(annotations, name)
 	}
 	desired.SetAnnotations(annotations)
-	return nil
 }
 
 // tell tells why an eviction failed, once until the cause changes, and returns the

@@ -3,6 +3,7 @@ package applicationfailover
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,6 +25,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -123,6 +126,9 @@ func (w *world) state() string {
 	if memory := bound.Annotations[workv1alpha2.UnhealthySinceAnnotation]; memory != "" {
 		text += ", remembers " + memory
 	}
+	if failed := failover.FailuresOf(bound, w.clock).Avoided(); failed.Len() > 0 {
+		text += ", avoids " + strings.Join(sets.List(failed), " ")
+	}
 	return text
 }
 
@@ -145,10 +151,19 @@ func TestAnApplicationLeavesWhereItStaysUnhealthy(t *testing.T) {
 	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
 	w.reports(49*time.Second, unhealthy, healthy)
 	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	w.reports(time.Second, unhealthy, healthy)
-	w.expect("in m2, leaves m1 Gracefully", 2)
-	w.reports(time.Hour, unhealthy, healthy)
-	w.expect("in m2, leaves m1 Gracefully", 2)
+	if again := w.reports(time.Second, unhealthy, healthy); again != 30*time.Minute {
+		t.Errorf("looks again after %s", again)
+	}
+	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
+	w.reports(29*time.Minute, unhealthy, healthy)
+	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
+	if again := w.reports(time.Minute, unhealthy, healthy); again != 0 {
+		t.Errorf("looks again after %s", again)
+	}
+	w.expect("in m2, leaves m1 Gracefully", 3)
+	if _, marked := w.bound().Annotations[workv1alpha2.FailedInAnnotation]; marked {
+		t.Error("what does not count any more is still there")
+	}
 }
 
 func TestAnApplicationThatRecoversInTimeStays(t *testing.T) {
@@ -180,7 +195,7 @@ func TestSinceWhenAnApplicationIsUnhealthyOutlivesTheProcess(t *testing.T) {
 	}
 	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
 	w.reports(30*time.Second, unhealthy, healthy)
-	w.expect("in m2, leaves m1 Gracefully", 2)
+	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
 }
 
 // While nobody looked an application may have recovered, which takes a moment to be told.
@@ -224,7 +239,7 @@ func TestAllClustersThatAreLeftAreOneWrite(t *testing.T) {
 	})
 	w.reports(0, unhealthy, unhealthy)
 	w.reports(time.Minute, unhealthy, unhealthy)
-	w.expect("in, leaves m1 Directly, leaves m2 Directly", 1)
+	w.expect("in, leaves m1 Directly, leaves m2 Directly, avoids m1 m2", 1)
 }
 
 func TestWhoTakesNoPartIsForgotten(t *testing.T) {
