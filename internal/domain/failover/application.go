@@ -13,7 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Memory is since when a workload has been unhealthy, by cluster, to the second.
+// Memory is since when a workload has been unhealthy, by cluster. Stored it is to the
+// second.
 type Memory map[string]time.Time
 
 // With is the memory of two of which each knows something: the longer time counts.
@@ -48,7 +49,11 @@ func (m Memory) Text() (string, error) {
 	if len(m) == 0 {
 		return "", nil
 	}
-	text, err := json.Marshal(m)
+	stored := make(map[string]time.Time, len(m))
+	for cluster, since := range m {
+		stored[cluster] = since.UTC().Truncate(time.Second)
+	}
+	text, err := json.Marshal(stored)
 	if err != nil {
 		return "", fmt.Errorf("encoding since when a workload has been unhealthy: %w", err)
 	}
@@ -74,17 +79,18 @@ func (m Memory) Observe(spec *workv1alpha2.ResourceBindingSpec, status *workv1al
 		if item.Health != workv1alpha2.ResourceUnhealthy || !Targets(spec, item.ClusterName) || Evicting(spec, item.ClusterName) {
 			continue
 		}
-		seen[item.ClusterName] = now.UTC().Truncate(time.Second)
+		seen[item.ClusterName] = now
 		if since, known := m[item.ClusterName]; known {
-			seen[item.ClusterName] = since.UTC()
+			seen[item.ClusterName] = since
 		}
 	}
 	return seen
 }
 
-// believed is how long a process must itself see that a workload is unhealthy, where
-// an earlier one has seen it too: what is stored when a process starts may have been
-// reported long ago, and clusters take a while to tell how it is now.
+// believed is how long a process must itself see that a workload is unhealthy,
+// whatever is stored: what is there when a process starts may have been reported long
+// ago, and clusters take a while to tell how it is now. It is measured on a clock that
+// does not jump.
 const believed = 30 * time.Second
 
 // Overdue are the clusters, sorted, in which the workload has been unhealthy for
@@ -93,15 +99,12 @@ const believed = 30 * time.Second
 func (m Memory) Overdue(seen Memory, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
 	toleration := tolerated(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(m)) {
-		due := m[cluster].Add(toleration)
-		if certain := seen[cluster].Add(min(toleration, believed)); certain.After(due) {
-			due = certain
-		}
-		if !now.Before(due) {
+		left := max(m[cluster].Add(toleration).Sub(now), seen[cluster].Add(min(toleration, believed)).Sub(now))
+		if left <= 0 {
 			clusters = append(clusters, cluster)
 			continue
 		}
-		if next.IsZero() || due.Before(next) {
+		if due := now.Add(left); next.IsZero() || due.Before(next) {
 			next = due
 		}
 	}
