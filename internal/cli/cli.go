@@ -22,6 +22,7 @@ import (
 	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
+	_ "karmada.io/karmada/internal/cli/english" // before the first word of kubectl
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
