@@ -87,6 +87,7 @@ type Works struct {
 	karmada client.Client
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now     func() time.Time
+	catchUp time.Duration
 
 	mu         sync.Mutex
 	deliveries deliveries
@@ -130,6 +131,10 @@ const longest = time.Minute
 // over.
 const busyPoll = time.Second
 
+// catchUp is how long the cache gets to show what was written. Until then a copy of the
+// Work is held.
+const catchUp = 5 * time.Second
+
 const (
 	retryBase = 50 * time.Millisecond
 	retryMax  = 10 * time.Second
@@ -138,7 +143,7 @@ const (
 // NewWorks makes a writer that reads and writes by a cached client.
 func NewWorks(karmada client.Client, o Options) *Works {
 	return &Works{
-		options: o, karmada: karmada, now: time.Now,
+		options: o, karmada: karmada, now: time.Now, catchUp: catchUp,
 		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
@@ -235,6 +240,7 @@ func (w *Works) next(ctx context.Context) bool {
 		w.queue.AddAfter(key, wait)
 		return true
 	case entry == nil:
+		w.settle(ctx, key)
 		return true
 	}
 	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
@@ -309,8 +315,29 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 		w.mu.Lock()
 		w.written[key] = after
 		w.mu.Unlock()
+		w.queue.AddAfter(key, w.catchUp)
 	}
 	return nil
+}
+
+// settle lets go of our last write when the cache shows it, or the Work is gone.
+func (w *Works) settle(ctx context.Context, key types.NamespacedName) {
+	w.mu.Lock()
+	_, held := w.written[key]
+	w.mu.Unlock()
+	if !held {
+		return
+	}
+	cached := &workv1alpha1.Work{}
+	err := w.karmada.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.mu.Lock()
+		delete(w.written, key)
+		w.mu.Unlock()
+	case err != nil || w.Current(cached) != cached:
+		w.queue.AddAfter(key, w.catchUp)
+	}
 }
 
 // Forget drops what is remembered of a Work that is gone.

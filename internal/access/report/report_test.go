@@ -249,6 +249,42 @@ func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
 	}
 }
 
+func TestAWriteIsRememberedUntilTheCacheShowsIt(t *testing.T) {
+	for name, gone := range map[string]bool{"and there is no more to tell": false, "or the Work is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			of := newWork()
+			key := client.ObjectKeyFromObject(of)
+			s := newStore(t, of)
+			w := NewWorks(s, DefaultOptions())
+			w.catchUp = 0
+			said := &pending{uid: "1", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}}
+			if err := w.write(t.Context(), key, said); err != nil {
+				t.Fatal(err)
+			}
+			if len(w.written) != 1 || w.queue.Len() != 1 {
+				t.Fatalf("%d remembered, %d to look at", len(w.written), w.queue.Len())
+			}
+			// The cache lags.
+			w.written[key].ResourceVersion = "1" + w.written[key].ResourceVersion + "0"
+			w.next(t.Context())
+			if len(w.written) != 1 || w.queue.Len() != 1 {
+				t.Fatalf("while the cache lags %d remembered, %d to look at", len(w.written), w.queue.Len())
+			}
+			if gone {
+				if err := s.Delete(t.Context(), of); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := s.Get(t.Context(), key, w.written[key]); err != nil {
+				t.Fatal(err)
+			}
+			w.next(t.Context())
+			if len(w.written) != 0 || w.queue.Len() != 0 {
+				t.Errorf("%d remembered, %d to look at", len(w.written), w.queue.Len())
+			}
+		})
+	}
+}
+
 func TestAReportOnAnEarlierWorkOfTheSameNameIsDropped(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
