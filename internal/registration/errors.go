@@ -10,18 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// explain says what could not be done, on which side and to which object, and
-// what helps against it. The cause stays in the chain.
-func (s *side) explain(doing string, object client.Object, err error) error {
-	err = fmt.Errorf("%s %s in %s (%s): %w", doing, s.describe(object), s.name, s.host, err)
-	if advice := Advice(err, s.name); advice != "" {
-		return fmt.Errorf("%w\n%s", err, advice)
-	}
-	return err
-}
 
 // Advice is what to do about an error of a request to a side, nothing if the
 // error says it all.
@@ -33,7 +22,7 @@ func Advice(err error, side string) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return ""
-	case isUntrusted(err):
+	case IsUntrusted(err):
 		return fmt.Sprintf("The certificate of %s is not trusted: check certificate-authority and server in its kubeconfig.", side)
 	case errors.As(err, &notTLS):
 		return fmt.Sprintf("The server of %s does not speak TLS: check the scheme of server in its kubeconfig.", side)
@@ -49,8 +38,8 @@ func Advice(err error, side string) string {
 	return ""
 }
 
-// isUntrusted tells that the certificate of the server was refused.
-func isUntrusted(err error) bool {
+// IsUntrusted tells that the certificate of the server was refused.
+func IsUntrusted(err error) bool {
 	var (
 		refused *tls.CertificateVerificationError
 		unknown x509.UnknownAuthorityError

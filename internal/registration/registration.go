@@ -1,47 +1,28 @@
-// Package registration answers: how does a cluster become a member that the
-// control plane pushes to, and how does it stop being one?
+// Package registration answers "which words do all ways into and out of a control
+// plane share?": the names that clusters may have, why one is taken, what advice fits
+// an error, and the objects that both sides hold.
 //
-// Joining gives the control plane two service accounts in the member (one to act,
-// one to impersonate the callers of the cluster proxy), stores their tokens in
-// the control plane and creates the Cluster that points to them. Unjoining goes
-// the same way back.
-//
-// Invariants: a cluster has one name. The Cluster is created last, after its
-// credentials have proved to work. A join that does not end well deletes what it
-// has created itself on both sides, and nothing else. Nothing is deleted in a
-// cluster whose identity is not that of the Cluster being unjoined.
+// The packages below it, each of which knows only those before it: side is one of the
+// two clusters, grant what a member lets the control plane do, enroll how an agent makes
+// its Cluster; push joins and unjoins, pull registers and unregisters.
 package registration
 
 import (
-	"errors"
 	"fmt"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
-const (
-	// DefaultTokenTimeout is how long a member may take to issue a token.
-	DefaultTokenTimeout = 30 * time.Second
-
-	// DefaultWait is how long the removal of a Cluster may take.
-	DefaultWait = time.Minute
-
-	// requestTimeout bounds every single request, watches included.
-	requestTimeout = 40 * time.Second
-
-	// undoTimeout bounds the clean-up after a join that did not end well. It
-	// goes on when the caller has given up.
-	undoTimeout = 30 * time.Second
-)
+// DefaultWait is how long the removal of a Cluster may take.
+const DefaultWait = time.Minute
 
 // Log receives what happens, for people. Arguments are as for fmt.Printf.
 type Log func(format string, args ...any)
 
-func (l Log) printf(format string, args ...any) {
+// Printf says it to whoever listens.
+func (l Log) Printf(format string, args ...any) {
 	if l != nil {
 		l(format, args...)
 	}
@@ -71,9 +52,9 @@ func (e *RegisteredError) Error() string {
 	}
 }
 
-// refuseDuplicate returns a RegisteredError if one of the Clusters has the name
+// RefuseDuplicate returns a RegisteredError if one of the Clusters has the name
 // or is the cluster. The one of that name is told of first.
-func refuseDuplicate(registered []clusterv1alpha1.Cluster, name, id string) error {
+func RefuseDuplicate(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {
 			return &RegisteredError{Name: name, ID: id, By: other}
@@ -96,13 +77,6 @@ func ValidateName(name string) error {
 		if wrong.Field == "metadata.name" {
 			return fmt.Errorf("cluster name %q: %s", name, wrong.Detail)
 		}
-	}
-	return nil
-}
-
-func checkConfig(config *rest.Config, side string) error {
-	if config == nil {
-		return errors.New("no way to reach " + side + " was given")
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -215,7 +216,7 @@ func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
 			t.Errorf("the agent that was there: %v", err)
 		}
 	})
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Wait: testenv.Patience, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -44,7 +44,7 @@ func guest(t *testing.T, name string) (inside *testenv.Member, between *gate, te
 func unjoin(t *testing.T, name string, wait time.Duration, force bool) (took time.Duration, err error) {
 	t.Helper()
 	began := time.Now()
-	err = registration.Unjoin{Name: name, Wait: wait, Force: force, Karmada: env.Config, Log: t.Logf}.Run(t.Context())
+	err = push.Unjoin{Name: name, Wait: wait, Force: force, Karmada: env.Config, Log: t.Logf}.Run(t.Context())
 	return time.Since(began), err
 }
 

@@ -31,8 +31,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/pull"
+	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -52,7 +53,7 @@ func newToken(t *testing.T, token bootstraptoken.Token) bootstraptoken.Token {
 }
 
 // registering is what an administrator of the member would type.
-func registering(t *testing.T, token bootstraptoken.Token) registration.Register {
+func registering(t *testing.T, token bootstraptoken.Token) pull.Register {
 	t.Helper()
 	pins, err := bootstraptoken.Pins(env.Config)
 	if err != nil {
@@ -64,7 +65,7 @@ func registering(t *testing.T, token bootstraptoken.Token) registration.Register
 	if err := member(member3).Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	return registration.Register{
+	return pull.Register{
 		Endpoint: strings.TrimPrefix(env.Config.Host, "https://"), Name: newcomer, Token: token.String(), CAHashes: []string{pins[0].String()},
 		Member: env.Members[member3].Config, Timeout: testenv.Patience, Region: "eu", Zones: []string{"a", "b"}, Log: t.Logf,
 	}
@@ -89,7 +90,7 @@ func agentIsReady(t *testing.T) *appsv1.Deployment {
 
 // register registers the cluster, makes the Cluster in the name of its agent and
 // returns what that reaches the control plane with.
-func register(t *testing.T, wanted registration.Register) *rest.Config {
+func register(t *testing.T, wanted pull.Register) *rest.Config {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
@@ -208,7 +209,7 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 	})
 	t.Run("nobody else gets its name", func(t *testing.T) {
 		err := registering(t, newToken(t, bootstraptoken.Token{})).Run(t.Context())
-		var findings *registration.PreflightError
+		var findings *pull.PreflightError
 		if !errors.As(err, &findings) || len(findings.Findings) != 3 {
 			t.Errorf("in the same member: %v", err)
 		}
@@ -222,7 +223,7 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 		}
 		await(t, env.Karmada, clusterNamed(newcomer), exists)
 	})
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -263,19 +264,19 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	tests := map[string]struct {
 		token  bootstraptoken.Token
-		change func(*registration.Register)
+		change func(*pull.Register)
 		want   []string
 	}{
 		"another certificate authority": {
-			change: func(r *registration.Register) { r.CAHashes = []string{"sha256:" + strings.Repeat("ab", 32)} },
+			change: func(r *pull.Register) { r.CAHashes = []string{"sha256:" + strings.Repeat("ab", 32)} },
 			want:   []string{"cannot be trusted", "is none of those given", "check the hash"},
 		},
 		"an unknown token": {
-			change: func(r *registration.Register) { r.Token = "aaaaaa.0123456789abcdef" },
+			change: func(r *pull.Register) { r.Token = "aaaaaa.0123456789abcdef" },
 			want:   []string{"bears no signature of this token", "unknown there, has expired", "token create"},
 		},
 		"the wrong half of a token": {
-			change: func(r *registration.Register) { r.Token = r.Token[:7] + "0123456789abcdef" },
+			change: func(r *pull.Register) { r.Token = r.Token[:7] + "0123456789abcdef" },
 			want:   []string{"cannot be trusted", "was not signed with the secret of token"},
 		},
 		"a token that has expired": {
@@ -291,29 +292,29 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 			token: bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}}, want: []string{"is not in group system:bootstrappers:karmada:default-cluster-token"},
 		},
 		"a name that is taken": {
-			change: func(r *registration.Register) { r.Name, r.Timeout = member1, testenv.Patience },
+			change: func(r *pull.Register) { r.Name, r.Timeout = member1, testenv.Patience },
 			want:   []string{`Cluster "member1" exists`, "choose another name"},
 		},
 		"a namespace that was not prepared": {
-			change: func(r *registration.Register) { r.ClusterNamespace, r.Timeout = "kube-system", testenv.Patience },
+			change: func(r *pull.Register) { r.ClusterNamespace, r.Timeout = "kube-system", testenv.Patience },
 			want:   []string{"kubectl label namespace kube-system karmada.io/system=true"},
 		},
 		"nobody at the endpoint": {
-			change: func(r *registration.Register) { r.Endpoint = closedPort(t) },
+			change: func(r *pull.Register) { r.Endpoint = closedPort(t) },
 			want:   []string{"could not be discovered within", "Check host and port"},
 		},
 		"somebody who says nothing": {
-			change: func(r *registration.Register) { r.Endpoint = silent.Addr().String() },
+			change: func(r *pull.Register) { r.Endpoint = silent.Addr().String() },
 			want:   []string{"could not be discovered within"},
 		},
 		"an API server that is no control plane": {
-			change: func(r *registration.Register) {
+			change: func(r *pull.Register) {
 				r.Endpoint = strings.TrimPrefix(env.Members[member1].Config.Host, "https://")
 			},
 			want: []string{"ConfigMap kube-public/cluster-info is missing or not readable"},
 		},
 		"an agent that nothing starts": {
-			change: func(r *registration.Register) { r.Timeout = 3 * time.Second },
+			change: func(r *pull.Register) { r.Timeout = 3 * time.Second },
 			want:   []string{`the agent of member "newcomer" is not ready after 3s`, "nothing makes Pods for it"},
 		},
 	}
@@ -390,7 +391,7 @@ func withWork(t *testing.T, finalizers ...string) {
 
 func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
 	withWork(t)
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +400,7 @@ func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
 
 func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
 	withWork(t, "example.com/held")
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
 	for _, part := range []string{"is not gone after 2s", "kubectl get works -n karmada-es-newcomer", "--force"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
@@ -422,7 +423,7 @@ func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 	var told []string
 	gone := rest.CopyConfig(env.Config)
 	gone.Host = "https://" + closedPort(t)
-	unregister := registration.Unregister{
+	unregister := pull.Unregister{
 		Name: newcomer, Member: env.Members[member3].Config, Karmada: gone, Wait: 5 * time.Second,
 		Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) },
 	}
@@ -471,7 +472,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -686,7 +687,7 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 			t.Errorf("the certificate lives %s, a year was asked for", life)
 		}
 	}
-	unregister := registration.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
+	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -735,7 +736,7 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 		}
 	}
 	t.Run("and nobody joins under its name", func(t *testing.T) {
-		join := registration.Join{Name: newcomer, Karmada: env.Config, Member: env.Members[member3].Config, Log: t.Logf}
+		join := push.Join{Name: newcomer, Karmada: env.Config, Member: env.Members[member3].Config, Log: t.Logf}
 		if err := join.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ClusterRole system:karmada:newcomer:agent is in the control plane") {
 			t.Errorf("got %v", err)
 		}

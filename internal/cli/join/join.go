@@ -12,6 +12,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/push"
 )
 
 // NewJoin is the command that registers a member in Push mode.
@@ -20,7 +21,7 @@ func NewJoin(program *command.Program) *cobra.Command {
 		member         command.Member
 		karmadaContext string
 		as             rest.ImpersonationConfig
-		join           = registration.Join{Log: program.Tell}
+		join           = push.Join{Log: program.Tell}
 	)
 	cmd := &cobra.Command{
 		Use:   "join CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
@@ -74,7 +75,7 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 	return cmd
 }
 
-func checkJoin(join registration.Join, member command.Member) error {
+func checkJoin(join push.Join, member command.Member) error {
 	if err := registration.ValidateName(join.Name); err != nil {
 		return command.Wrong("%w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/push"
 )
 
 // NewUnjoin is the command that ends the membership of a cluster in Push mode.
@@ -16,7 +17,7 @@ func NewUnjoin(program *command.Program) *cobra.Command {
 	var (
 		member         command.Member
 		karmadaContext string
-		unjoin         = registration.Unjoin{Log: program.Tell}
+		unjoin         = push.Unjoin{Log: program.Tell}
 	)
 	cmd := &cobra.Command{
 		Use:   "unjoin CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
@@ -60,7 +61,7 @@ the accounts that join made in the member are deleted as well.`,
 
 // openBoth makes the client configurations. The member is left alone unless its
 // kubeconfig or context was named.
-func openBoth(unjoin *registration.Unjoin, karmada, member command.Access) (err error) {
+func openBoth(unjoin *push.Unjoin, karmada, member command.Access) (err error) {
 	if member.Path == "" && member.Context == "" {
 		if unjoin.Karmada, err = karmada.Config(); err != nil {
 			return fmt.Errorf("the control plane: %w", err)

@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 // NewRegister is the command that registers a member in Pull mode.
@@ -20,7 +21,7 @@ func NewRegister(program *command.Program) *cobra.Command {
 	var (
 		memberContext string
 		seconds       int32
-		register      = registration.Register{Log: program.Tell}
+		register      = pull.Register{Log: program.Tell}
 	)
 	cmd := &cobra.Command{
 		Use:   "register [karmada-apiserver-endpoint]",
@@ -64,10 +65,10 @@ When anything goes wrong, what was created is deleted again on both sides.`,
 	flags.StringVar(&register.Token, "token", "", "bootstrap token of the control plane")
 	flags.StringSliceVar(&register.CAHashes, "discovery-token-ca-cert-hash", nil, "hash of the control plane's certificate authority, sha256:<hex>; one of several has to fit")
 	flags.BoolVar(&register.SkipCAVerification, "discovery-token-unsafe-skip-ca-verification", false, "do without the hash: whoever knows the token can then pose as the control plane")
-	flags.DurationVar(&register.Timeout, "discovery-timeout", registration.DefaultRegisterTimeout, "how long to wait for the control plane, for the certificate, and for the agent")
-	flags.Int32Var(&seconds, "cert-expiration-seconds", int32(registration.DefaultCertExpiration/time.Second), "life of the agent's certificate")
+	flags.DurationVar(&register.Timeout, "discovery-timeout", pull.DefaultRegisterTimeout, "how long to wait for the control plane, for the certificate, and for the agent")
+	flags.Int32Var(&seconds, "cert-expiration-seconds", int32(pull.DefaultCertExpiration/time.Second), "life of the agent's certificate")
 	flags.BoolVar(&register.CertRotation, "enable-cert-rotation", false, "let the agent renew its certificate in time")
-	flags.StringVar(&register.Image, "karmada-agent-image", registration.DefaultAgentImage(), "image of the agent")
+	flags.StringVar(&register.Image, "karmada-agent-image", pull.DefaultAgentImage(), "image of the agent")
 	flags.Int32Var(&register.Replicas, "karmada-agent-replicas", 1, "how many replicas of the agent run")
 	flags.StringVar(&register.ProxyURL, "proxy-server-address", "", "proxy through which the control plane reaches the member")
 	flags.BoolVar(&register.DryRun, "dry-run", false, "check everything and change nothing")
@@ -79,7 +80,7 @@ When anything goes wrong, what was created is deleted again on both sides.`,
 }
 
 // complete opens the member and checks what was typed, before anything is read.
-func complete(register *registration.Register, member command.Access, replicasGiven bool) (err error) {
+func complete(register *pull.Register, member command.Access, replicasGiven bool) (err error) {
 	if register.Token == "" {
 		return command.Wrong("--token is missing: token create --print-register-command in the control plane tells the whole command")
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 func kubeconfig(t *testing.T, content string) string {
@@ -26,27 +26,27 @@ const members = `{apiVersion: v1, kind: Config, current-context: one,
 
 func TestWhatIsTypedToRegister(t *testing.T) {
 	hash := "sha256:" + strings.Repeat("ab", 32)
-	fine := registration.Register{Endpoint: "192.0.2.1:5443", Token: "abcdef.0123456789abcdef", CAHashes: []string{hash}, Replicas: 1}
+	fine := pull.Register{Endpoint: "192.0.2.1:5443", Token: "abcdef.0123456789abcdef", CAHashes: []string{hash}, Replicas: 1}
 	tests := map[string]struct {
-		change  func(*registration.Register)
+		change  func(*pull.Register)
 		context string
 		want    string
 		name    string
 	}{
 		"the cluster of the current context":   {name: "east"},
-		"a name of one's own":                  {change: func(r *registration.Register) { r.Name = "mine" }, name: "mine"},
-		"a scheme is forgiven":                 {change: func(r *registration.Register) { r.Endpoint = "https://karmada:5443/" }, name: "east"},
+		"a name of one's own":                  {change: func(r *pull.Register) { r.Name = "mine" }, name: "mine"},
+		"a scheme is forgiven":                 {change: func(r *pull.Register) { r.Endpoint = "https://karmada:5443/" }, name: "east"},
 		"a cluster that cannot be called that": {context: "two", want: "choose a name with --cluster-name"},
 		"a context that does not exist":        {context: "three", want: `has no context "three"`},
-		"no token":                             {change: func(r *registration.Register) { r.Token = "" }, want: "--token is missing"},
-		"half a token":                         {change: func(r *registration.Register) { r.Token = "abcdef" }, want: "a token is six characters"},
-		"no hash":                              {change: func(r *registration.Register) { r.CAHashes = nil }, want: "--discovery-token-ca-cert-hash is missing"},
-		"no hash on purpose":                   {change: func(r *registration.Register) { r.CAHashes, r.SkipCAVerification = nil, true }, name: "east"},
-		"half a hash":                          {change: func(r *registration.Register) { r.CAHashes = []string{hash[:20]} }, want: "is no hash"},
-		"no port":                              {change: func(r *registration.Register) { r.Endpoint = "karmada" }, want: "write host:port"},
-		"a path":                               {change: func(r *registration.Register) { r.Endpoint = "karmada:5443/x" }, want: "without scheme and path"},
-		"a name that is taken by the system":   {change: func(r *registration.Register) { r.Name = "rbac-generator" }, want: "no cluster with an agent can have this name"},
-		"a certificate for a minute":           {change: func(r *registration.Register) { r.CertExpiration = time.Minute }, want: "at least 10m"},
+		"no token":                             {change: func(r *pull.Register) { r.Token = "" }, want: "--token is missing"},
+		"half a token":                         {change: func(r *pull.Register) { r.Token = "abcdef" }, want: "a token is six characters"},
+		"no hash":                              {change: func(r *pull.Register) { r.CAHashes = nil }, want: "--discovery-token-ca-cert-hash is missing"},
+		"no hash on purpose":                   {change: func(r *pull.Register) { r.CAHashes, r.SkipCAVerification = nil, true }, name: "east"},
+		"half a hash":                          {change: func(r *pull.Register) { r.CAHashes = []string{hash[:20]} }, want: "is no hash"},
+		"no port":                              {change: func(r *pull.Register) { r.Endpoint = "karmada" }, want: "write host:port"},
+		"a path":                               {change: func(r *pull.Register) { r.Endpoint = "karmada:5443/x" }, want: "without scheme and path"},
+		"a name that is taken by the system":   {change: func(r *pull.Register) { r.Name = "rbac-generator" }, want: "no cluster with an agent can have this name"},
+		"a certificate for a minute":           {change: func(r *pull.Register) { r.CertExpiration = time.Minute }, want: "at least 10m"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

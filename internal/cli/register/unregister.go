@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 // Files that the register command of other releases leaves on the machine where it
@@ -27,7 +28,7 @@ func NewUnregister(program *command.Program) *cobra.Command {
 	var (
 		member     command.Member
 		karmada    command.Access
-		unregister = registration.Unregister{Log: program.Tell}
+		unregister = pull.Unregister{Log: program.Tell}
 	)
 	cmd := &cobra.Command{
 		Use:   "unregister CLUSTER_NAME",
@@ -67,7 +68,7 @@ names others.`,
 	member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current one if empty")
 	flags := cmd.Flags()
 	flags.StringVar(&karmada.Path, "karmada-config", "", "kubeconfig of the control plane; the credentials of the agent are used if empty")
-	flags.StringVar(&unregister.AgentName, "agent-name", registration.AgentName, "name of the agent's Deployment")
+	flags.StringVar(&unregister.AgentName, "agent-name", pull.AgentName, "name of the agent's Deployment")
 	flags.StringVarP(&unregister.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
 	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets, unless the agent names another one")
 	flags.BoolVar(&unregister.DryRun, "dry-run", false, "check everything and change nothing")
@@ -78,7 +79,7 @@ names others.`,
 }
 
 // open makes the client configurations.
-func open(unregister *registration.Unregister, karmada, member command.Access) (err error) {
+func open(unregister *pull.Unregister, karmada, member command.Access) (err error) {
 	if unregister.Wait <= 0 {
 		return command.Wrong("--wait must be longer than 0, not %s", unregister.Wait.Round(time.Second))
 	}

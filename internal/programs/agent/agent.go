@@ -27,7 +27,7 @@ import (
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // Program is the executable.
@@ -42,7 +42,7 @@ func Program() command.Program {
 // Options are what the program is told.
 type Options struct {
 	// Cluster describes the Cluster to be registered. Its sides are set by Run.
-	Cluster registration.Agent
+	Cluster enroll.Agent
 	// ReportSecrets are the names of what the control plane is told of the cluster.
 	ReportSecrets []string
 	// Kubeconfig and Context lead to the control plane.
@@ -70,7 +70,7 @@ func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
 	settings.Mode = clusterv1alpha1.Pull
 	return &Options{
-		Cluster:       registration.Agent{ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster},
+		Cluster:       enroll.Agent{ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster},
 		ReportSecrets: []string{kubeCredentials, kubeImpersonator},
 		Rate:          flags.DefaultRate(), Members: flags.DefaultRate(), Member: flags.DefaultConnection(),
 		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(),

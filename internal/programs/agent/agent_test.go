@@ -12,7 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/programs/gates"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 func parsed(t *testing.T, args ...string) *Options {
@@ -85,9 +86,9 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := registration.Agent{
+	want := enroll.Agent{
 		Name: "east", ClusterNamespace: "ns", Endpoint: "https://east:6443", ProxyURL: "http://proxy",
-		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, Report: registration.Reported{Impersonator: true},
+		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, Report: grant.Reported{Impersonator: true},
 	}
 	if diff := cmp.Diff(want, o.Cluster); diff != "" {
 		t.Errorf("Cluster (-want +got):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // What --report-secrets knows.
@@ -124,8 +125,8 @@ func (o *Options) validateName() error {
 }
 
 // reported reads --report-secrets.
-func reported(names []string) (registration.Reported, error) {
-	report := registration.Reported{
+func reported(names []string) (grant.Reported, error) {
+	report := grant.Reported{
 		Credentials: slices.Contains(names, kubeCredentials), Impersonator: slices.Contains(names, kubeImpersonator),
 	}
 	for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 const (
@@ -141,7 +141,7 @@ func (a *agent) stored(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 // ctx ends.
 func (a *agent) awaitReturn(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx).WithValues("cluster", a.cluster.Name)
-	logger.Info("The Cluster was removed from the control plane: doing nothing until it is there again", "remedy", registration.Again(a.cluster.Name))
+	logger.Info("The Cluster was removed from the control plane: doing nothing until it is there again", "remedy", enroll.Again(a.cluster.Name))
 	for pause := returnPause; ; pause = min(2*pause, returnLimit) {
 		cluster, err := a.stored(ctx)
 		if err == nil {

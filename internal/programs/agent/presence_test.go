@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // answers are what a control plane says of a Cluster, one after the other; the last
@@ -59,7 +60,7 @@ func TestAnAgentThatIsRefusedLooksForItsCluster(t *testing.T) {
 				if test.other {
 					says.id = "2"
 				}
-				p := &presence{agent: &agent{clusters: says, cluster: registration.Agent{Name: "east"}}, id: "1"}
+				p := &presence{agent: &agent{clusters: says, cluster: enroll.Agent{Name: "east"}}, id: "1"}
 				err := p.check(ctx)
 				if test.other {
 					if !isForeign(err) {

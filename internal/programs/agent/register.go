@@ -20,6 +20,7 @@ import (
 	"karmada.io/karmada/internal/controllers/certrotation"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
 )
 
 // registerPause lies between two tries to register, and deniedLimit bounds the
@@ -36,7 +37,7 @@ type agent struct {
 	clusters client.Reader
 	// local leads to the cluster.
 	local   *rest.Config
-	cluster registration.Agent
+	cluster enroll.Agent
 	host    programs.HostOptions
 }
 
@@ -118,7 +119,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 			return registered, nil
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // whoever ends a program that waits does not care for what
-		case registration.Final(err):
+		case enroll.Final(err):
 			return nil, err
 		}
 		if !apierrors.IsForbidden(err) {

@@ -15,6 +15,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/standalone/controlplane"
 	"karmada.io/karmada/internal/standalone/processnode"
 )
@@ -119,7 +120,7 @@ func (i *installation) registerWith(ctx context.Context, control *controlplane.C
 			err = forgotten
 		}
 	}()
-	return registration.Register{
+	return pull.Register{
 		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
 		Token: token.String(), CAHashes: []string{bootstraptoken.PinOf(control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
@@ -179,7 +180,7 @@ func (i *installation) endRegistering() error {
 func (i *installation) joined(errs []error) (members []string, err error) {
 	var failed []error
 	for n, name := range i.state.Members {
-		if found := (*registration.PreflightError)(nil); errors.As(errs[n], &found) {
+		if found := (*pull.PreflightError)(nil); errors.As(errs[n], &found) {
 			i.tell.tell(event{Text: fmt.Sprintf("%s stays without a Cluster: %v", name, found)})
 			continue
 		}

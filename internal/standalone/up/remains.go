@@ -16,7 +16,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 // remains is what there is of a registration that ended before its Cluster was
@@ -82,7 +82,7 @@ func (r remains) ownSecret() bool {
 	if r.secret == nil || !marked(r.secret) {
 		return false
 	}
-	config, err := clientcmd.Load(r.secret.Data[registration.AgentKubeconfig])
+	config, err := clientcmd.Load(r.secret.Data[pull.AgentKubeconfig])
 	if err != nil || config.AuthInfos[r.cluster] == nil {
 		return false
 	}
@@ -102,7 +102,7 @@ func (r remains) ownAgent() bool {
 		return false
 	}
 	return slices.ContainsFunc(r.deployment.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
-		return c.Name == registration.AgentName && slices.Contains(c.Command, "--cluster-name="+r.cluster)
+		return c.Name == pull.AgentName && slices.Contains(c.Command, "--cluster-name="+r.cluster)
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 // TestARegistrationIsTakenUpWhereItWasCut goes through a registration, and through
@@ -151,7 +152,7 @@ func TestWhatUsersMadeIsNotTakenBack(t *testing.T) {
 func TestAnAgentOfSomebodyElseHoldsUpNoStart(t *testing.T) {
 	var told []string
 	i := &installation{state: state{Members: memberNames(3)}, tell: newProgress(func(e event) { told = append(told, e.Text) })}
-	foreign := &registration.PreflightError{Findings: []error{errors.New("Deployment karmada-system/karmada-agent exists")}, Member: "member3"}
+	foreign := &pull.PreflightError{Findings: []error{errors.New("Deployment karmada-system/karmada-agent exists")}, Member: "member3"}
 	got, err := i.joined([]error{nil, nil, fmt.Errorf("registering: %w", foreign)})
 	if diff := cmp.Diff([]string{"member1", "member2"}, got); diff != "" || err != nil {
 		t.Errorf("members to wait for (-want +got), %v:\n%s", err, diff)
@@ -228,8 +229,8 @@ func roleFor(cluster, requester string) *rbacv1.ClusterRole {
 }
 
 func agentOf(cluster string) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentName}}
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: registration.AgentName, Command: []string{"/bin/karmada-agent", "--cluster-name=" + cluster}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: pull.AgentName}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: pull.AgentName, Command: []string{"/bin/karmada-agent", "--cluster-name=" + cluster}}}
 	return d
 }
 
@@ -240,8 +241,8 @@ func secretWith(t *testing.T, certificate []byte) *corev1.Secret {
 		t.Fatal(err)
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: registration.AgentKubeconfig, Labels: systemLabel()},
-		Data:       map[string][]byte{registration.AgentKubeconfig: config},
+		ObjectMeta: metav1.ObjectMeta{Name: pull.AgentKubeconfig, Labels: systemLabel()},
+		Data:       map[string][]byte{pull.AgentKubeconfig: config},
 	}
 }
 

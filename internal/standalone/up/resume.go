@@ -19,7 +19,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 )
 
 // absencePause is the time between two looks at a member that does not answer.
@@ -86,13 +86,13 @@ func (r *remains) find(ctx context.Context, karmada, member client.Client) (err 
 		return err
 	}
 	const namespace = clusterv1alpha1.NamespaceKarmadaSystem
-	if r.secret, err = found(ctx, member, namespace, registration.AgentKubeconfig, &corev1.Secret{}); err != nil {
+	if r.secret, err = found(ctx, member, namespace, pull.AgentKubeconfig, &corev1.Secret{}); err != nil {
 		return err
 	}
-	if r.account, err = found(ctx, member, namespace, registration.AgentAccount, &corev1.ServiceAccount{}); err != nil {
+	if r.account, err = found(ctx, member, namespace, pull.AgentAccount, &corev1.ServiceAccount{}); err != nil {
 		return err
 	}
-	r.deployment, err = found(ctx, member, namespace, registration.AgentName, &appsv1.Deployment{})
+	r.deployment, err = found(ctx, member, namespace, pull.AgentName, &appsv1.Deployment{})
 	return err
 }
 

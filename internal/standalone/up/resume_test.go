@@ -25,7 +25,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -99,7 +99,7 @@ func TestTakingUpMeetsARealAPIServer(t *testing.T) {
 }
 
 func ownAccount() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentAccount, Labels: systemLabel()}}
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: pull.AgentAccount, Labels: systemLabel()}}
 }
 
 // requestBy is a request of the holder of a token.

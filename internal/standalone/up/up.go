@@ -26,7 +26,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
-	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
@@ -276,7 +276,7 @@ func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name s
 	if err != nil {
 		return err
 	}
-	join := registration.Join{
+	join := push.Join{
 		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
 		Karmada: karmada, Member: member, Log: func(string, ...any) {},

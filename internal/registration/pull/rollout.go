@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/registration/side"
 )
 
 const (
@@ -25,23 +27,23 @@ const (
 
 // awaitRollout waits until the agent is ready. When it is not in time, the error
 // says what holds it.
-func (r Register) awaitRollout(ctx context.Context, member *side) error {
+func (r Register) awaitRollout(ctx context.Context, member *side.Side) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	var told string
 	pace := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		have, err := member.get(ctx, r.deployment())
+		have, err := member.Get(ctx, r.deployment())
 		if err != nil {
 			return false, onlyRefused(err)
 		}
 		if have == nil {
-			return false, fmt.Errorf("%s in %s is gone: somebody deleted it", member.describe(r.deployment()), member.name)
+			return false, fmt.Errorf("%s in %s is gone: somebody deleted it", member.Describe(r.deployment()), member.Name)
 		}
 		deployment := have.(*appsv1.Deployment)
 		if state := progress(deployment); state != told {
 			told = state
-			r.logf("[karmada-agent-start] Waiting for %s: %s", member.describe(deployment), state)
+			r.logf("[karmada-agent-start] Waiting for %s: %s", member.Describe(deployment), state)
 		}
 		return rolledOut(deployment), nil
 	})
@@ -49,11 +51,11 @@ func (r Register) awaitRollout(ctx context.Context, member *side) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return member.explain("waiting for", r.deployment(), context.Cause(ctx))
+		return member.Explain("waiting for", r.deployment(), context.Cause(ctx))
 	case !wait.Interrupted(err):
 		return err
 	}
-	return fmt.Errorf("the agent of %s is not ready after %s (%s)%s", member.name, r.Timeout, told, r.hint(ctx, member))
+	return fmt.Errorf("the agent of %s is not ready after %s (%s)%s", member.Name, r.Timeout, told, r.hint(ctx, member))
 }
 
 func progress(deployment *appsv1.Deployment) string {
@@ -77,20 +79,20 @@ func rolledOut(deployment *appsv1.Deployment) bool {
 
 // hint says what holds the agent: what its Deployment or its Pods say, and the end
 // of its log.
-func (r Register) hint(ctx context.Context, member *side) string {
+func (r Register) hint(ctx context.Context, member *side.Side) string {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	pods := &corev1.PodList{}
-	if err := member.api.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels(agentLabels())); err != nil {
+	if err := member.API.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels(agentLabels())); err != nil {
 		return "; its Pods could not be read: " + err.Error()
 	}
 	if len(pods.Items) == 0 {
-		if have, err := member.get(ctx, r.deployment()); err == nil && have != nil {
+		if have, err := member.Get(ctx, r.deployment()); err == nil && have != nil {
 			if failure := replicaFailure(have.(*appsv1.Deployment)); failure != "" {
 				return "; no Pod could be created: " + failure
 			}
 		}
-		return fmt.Sprintf("; nothing makes Pods for it: see whether kube-controller-manager of %s is running", member.name)
+		return fmt.Sprintf("; nothing makes Pods for it: see whether kube-controller-manager of %s is running", member.Name)
 	}
 	var text strings.Builder
 	for i := range pods.Items {
@@ -99,7 +101,7 @@ func (r Register) hint(ctx context.Context, member *side) string {
 		if reason == "" {
 			continue
 		}
-		fmt.Fprintf(&text, "\n%s: %s", member.describe(pod), reason)
+		fmt.Fprintf(&text, "\n%s: %s", member.Describe(pod), reason)
 		if tail := r.tail(ctx, pod.Name, restarted); tail != "" {
 			fmt.Fprintf(&text, "; the end of its log:\n%s", indent(tail))
 		}

@@ -1,4 +1,9 @@
-package registration
+// Package grant answers "what does a member let the control plane do, and how is that
+// taken back?".
+//
+// The control plane gets two accounts: one to act, one to impersonate the callers of
+// the cluster proxy. Its copies of their tokens are in Secrets that go with the Cluster.
+package grant
 
 import (
 	"context"
@@ -15,6 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // Reported says which accounts of a member the control plane is told the tokens
@@ -29,82 +37,86 @@ type Reported struct {
 // plane need them.
 func ReportAll() Reported { return Reported{Credentials: true, Impersonator: true} }
 
-// grant gives the control plane accounts in a member.
-type grant struct {
-	// cluster is the member's name, namespace where the accounts are.
-	cluster, namespace string
-	member             *side
-	config             *rest.Config
-	// timeout is how long the member may take to issue a token.
-	timeout time.Duration
+// DefaultTokenTimeout is how long a member may take to issue a token.
+const DefaultTokenTimeout = 30 * time.Second
+
+// Grant gives the control plane accounts in a member.
+type Grant struct {
+	// Cluster is the member's name, Namespace where the accounts are.
+	Cluster, Namespace string
+	Member             *side.Side
+	// Config leads to the member.
+	Config *rest.Config
+	// Timeout is how long the member may take to issue a token.
+	Timeout time.Duration
 }
 
-// issue makes the namespace and the reported accounts, and returns what the
+// Issue makes the namespace and the reported accounts, and returns what the
 // control plane needs to use them. A dry run returns nothing.
-func (g grant) issue(ctx context.Context, reported Reported) (access, error) {
+func (g Grant) Issue(ctx context.Context, reported Reported) (Access, error) {
 	asIs := func(client.Object) error { return nil }
-	if _, err := g.member.ensure(ctx, namespace(g.namespace), asIs); err != nil {
-		return access{}, err
+	if _, err := g.Member.Ensure(ctx, registration.Namespace(g.Namespace), asIs); err != nil {
+		return Access{}, err
 	}
 	var accounts [2]*corev1.ServiceAccount
 	for i, wanted := range []struct {
 		name     string
 		reported bool
-	}{{impersonator, reported.Impersonator}, {accountName(g.cluster), reported.Credentials}} {
+	}{{Impersonator, reported.Impersonator}, {AccountName(g.Cluster), reported.Credentials}} {
 		if !wanted.reported {
 			continue
 		}
-		stored, err := g.member.ensure(ctx, account(g.namespace, wanted.name), asIs)
+		stored, err := g.Member.Ensure(ctx, registration.Account(g.Namespace, wanted.name), asIs)
 		if err != nil {
-			return access{}, err
+			return Access{}, err
 		}
 		accounts[i] = stored.(*corev1.ServiceAccount)
 	}
 	if reported.Credentials {
 		if err := g.empower(ctx); err != nil {
-			return access{}, err
+			return Access{}, err
 		}
 	}
-	if g.member.dryRun {
-		return access{}, nil
+	if g.Member.DryRun {
+		return Access{}, nil
 	}
 	return g.collect(ctx, accounts[0], accounts[1])
 }
 
 // empower lets the account of the control plane do everything.
-func (g grant) empower(ctx context.Context) error {
-	rights, bound := role(g.cluster), roleBinding(g.cluster, g.namespace)
-	if _, err := g.member.ensure(ctx, rights, func(have client.Object) error { return adoptRole(have, rights) }); err != nil {
+func (g Grant) empower(ctx context.Context) error {
+	rights, bound := Role(g.Cluster), RoleBinding(g.Cluster, g.Namespace)
+	if _, err := g.Member.Ensure(ctx, rights, func(have client.Object) error { return AdoptRole(have, rights) }); err != nil {
 		return err
 	}
-	_, err := g.member.ensure(ctx, bound, func(have client.Object) error { return adoptBinding(have, bound) })
+	_, err := g.Member.Ensure(ctx, bound, func(have client.Object) error { return AdoptBinding(have, bound) })
 	return err
 }
 
 // collect waits for the tokens of the accounts that are not nil.
-func (g grant) collect(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found access, err error) {
+func (g Grant) collect(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found Access, err error) {
 	if impersonation != nil {
-		impersonating, err := g.member.token(ctx, impersonation, g.timeout)
+		impersonating, err := token(ctx, g.Member, impersonation, g.Timeout)
 		if err != nil {
-			return access{}, err
+			return Access{}, err
 		}
-		found.impersonatorToken = impersonating.Data[corev1.ServiceAccountTokenKey]
+		found.ImpersonatorToken = impersonating.Data[corev1.ServiceAccountTokenKey]
 	}
 	if own == nil {
 		return found, nil
 	}
-	acting, err := g.member.token(ctx, own, g.timeout)
+	acting, err := token(ctx, g.Member, own, g.Timeout)
 	if err != nil {
-		return access{}, err
+		return Access{}, err
 	}
-	found.token = acting.Data[corev1.ServiceAccountTokenKey]
-	trusted, err := caOf(g.config)
+	found.Token = acting.Data[corev1.ServiceAccountTokenKey]
+	trusted, err := caOf(g.Config)
 	if err != nil {
-		return access{}, err
+		return Access{}, err
 	}
 	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
 	// No CA at all means those that the system trusts.
-	found.ca, err = g.verify(ctx, found.token, append(authorities, nil)...)
+	found.CA, err = g.verify(ctx, found.Token, append(authorities, nil)...)
 	return found, err
 }
 
@@ -115,7 +127,7 @@ const verifyTimeout = 10 * time.Second
 // verify finds the CA certificates with which the member can be reached by
 // nothing but what will be stored in the control plane, and proves that its token
 // is accepted.
-func (g grant) verify(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
+func (g Grant) verify(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
 	var errs []error
 	for _, ca := range authorities {
 		err := g.tryToken(ctx, token, ca)
@@ -123,23 +135,23 @@ func (g grant) verify(ctx context.Context, token []byte, authorities ...[]byte) 
 			return ca, nil
 		}
 		errs = append(errs, err)
-		if !isUntrusted(err) {
+		if !registration.IsUntrusted(err) {
 			break
 		}
 	}
-	return nil, g.member.explain("using the new token of", account(g.namespace, accountName(g.cluster)), errors.Join(errs...))
+	return nil, g.Member.Explain("using the new token of", registration.Account(g.Namespace, AccountName(g.Cluster)), errors.Join(errs...))
 }
 
-func (g grant) tryToken(ctx context.Context, token, ca []byte) error {
+func (g Grant) tryToken(ctx context.Context, token, ca []byte) error {
 	config := &rest.Config{
-		Host:            endpoint(g.config),
-		Proxy:           g.config.Proxy,
-		Timeout:         requestTimeout,
+		Host:            registration.Endpoint(g.Config),
+		Proxy:           g.Config.Proxy,
+		Timeout:         side.RequestTimeout,
 		BearerToken:     string(token),
-		TLSClientConfig: rest.TLSClientConfig{Insecure: g.config.Insecure},
+		TLSClientConfig: rest.TLSClientConfig{Insecure: g.Config.Insecure},
 		ContentConfig:   rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	}
-	if !g.config.Insecure {
+	if !g.Config.Insecure {
 		config.CAData = ca
 	}
 	api, err := rest.UnversionedRESTClientFor(config)
@@ -158,17 +170,20 @@ func (g grant) tryToken(ctx context.Context, token, ca []byte) error {
 	return err
 }
 
-func adoptRole(have client.Object, want *rbacv1.ClusterRole) error {
+// AdoptRole makes a role that is there be the wanted one.
+func AdoptRole(have client.Object, want *rbacv1.ClusterRole) error {
 	role, ok := have.(*rbacv1.ClusterRole)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
 	}
 	role.Rules = want.Rules
-	addLabels(role, want)
+	registration.AddLabels(role, want)
 	return nil
 }
 
-func adoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
+// AdoptBinding makes a binding that is there bind whom the wanted one does. One that
+// grants another role is not taken.
+func AdoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
@@ -177,6 +192,6 @@ func adoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 		return fmt.Errorf("it grants %s %s; delete it if nobody needs it", binding.RoleRef.Kind, binding.RoleRef.Name)
 	}
 	binding.Subjects = want.Subjects
-	addLabels(binding, want)
+	registration.AddLabels(binding, want)
 	return nil
 }

@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"crypto/ecdsa"
@@ -26,6 +26,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
 var knownToken = bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
@@ -219,7 +220,7 @@ func TestAControlPlaneDoesNotRegisterWithItself(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Register{Token: knownToken.String()}.refuseItself(t.Context(), sideWith(t, "", test.stored...))
+			err := Register{Token: knownToken.String()}.refuseItself(t.Context(), sidetest.With(t, "", test.stored...))
 			if (err != nil) != test.itself {
 				t.Errorf("refuseItself() = %v, want an error: %t", err, test.itself)
 			}
@@ -229,11 +230,11 @@ func TestAControlPlaneDoesNotRegisterWithItself(t *testing.T) {
 
 func TestARegistrationEndsWithTheCluster(t *testing.T) {
 	register := Register{Name: "east", Endpoint: "192.0.2.1:5443", Timeout: 20 * time.Millisecond}
-	if err := register.awaitCluster(t.Context(), sideWith(t, "")); err == nil || !strings.Contains(err.Error(), "made no Cluster within 20ms") {
+	if err := register.awaitCluster(t.Context(), sidetest.With(t, "")); err == nil || !strings.Contains(err.Error(), "made no Cluster within 20ms") {
 		t.Errorf("without a Cluster: %v", err)
 	}
-	made := registered("east", "id", clusterv1alpha1.Pull)
-	if err := register.awaitCluster(t.Context(), sideWith(t, "", &made)); err != nil {
+	made := sidetest.Registered("east", "id", clusterv1alpha1.Pull)
+	if err := register.awaitCluster(t.Context(), sidetest.With(t, "", &made)); err != nil {
 		t.Errorf("with a Cluster: %v", err)
 	}
 }

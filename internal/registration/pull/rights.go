@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"context"
@@ -16,6 +16,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // rightsTimeout is how long a control plane that grants the rights of an agent by
@@ -69,19 +72,19 @@ func (i *identity) missingRight(ctx context.Context) (missing string, err error)
 func (i *identity) askRights(ctx context.Context) (missing string, err error) {
 	for _, each := range essential(i.register.Name, i.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
-		err := i.karmada.api.Create(ctx, review)
+		err := i.karmada.API.Create(ctx, review)
 		if apierrors.IsForbidden(err) {
 			break
 		}
 		if err != nil {
-			return "", fmt.Errorf("asking %s (%s) what %s may do: %w", i.karmada.name, i.karmada.host, agent.User(i.register.Name), err)
+			return "", fmt.Errorf("asking %s (%s) what %s may do: %w", i.karmada.Name, i.karmada.Host, agent.User(i.register.Name), err)
 		}
 		if !review.Status.Allowed {
 			return spelled(each), nil
 		}
 	}
 	works := &workv1alpha1.WorkList{}
-	err = i.karmada.api.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(i.register.Name)), client.Limit(1))
+	err = i.karmada.API.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(i.register.Name)), client.Limit(1))
 	if apierrors.IsForbidden(err) {
 		return "list works in namespace " + agent.ExecutionNamespace(i.register.Name), nil
 	}
@@ -108,15 +111,15 @@ func spelled(right authorizationv1.ResourceAttributes) string {
 // the log of an agent that does not get ready.
 func (i *identity) rehearse(ctx context.Context) error {
 	r := i.register
-	said := Agent{
-		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: endpoint(r.Member), ProxyURL: r.ProxyURL,
-		Provider: r.Provider, Region: r.Region, Zones: r.Zones, Report: ReportAll(), Member: r.Member,
+	said := enroll.Agent{
+		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: registration.Endpoint(r.Member), ProxyURL: r.ProxyURL,
+		Provider: r.Provider, Region: r.Region, Zones: r.Zones, Report: grant.ReportAll(), Member: r.Member,
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
-	said.describe(wanted, i.id)
-	err := i.karmada.api.Create(ctx, wanted, client.DryRunAll)
+	said.Describe(wanted, i.id)
+	err := i.karmada.API.Create(ctx, wanted, client.DryRunAll)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("the control plane (%s) would not take %q as a member: %w", i.karmada.host, r.Name, err)
+		return fmt.Errorf("the control plane (%s) would not take %q as a member: %w", i.karmada.Host, r.Name, err)
 	}
 	// What else there may be shows again when the agent makes it, if it is there then.
 	return nil

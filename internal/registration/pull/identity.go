@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"context"
@@ -30,6 +30,9 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 const (
@@ -52,14 +55,14 @@ type identity struct {
 	request *certificatesv1.CertificateSigningRequest
 	// karmada is the control plane as the agent sees it, generator as one who grants
 	// its rights sees it, where that was needed.
-	karmada, generator *side
+	karmada, generator *side.Side
 }
 
 // obtain gets the certificate of the agent and sees to it that it has its rights,
 // and that the name is free.
 func (i *identity) obtain(ctx context.Context, found *discovered) error {
 	r := i.register
-	holder, err := karmadaSide(found.config(r.Token, nil, nil), r.Log)
+	holder, err := side.Karmada(found.config(r.Token, nil, nil), r.Log)
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (i *identity) obtain(ctx context.Context, found *discovered) error {
 		return err
 	}
 	i.key, i.request = encoded, request
-	if i.karmada, err = karmadaSide(found.config("", i.certificate, i.key), r.Log); err != nil {
+	if i.karmada, err = side.Karmada(found.config("", i.certificate, i.key), r.Log); err != nil {
 		return err
 	}
 	missing, err := i.missingRight(ctx)
@@ -119,7 +122,7 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 	}
 	seconds := int32(r.CertExpiration / time.Second)
 	request := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: registration.SystemLabels()},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName:        certificatesv1.KubeAPIServerClientSignerName,
@@ -135,22 +138,22 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 
 // certificate sends a request and waits for the certificate. Who refuses it says
 // why, and then nobody waits.
-func (r Register) certificate(ctx context.Context, holder *side, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
-	if err := holder.api.Create(ctx, request); err != nil {
-		return nil, r.explainToken(holder.explain("creating", request, err), err)
+func (r Register) certificate(ctx context.Context, holder *side.Side, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	if err := holder.API.Create(ctx, request); err != nil {
+		return nil, r.explainToken(holder.Explain("creating", request, err), err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	var certificate []byte
 	pace := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		have, err := holder.get(ctx, request)
+		have, err := holder.Get(ctx, request)
 		if err != nil {
 			// One failed look says nothing about the request.
 			return false, onlyRefused(err)
 		}
 		if have == nil {
-			return false, fmt.Errorf("%s is gone: somebody deleted it", holder.describe(request))
+			return false, fmt.Errorf("%s is gone: somebody deleted it", holder.Describe(request))
 		}
 		stored := have.(*certificatesv1.CertificateSigningRequest)
 		certificate = stored.Status.Certificate
@@ -160,12 +163,12 @@ func (r Register) certificate(ctx context.Context, holder *side, request *certif
 	case err == nil && len(certificate) > 0:
 		return certificate, nil
 	case ctx.Err() != nil:
-		return nil, holder.explain("waiting for", request, context.Cause(ctx))
+		return nil, holder.Explain("waiting for", request, context.Cause(ctx))
 	case err == nil || wait.Interrupted(err):
 		return nil, fmt.Errorf("%s got no certificate from %s within %s: see whether karmada-controller-manager (which approves) and kube-controller-manager (which signs) run there; a person can approve it with: kubectl certificate approve %s",
-			holder.describe(request), holder.name, r.Timeout, request.Name)
+			holder.Describe(request), holder.Name, r.Timeout, request.Name)
 	}
-	return nil, fmt.Errorf("the control plane (%s) does not take %q as a member: %w", holder.host, r.Name, err)
+	return nil, fmt.Errorf("the control plane (%s) does not take %q as a member: %w", holder.Host, r.Name, err)
 }
 
 // onlyRefused forgets all errors but those that say that one may not ask.
@@ -200,17 +203,17 @@ func (r Register) explainToken(explained, err error) error {
 	return explained
 }
 
-func (i *identity) nameIsFree(ctx context.Context, karmada *side) error {
-	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
+func (i *identity) nameIsFree(ctx context.Context, karmada *side.Side) error {
+	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
 	if err != nil || have == nil {
 		return err
 	}
-	return &RegisteredError{Name: i.register.Name, ID: i.id, By: *have.(*clusterv1alpha1.Cluster)}
+	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, By: *have.(*clusterv1alpha1.Cluster)}
 }
 
 // grantRights gives the agent its rights in a control plane that leaves it to
 // those who register.
-func (i *identity) grantRights(ctx context.Context, found *discovered, holder *side) error {
+func (i *identity) grantRights(ctx context.Context, found *discovered, holder *side.Side) error {
 	r := i.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
 	if err != nil {
@@ -228,14 +231,14 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 	if err != nil {
 		return err
 	}
-	if i.generator, err = karmadaSide(found.config("", certificate, encoded), r.Log); err != nil {
+	if i.generator, err = side.Karmada(found.config("", certificate, encoded), r.Log); err != nil {
 		return err
 	}
 	defer func() {
 		// It is worth everything there, and nobody needs it any more.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
 		defer cancel()
-		if err := i.generator.delete(ctx, request); err != nil {
+		if err := i.generator.Delete(ctx, request); err != nil {
 			r.logf("warning: %v", err)
 		}
 	}()
@@ -244,12 +247,12 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 	}
 	asIs := func(client.Object) error { return nil }
 	for _, name := range []string{r.ClusterNamespace, agent.ExecutionNamespace(r.Name)} {
-		if _, err := i.generator.ensure(ctx, namespace(name), asIs); err != nil {
+		if _, err := i.generator.Ensure(ctx, registration.Namespace(name), asIs); err != nil {
 			return err
 		}
 	}
 	for _, right := range agent.Rights(r.Name, r.ClusterNamespace) {
-		if _, err := i.generator.ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
+		if _, err := i.generator.Ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
 			return err
 		}
 	}
@@ -263,14 +266,14 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 // adoptRight adds what is missing to a right that is there already, and takes nothing
 // away: somebody else may be registering.
 func adoptRight(have client.Object, want agent.Object) error {
-	addLabels(have, want)
+	registration.AddLabels(have, want)
 	switch have := have.(type) {
 	case *rbacv1.ClusterRole:
 		have.Rules = addRules(have.Rules, want.(*rbacv1.ClusterRole).Rules)
 	case *rbacv1.Role:
 		have.Rules = addRules(have.Rules, want.(*rbacv1.Role).Rules)
 	case *rbacv1.ClusterRoleBinding:
-		return adoptBinding(have, want.(*rbacv1.ClusterRoleBinding))
+		return grant.AdoptBinding(have, want.(*rbacv1.ClusterRoleBinding))
 	case *rbacv1.RoleBinding:
 		have.Subjects = want.(*rbacv1.RoleBinding).Subjects
 	}
@@ -293,18 +296,18 @@ func (i *identity) giveUp(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	made, err := i.karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
+	made, err := i.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
 	if cluster, ok := made.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == i.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && i.since(cluster) {
-		errs = append(errs, i.karmada.delete(ctx, cluster))
+		errs = append(errs, i.karmada.Delete(ctx, cluster))
 	}
 	errs = append(errs, ignoreForbidden(err))
 	if i.generator != nil {
-		return errors.Join(append(errs, i.generator.undo(ctx), ignoreForbidden(i.generator.delete(ctx, i.request)))...)
+		return errors.Join(append(errs, i.generator.Undo(ctx), ignoreForbidden(i.generator.Delete(ctx, i.request)))...)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(i.register.Name)}}
-	have, err := i.karmada.get(ctx, role)
+	have, err := i.karmada.Get(ctx, role)
 	if have != nil && have.GetLabels()[agent.ManagedLabel] == i.register.Name && have.GetAnnotations()[agent.RequestAnnotation] == string(i.request.UID) {
-		errs = append(errs, i.karmada.delete(ctx, have))
+		errs = append(errs, i.karmada.Delete(ctx, have))
 	}
 	return errors.Join(append(errs, ignoreForbidden(err))...)
 }
@@ -334,7 +337,7 @@ func (r Register) kubeconfig(found *discovered, certificate, key []byte) ([]byte
 // credentials is the Secret of the member that holds the kubeconfig of the agent.
 func (r Register) credentials(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: systemLabels()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: registration.SystemLabels()},
 		Data:       map[string][]byte{AgentKubeconfig: kubeconfig},
 	}
 }

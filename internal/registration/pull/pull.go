@@ -1,4 +1,14 @@
-package registration
+// Package pull answers: how does a cluster become a member with an agent, which asks
+// the control plane what to do, and how does it stop being one?
+//
+// Registering begins with a bootstrap token, with which the control plane proves who it
+// is and the agent becomes who it is; unregistering takes back what the agent has done,
+// and then the agent.
+//
+// Invariants: nothing is told to a control plane that is not known to be the right one.
+// A registration that does not end well deletes what it and its agent have made on both
+// sides, and nothing else.
+package pull
 
 import (
 	"cmp"
@@ -19,7 +29,10 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 	"karmada.io/karmada/internal/version"
 )
 
@@ -92,11 +105,11 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err := r.validate(); err != nil {
 		return err
 	}
-	member, err := memberSide(r.Name, r.Member, r.Log)
+	member, err := side.Member(r.Name, r.Member, r.Log)
 	if err != nil {
 		return err
 	}
-	member.dryRun = r.DryRun
+	member.DryRun = r.DryRun
 	id, err := r.preflight(ctx, member)
 	if err != nil {
 		return err
@@ -142,19 +155,19 @@ func (r Register) Run(ctx context.Context) (err error) {
 
 // awaitCluster waits until the agent has made the Cluster. A Pod that is available
 // says that its program runs, not that it has reached the control plane.
-func (r Register) awaitCluster(ctx context.Context, karmada *side) error {
+func (r Register) awaitCluster(ctx context.Context, karmada *side.Side) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		have, err := karmada.get(ctx, cluster)
+		have, err := karmada.Get(ctx, cluster)
 		// One failed look says nothing about the Cluster.
 		return have != nil, onlyRefused(err)
 	})
 	switch {
 	case ctx.Err() != nil:
-		return karmada.explain("waiting for", cluster, context.Cause(ctx))
+		return karmada.Explain("waiting for", cluster, context.Cause(ctx))
 	case wait.Interrupted(err):
 		return fmt.Errorf("the agent of member %q runs, but has made no Cluster within %s: its log says why; from the member it must reach %s, and its image %s must be karmada-agent",
 			r.Name, r.Timeout, r.Endpoint, r.Image)
@@ -176,7 +189,7 @@ func (r Register) withDefaults() Register {
 func (r Register) Validate() error { return r.withDefaults().validate() }
 
 func (r Register) validate() error {
-	if err := ValidateName(r.Name); err != nil {
+	if err := registration.ValidateName(r.Name); err != nil {
 		return err
 	}
 	if !agent.ValidName(r.Name) {
@@ -235,13 +248,13 @@ func (r Register) pins() ([]bootstraptoken.Pin, error) {
 
 // undo takes back what was created, the agent first so that nobody uses what goes; what
 // the agent made itself last, when it has no rights left to make it again.
-func (r Register) undo(ctx context.Context, identity *identity, member *side, traces []client.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+func (r Register) undo(ctx context.Context, identity *identity, member *side.Side, traces []client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
 	defer cancel()
 	sweep := func(ctx context.Context) error { return r.sweep(ctx, member, traces) }
 	giveBack := func(ctx context.Context) error { return r.giveBackBinding(ctx, member) }
 	var errs []error
-	for _, undo := range []func(context.Context) error{member.undo, giveBack, identity.giveUp, sweep} {
+	for _, undo := range []func(context.Context) error{member.Undo, giveBack, identity.giveUp, sweep} {
 		if err := undo(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}
@@ -251,10 +264,10 @@ func (r Register) undo(ctx context.Context, identity *identity, member *side, tr
 
 // traces are what the agent makes in the member when it starts, as far as it is not
 // there yet: accounts with which everything may be done.
-func (r Register) traces(ctx context.Context, member *side) (absent []client.Object, err error) {
-	pushed, shared := Unjoin{Name: r.Name, ClusterNamespace: r.ClusterNamespace}, account(r.ClusterNamespace, impersonator)
-	for _, object := range append(pushed.leftovers(), tokenRequest(shared), shared, namespace(r.ClusterNamespace)) {
-		have, err := member.get(ctx, object)
+func (r Register) traces(ctx context.Context, member *side.Side) (absent []client.Object, err error) {
+	pushed, shared := grant.Leftovers{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.Account(r.ClusterNamespace, grant.Impersonator)
+	for _, object := range append(pushed.Objects(), grant.TokenRequest(shared), shared, registration.Namespace(r.ClusterNamespace)) {
+		have, err := member.Get(ctx, object)
 		if err != nil {
 			return nil, err
 		}
@@ -266,12 +279,12 @@ func (r Register) traces(ctx context.Context, member *side) (absent []client.Obj
 }
 
 // sweep deletes the traces of the agent.
-func (r Register) sweep(ctx context.Context, member *side, traces []client.Object) error {
+func (r Register) sweep(ctx context.Context, member *side.Side, traces []client.Object) error {
 	var errs []error
 	for _, object := range traces {
-		have, err := member.get(ctx, object)
+		have, err := member.Get(ctx, object)
 		if err == nil && have != nil {
-			err = member.deleteUnused(ctx, have)
+			err = member.DeleteUnused(ctx, have)
 		}
 		errs = append(errs, err)
 	}
@@ -280,19 +293,19 @@ func (r Register) sweep(ctx context.Context, member *side, traces []client.Objec
 
 // preflight says what the member holds already that the agent would need, and
 // returns the identity of the member.
-func (r Register) preflight(ctx context.Context, member *side) (id string, err error) {
+func (r Register) preflight(ctx context.Context, member *side.Side) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
-	if id, err = member.id(ctx); err != nil {
+	if id, err = member.ID(ctx); err != nil {
 		return "", err
 	}
 	var findings []error
-	for _, object := range []client.Object{r.credentials(nil), r.account(), r.deployment()} {
-		have, err := member.get(ctx, object)
+	for _, object := range []client.Object{r.credentials(nil), r.serviceAccount(), r.deployment()} {
+		have, err := member.Get(ctx, object)
 		if err != nil {
 			return "", err
 		}
 		if have != nil {
-			findings = append(findings, fmt.Errorf("%s exists in %s", member.describe(have), member.name))
+			findings = append(findings, fmt.Errorf("%s exists in %s", member.Describe(have), member.Name))
 		}
 	}
 	if len(findings) > 0 {
@@ -305,12 +318,12 @@ func (r Register) preflight(ctx context.Context, member *side) (id string, err e
 // refuseItself refuses a member that is the control plane. Whoever joins reads the
 // identity of both; here the token tells, with whose secret nobody else signs. Not
 // being allowed to look is no obstacle: this is to catch a mix-up.
-func (r Register) refuseItself(ctx context.Context, member *side) error {
+func (r Register) refuseItself(ctx context.Context, member *side.Side) error {
 	token, err := bootstraptoken.Parse(r.Token)
 	if err != nil {
 		return err
 	}
-	have, err := member.get(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}})
+	have, err := member.Get(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}})
 	info, ok := have.(*corev1.ConfigMap)
 	if err != nil || !ok {
 		return nil //nolint:nilerr // see above
@@ -318,7 +331,7 @@ func (r Register) refuseItself(ctx context.Context, member *side) error {
 	if _, err := verify(info, token); err != nil {
 		return nil //nolint:nilerr // signed by nobody or by somebody else
 	}
-	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context", member.name, member.host)
+	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context", member.Name, member.Host)
 }
 
 // PreflightError lists what stands in the way of a registration.
@@ -336,4 +349,4 @@ func (e *PreflightError) Error() string {
 	return text + "\nAn agent is or was installed here, and nothing was changed: unregister it first, or delete what is left of it"
 }
 
-func (r Register) logf(format string, args ...any) { Log(r.Log).printf(format, args...) }
+func (r Register) logf(format string, args ...any) { registration.Log(r.Log).Printf(format, args...) }

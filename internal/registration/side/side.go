@@ -1,4 +1,9 @@
-package registration
+// Package side answers "what does one of the two clusters hold that a registration
+// touches, and what of that was made by this run?".
+//
+// Invariants: what was there before is reused or refused, and stays when the run is
+// undone. What others use is not deleted. Every request and every wait ends.
+package side
 
 import (
 	"context"
@@ -26,46 +31,63 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/registration"
 )
 
 // createAttempts is how often somebody else may be faster.
 const createAttempts = 5
 
+const (
+	// RequestTimeout bounds every single request, watches included.
+	RequestTimeout = 40 * time.Second
+
+	// UndoTimeout bounds the clean-up after a run that did not end well. It goes on
+	// when the caller has given up.
+	UndoTimeout = 30 * time.Second
+)
+
 // outliveTimeout is how long something that is being deleted is waited for.
 const outliveTimeout = 30 * time.Second
 
-// side is one of the two clusters that a registration touches, and what this run
+// Side is one of the two clusters that a registration touches, and what this run
 // has created there.
-type side struct {
-	// name is what messages call it: the control plane, or a member by name.
-	name   string
-	host   string
-	api    client.WithWatch
-	log    Log
-	dryRun bool
-	made   []client.Object
-	// kinds are those of which a namespace may hold objects.
-	kinds func() ([]schema.GroupVersionKind, error)
+type Side struct {
+	// Name is what messages call it: the control plane, or a member by name.
+	Name string
+	// Host is its address, for messages.
+	Host string
+	// API leads to it.
+	API client.WithWatch
+	// Log receives what happens, for people. Nil means nobody listens.
+	Log registration.Log
+	// DryRun makes Ensure tell what it would do, and do nothing.
+	DryRun bool
+	// Kinds are those of which a namespace may hold objects.
+	Kinds func() ([]schema.GroupVersionKind, error)
+
+	made []client.Object
 }
 
-func karmadaSide(config *rest.Config, log Log) (*side, error) {
+// Karmada is the side of the control plane.
+func Karmada(config *rest.Config, log registration.Log) (*Side, error) {
 	return newSide("the control plane", config, log)
 }
 
-func memberSide(name string, config *rest.Config, log Log) (*side, error) {
+// Member is the side of a member, by its name.
+func Member(name string, config *rest.Config, log registration.Log) (*Side, error) {
 	return newSide(fmt.Sprintf("member %q", name), config, log)
 }
 
-func newSide(name string, config *rest.Config, log Log) (*side, error) {
+func newSide(name string, config *rest.Config, log registration.Log) (*Side, error) {
 	if err := checkConfig(config, name); err != nil {
 		return nil, err
 	}
-	scheme, err := newScheme()
+	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = requestTimeout
+	config.Timeout = RequestTimeout
 	config.WarningHandler = warnings{side: name, log: log}
 	mapper := newMapper()
 	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
@@ -73,10 +95,11 @@ func newSide(name string, config *rest.Config, log Log) (*side, error) {
 		return nil, fmt.Errorf("making a client of %s (%s): %w", name, config.Host, err)
 	}
 	kinds := func() ([]schema.GroupVersionKind, error) { return namespacedKinds(config, mapper) }
-	return &side{name: name, host: config.Host, api: api, log: log, kinds: kinds}, nil
+	return &Side{Name: name, Host: config.Host, API: api, Log: log, Kinds: kinds}, nil
 }
 
-func newScheme() (*runtime.Scheme, error) {
+// NewScheme knows the kinds that are touched.
+func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
@@ -113,27 +136,27 @@ func newMapper() *meta.DefaultRESTMapper {
 	return mapper
 }
 
-// id is the identity of the cluster: the UID of its kube-system namespace.
-func (s *side) id(ctx context.Context) (string, error) {
+// ID is the identity of the cluster: the UID of its kube-system namespace.
+func (s *Side) ID(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-	if err := s.api.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
-		return "", s.explain("reading the cluster ID from", system, err)
+	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
+		return "", s.Explain("reading the cluster ID from", system, err)
 	}
 	return string(system.UID), nil
 }
 
-// ensure makes an object exist and returns it as it is stored. One that is there
+// Ensure makes an object exist and returns it as it is stored. One that is there
 // already is reused: adopt changes it where it does not fit, or refuses it. With
-// dryRun it only tells what it would do.
-func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
+// DryRun it only tells what it would do.
+func (s *Side) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	for range createAttempts {
-		have, err := s.get(ctx, want)
+		have, err := s.Get(ctx, want)
 		if err != nil {
 			return nil, err
 		}
 		if have != nil {
-			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.dryRun {
-				if err := s.outlive(ctx, have); err != nil {
+			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.DryRun {
+				if err := s.Outlive(ctx, have); err != nil {
 					return nil, err
 				}
 				continue
@@ -144,33 +167,33 @@ func (s *side) ensure(ctx context.Context, want client.Object, adopt func(have c
 			}
 			return have, err
 		}
-		if s.dryRun {
-			s.log.printf("would create %s in %s", s.describe(want), s.name)
+		if s.DryRun {
+			s.Log.Printf("would create %s in %s", s.Describe(want), s.Name)
 			return want, nil
 		}
 		// The server fills in what it is given, and a second try needs it clean.
 		created := want.DeepCopyObject().(client.Object)
-		err = s.api.Create(ctx, created)
+		err = s.API.Create(ctx, created)
 		if err == nil {
 			s.made = append(s.made, created)
-			s.log.printf("created %s in %s", s.describe(want), s.name)
+			s.Log.Printf("created %s in %s", s.Describe(want), s.Name)
 			return created, nil
 		}
 		// Somebody was faster, such as another join at the same time.
 		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.explain("creating", want, err)
+			return nil, s.Explain("creating", want, err)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s changes all the time: see who else creates, changes and deletes it", s.describe(want), s.name)
+	return nil, fmt.Errorf("%s in %s changes all the time: see who else creates, changes and deletes it", s.Describe(want), s.Name)
 }
 
-// get returns the stored object of the same kind and name, nil if there is none.
-func (s *side) get(ctx context.Context, like client.Object) (client.Object, error) {
-	kind, err := apiutil.GVKForObject(like, s.api.Scheme())
+// Get returns the stored object of the same kind and name, nil if there is none.
+func (s *Side) Get(ctx context.Context, like client.Object) (client.Object, error) {
+	kind, err := apiutil.GVKForObject(like, s.API.Scheme())
 	if err != nil {
 		return nil, err
 	}
-	empty, err := s.api.Scheme().New(kind)
+	empty, err := s.API.Scheme().New(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -178,80 +201,80 @@ func (s *side) get(ctx context.Context, like client.Object) (client.Object, erro
 	if !ok {
 		return nil, fmt.Errorf("%s is no kind of object", kind)
 	}
-	err = s.api.Get(ctx, client.ObjectKeyFromObject(like), have)
+	err = s.API.Get(ctx, client.ObjectKeyFromObject(like), have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.explain("reading", like, err)
+		return nil, s.Explain("reading", like, err)
 	}
 	return have, nil
 }
 
-// outlive waits until an object that is being deleted is gone, such as a namespace
+// Outlive waits until an object that is being deleted is gone, such as a namespace
 // that a cluster had which has just left.
-func (s *side) outlive(ctx context.Context, object client.Object) error {
-	s.log.printf("waiting until %s in %s is gone, which is being deleted", s.describe(object), s.name)
+func (s *Side) Outlive(ctx context.Context, object client.Object) error {
+	s.Log.Printf("waiting until %s in %s is gone, which is being deleted", s.Describe(object), s.Name)
 	ctx, cancel := context.WithTimeout(ctx, outliveTimeout)
 	defer cancel()
-	if err := s.awaitGone(ctx, object); err != nil {
+	if err := s.AwaitGone(ctx, object); err != nil {
 		return fmt.Errorf("%s in %s is being deleted and not gone after %s: see what it still holds, and try again when it is gone (%w)",
-			s.describe(object), s.name, outliveTimeout, err)
+			s.Describe(object), s.Name, outliveTimeout, err)
 	}
 	return nil
 }
 
-func (s *side) reuse(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
+func (s *Side) reuse(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
 	if !have.GetDeletionTimestamp().IsZero() {
-		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.describe(have), s.name)
+		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.Describe(have), s.Name)
 	}
 	before := have.DeepCopyObject().(client.Object)
 	if err := adopt(have); err != nil {
-		return fmt.Errorf("%s in %s exists and cannot be reused: %w", s.describe(have), s.name, err)
+		return fmt.Errorf("%s in %s exists and cannot be reused: %w", s.Describe(have), s.Name, err)
 	}
-	if s.dryRun {
-		s.log.printf("would reuse %s in %s", s.describe(have), s.name)
+	if s.DryRun {
+		s.Log.Printf("would reuse %s in %s", s.Describe(have), s.Name)
 		return nil
 	}
-	changed, err := patch.Object(ctx, s.api, before, have)
+	changed, err := patch.Object(ctx, s.API, before, have)
 	if err != nil {
-		return s.explain("changing", have, err)
+		return s.Explain("changing", have, err)
 	}
 	if changed {
-		s.log.printf("changed %s in %s", s.describe(have), s.name)
+		s.Log.Printf("changed %s in %s", s.Describe(have), s.Name)
 	}
 	return nil
 }
 
-// undo deletes what this run has created, the latest first. A namespace that
+// Undo deletes what this run has created, the latest first. A namespace that
 // others use by now stays.
-func (s *side) undo(ctx context.Context) error {
+func (s *Side) Undo(ctx context.Context) error {
 	var errs []error
 	for _, object := range slices.Backward(s.made) {
-		errs = append(errs, s.deleteUnused(ctx, object))
+		errs = append(errs, s.DeleteUnused(ctx, object))
 	}
 	s.made = nil
 	return errors.Join(errs...)
 }
 
-// deleteUnused deletes an object, unless it is a namespace that others use.
-func (s *side) deleteUnused(ctx context.Context, object client.Object) error {
+// DeleteUnused deletes an object, unless it is a namespace that others use.
+func (s *Side) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
-		if occupied, err := s.occupant(ctx, ns.Name); err != nil || occupied != "" {
+		if occupied, err := s.Occupant(ctx, ns.Name); err != nil || occupied != "" {
 			return err
 		}
 	}
 	// One that was replaced meanwhile gives a conflict and is not ours.
-	if err := s.delete(ctx, object); !apierrors.IsConflict(err) {
+	if err := s.Delete(ctx, object); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil
 }
 
-// describe names an object as people do: Secret karmada-cluster/east.
-func (s *side) describe(object client.Object) string {
+// Describe names an object as people do: Secret karmada-cluster/east.
+func (s *Side) Describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
-	if known, err := apiutil.GVKForObject(object, s.api.Scheme()); err == nil {
+	if known, err := apiutil.GVKForObject(object, s.API.Scheme()); err == nil {
 		kind = known.Kind
 	}
 	if object.GetNamespace() != "" {
@@ -263,9 +286,26 @@ func (s *side) describe(object client.Object) string {
 // warnings passes on what an API server warns of.
 type warnings struct {
 	side string
-	log  Log
+	log  registration.Log
 }
 
 func (w warnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.log.printf("warning from %s: %s", w.side, text)
+	w.log.Printf("warning from %s: %s", w.side, text)
+}
+
+func checkConfig(config *rest.Config, side string) error {
+	if config == nil {
+		return errors.New("no way to reach " + side + " was given")
+	}
+	return nil
+}
+
+// Explain says what could not be done, on which side and to which object, and
+// what helps against it. The cause stays in the chain.
+func (s *Side) Explain(doing string, object client.Object, err error) error {
+	err = fmt.Errorf("%s %s in %s (%s): %w", doing, s.Describe(object), s.Name, s.Host, err)
+	if advice := registration.Advice(err, s.Name); advice != "" {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"cmp"
@@ -21,6 +21,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // Unregister ends the membership of a cluster with an agent.
@@ -56,8 +59,8 @@ type Unregister struct {
 func (u Unregister) Run(ctx context.Context) error {
 	u.Namespace = cmp.Or(u.Namespace, clusterv1alpha1.NamespaceKarmadaSystem)
 	u.AgentName = cmp.Or(u.AgentName, AgentName)
-	u.Wait = cmp.Or(u.Wait, DefaultWait)
-	member, err := memberSide(u.Name, u.Member, u.Log)
+	u.Wait = cmp.Or(u.Wait, registration.DefaultWait)
+	member, err := side.Member(u.Name, u.Member, u.Log)
 	if err != nil {
 		return err
 	}
@@ -85,11 +88,11 @@ func (u Unregister) Run(ctx context.Context) error {
 // departure is an Unregister under way.
 type departure struct {
 	Unregister
-	member *side
+	member *side.Side
 	// memberID is the identity of the member, empty if it does not answer.
 	memberID string
 	// karmada is nil if the control plane does not answer.
-	karmada *side
+	karmada *side.Side
 	// borrowed tells that it is reached with the credentials of the agent.
 	borrowed bool
 	// cluster is nil if there is none.
@@ -102,9 +105,9 @@ type departure struct {
 func (d *departure) openMember(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
-	id, err = d.member.id(ctx)
+	id, err = d.member.ID(ctx)
 	if err != nil && d.Force && d.Karmada != nil {
-		d.logf("warning: %s will not be cleaned up: %v", d.member.name, err)
+		d.logf("warning: %s will not be cleaned up: %v", d.member.Name, err)
 		return "", nil
 	}
 	if err != nil {
@@ -120,7 +123,7 @@ func (d *departure) find(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
-	object, err := d.karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
+	object, err := d.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
 	// One who may not look has named the wrong kubeconfig, unless it is the agent,
 	// whose rights may have gone with its Cluster.
 	mayNot := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
@@ -130,19 +133,19 @@ func (d *departure) find(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nNothing was changed. With --force the agent is removed from %s all the same", err, d.member.name)
+		return fmt.Errorf("%w\nNothing was changed. With --force the agent is removed from %s all the same", err, d.member.Name)
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
 	switch {
 	case !ok && d.Force:
-		d.logf("there is no Cluster %q in %s: cleaning up what is left", d.Name, d.karmada.name)
+		d.logf("there is no Cluster %q in %s: cleaning up what is left", d.Name, d.karmada.Name)
 		return nil
 	case !ok:
-		return fmt.Errorf("there is no Cluster %q in %s (%s); with --force what is left of its agent in %s is deleted", d.Name, d.karmada.name, d.karmada.host, d.member.name)
+		return fmt.Errorf("there is no Cluster %q in %s (%s); with --force what is left of its agent in %s is deleted", d.Name, d.karmada.Name, d.karmada.Host, d.member.Name)
 	case found.Spec.SyncMode == clusterv1alpha1.Push:
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
 	case d.memberID != "" && found.Spec.ID != "" && found.Spec.ID != d.memberID:
-		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", d.member.name, d.member.host, d.memberID, d.Name, found.Spec.ID)
+		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", d.member.Name, d.member.Host, d.memberID, d.Name, found.Spec.ID)
 	}
 	d.cluster = found
 	return nil
@@ -184,10 +187,10 @@ func (d *departure) removeCluster(ctx, waiting context.Context) error {
 	}
 	// The Cluster first: its Works go with it, and as long as it is there, what is
 	// bound to it brings new ones.
-	err := d.karmada.delete(waiting, d.cluster)
+	err := d.karmada.Delete(waiting, d.cluster)
 	if err == nil {
 		if why == "" {
-			d.logf("waiting for the agent to take back what was propagated to %s", d.member.name)
+			d.logf("waiting for the agent to take back what was propagated to %s", d.member.Name)
 		}
 		err = d.awaitGone(waiting)
 	}
@@ -196,7 +199,7 @@ func (d *departure) removeCluster(ctx, waiting context.Context) error {
 	}
 	if !d.Force {
 		return fmt.Errorf("cluster %q is not gone after %s: its agent takes back what was propagated, so see whether it runs (kubectl get pods -n %s in %s) and what is left (kubectl get works -n %s in the control plane); give it more time with --wait, or repeat with --force to leave in the member what was propagated",
-			d.Name, d.Wait, d.Namespace, d.member.name, agent.ExecutionNamespace(d.Name))
+			d.Name, d.Wait, d.Namespace, d.member.Name, agent.ExecutionNamespace(d.Name))
 	}
 	d.logf("Cluster %q is not gone after %s: taking off finalizers", d.Name, d.Wait)
 	return d.force(ctx)
@@ -205,7 +208,7 @@ func (d *departure) removeCluster(ctx, waiting context.Context) error {
 // awaitGone waits until the Cluster is gone. The rights of an agent go with its
 // Cluster, so that whoever uses them hears of the end by being refused.
 func (d *departure) awaitGone(ctx context.Context) error {
-	err := d.karmada.awaitGone(ctx, d.cluster)
+	err := d.karmada.AwaitGone(ctx, d.cluster)
 	if d.borrowed && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
 		return nil
 	}
@@ -214,21 +217,21 @@ func (d *departure) awaitGone(ctx context.Context) error {
 
 // force lets the Works and the Cluster go although nobody has cleaned up.
 func (d *departure) force(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
+	ctx, cancel := context.WithTimeout(ctx, side.UndoTimeout)
 	defer cancel()
-	if err := d.karmada.delete(ctx, d.cluster); err != nil {
+	if err := d.karmada.Delete(ctx, d.cluster); err != nil {
 		return err
 	}
 	if !d.borrowed {
-		return d.karmada.release(ctx, d.cluster)
+		return d.karmada.Release(ctx, d.cluster)
 	}
 	// The agent may not delete its namespace, which the control plane does then.
 	works := &workv1alpha1.WorkList{}
-	if err := d.karmada.api.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(d.Name))); err != nil {
+	if err := d.karmada.API.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(d.Name))); err != nil {
 		return fmt.Errorf("listing the Works of cluster %q: %w", d.Name, err)
 	}
 	for i := range works.Items {
-		if err := d.karmada.takeFinalizers(ctx, &works.Items[i]); err != nil {
+		if err := d.karmada.TakeFinalizers(ctx, &works.Items[i]); err != nil {
 			return err
 		}
 	}
@@ -238,7 +241,7 @@ func (d *departure) force(ctx context.Context) error {
 // keptByKarmada tells whether the control plane has granted the rights of the agent
 // and takes them away by itself.
 func (d *departure) keptByKarmada(ctx context.Context) bool {
-	have, err := d.karmada.get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
+	have, err := d.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
 	return err == nil && have != nil && have.GetLabels()[agent.ManagedLabel] == d.Name
 }
 
@@ -253,15 +256,15 @@ func (d *departure) removeRights(ctx context.Context) error {
 	case d.borrowed && d.cluster == nil:
 		// They go with a Cluster, of which there was none. The agent may give up what
 		// it is; as long as it does not, nobody else gets the name.
-		return d.karmada.delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
+		return d.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
 	case d.borrowed:
 		return nil
 	}
 	var errs []error
 	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		have, err := d.karmada.get(ctx, right)
+		have, err := d.karmada.Get(ctx, right)
 		if err == nil && have != nil {
-			err = d.karmada.delete(ctx, have)
+			err = d.karmada.Delete(ctx, have)
 		}
 		errs = append(errs, err)
 	}
@@ -278,7 +281,7 @@ func (d *departure) tellRemains() {
 		d.logf("  Cluster %s", d.Name)
 	}
 	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		d.logf("  %s", d.member.describe(right))
+		d.logf("  %s", d.member.Describe(right))
 	}
 }
 
@@ -296,16 +299,16 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 			errs = append(errs, d.installed().leaveBinding(ctx, d.member))
 			continue
 		}
-		errs = append(errs, d.member.delete(ctx, object))
+		errs = append(errs, d.member.Delete(ctx, object))
 	}
-	pushed := Unjoin{Name: d.Name, ClusterNamespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
-	errs = append(errs, pushed.cleanUp(ctx, d.member))
+	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
+	errs = append(errs, pushed.Delete(ctx, d.member))
 	if err := errors.Join(errs...); err != nil {
 		if d.Force {
 			d.logf("warning: %v", err)
 			return nil
 		}
-		return fmt.Errorf("%s was not cleaned up entirely: %w", d.member.name, err)
+		return fmt.Errorf("%s was not cleaned up entirely: %w", d.member.Name, err)
 	}
 	return nil
 }
@@ -316,7 +319,7 @@ func (d *departure) agentObjects() []client.Object {
 	installed := d.installed()
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
-		installed.account(), installed.binding(), installed.credentials(nil),
+		installed.serviceAccount(), installed.binding(), installed.credentials(nil),
 	}
 }
 
@@ -325,18 +328,18 @@ func (d *departure) installed() Register { return Register{Name: d.Name, Namespa
 
 func (d *departure) tellPlan() {
 	if d.karmada != nil && d.cluster != nil {
-		d.logf("would delete %s with its Works in %s", d.karmada.describe(d.cluster), d.karmada.name)
+		d.logf("would delete %s with its Works in %s", d.karmada.Describe(d.cluster), d.karmada.Name)
 	}
 	if d.memberID == "" {
 		return
 	}
-	pushed := Unjoin{Name: d.Name, ClusterNamespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
-	for _, object := range append(d.agentObjects(), pushed.leftovers()...) {
-		d.logf("would delete %s in %s", d.member.describe(object), d.member.name)
+	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
+	for _, object := range append(d.agentObjects(), pushed.Objects()...) {
+		d.logf("would delete %s in %s", d.member.Describe(object), d.member.Name)
 	}
 }
 
-func (u Unregister) logf(format string, args ...any) { Log(u.Log).printf(format, args...) }
+func (u Unregister) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
 
 // flagOf is the value of an argument --name=value of a container.
 func flagOf(container corev1.Container, name string) string {

@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // openKarmada makes a client of the control plane, with the credentials of the
@@ -42,10 +43,10 @@ func (d *departure) openKarmada(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nName the kubeconfig of the control plane with --karmada-config; with --force what is left of the agent in %s is deleted without it", err, d.member.name)
+			return fmt.Errorf("%w\nName the kubeconfig of the control plane with --karmada-config; with --force what is left of the agent in %s is deleted without it", err, d.member.Name)
 		}
 	}
-	d.karmada, err = karmadaSide(config, d.Log)
+	d.karmada, err = side.Karmada(config, d.Log)
 	return err
 }
 
@@ -61,7 +62,7 @@ func (d *departure) agent(ctx context.Context) (*installed, error) {
 	if d.memberID == "" {
 		return nil, nil
 	}
-	have, err := d.member.get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
+	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
 	if err != nil || have == nil {
 		return nil, err
 	}
@@ -73,31 +74,31 @@ func (d *departure) agent(ctx context.Context) (*installed, error) {
 			return &installed{deployment, container}, nil
 		}
 		if name != "" {
-			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.describe(deployment), d.member.host, name, d.Name)
+			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(deployment), d.member.Host, name, d.Name)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s is no agent: it has no argument --cluster-name; name that of the agent with --agent-name and --namespace", d.member.describe(deployment), d.member.name)
+	return nil, fmt.Errorf("%s in %s is no agent: it has no argument --cluster-name; name that of the agent with --agent-name and --namespace", d.member.Describe(deployment), d.member.Name)
 }
 
 // borrow reads the kubeconfig that the agent uses: an argument names a path, which
 // lies in a volume, which is a Secret.
 func (d *departure) borrow(ctx context.Context, found *installed) (*rest.Config, error) {
 	if found == nil {
-		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used", d.Namespace, d.AgentName, d.member.name)
+		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used", d.Namespace, d.AgentName, d.member.Name)
 	}
 	file := flagOf(*found.container, "karmada-kubeconfig")
 	name, key := secretOf(found.deployment.Spec.Template.Spec, *found.container, file)
 	if name == "" {
-		return nil, fmt.Errorf("the agent %s/%s in %s has its kubeconfig %q from no Secret", d.Namespace, d.AgentName, d.member.name, file)
+		return nil, fmt.Errorf("the agent %s/%s in %s has its kubeconfig %q from no Secret", d.Namespace, d.AgentName, d.member.Name, file)
 	}
 	secret := &corev1.Secret{}
 	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: name}}
-	if err := d.member.api.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
-		return nil, d.member.explain("reading", wanted, err)
+	if err := d.member.API.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
+		return nil, d.member.Explain("reading", wanted, err)
 	}
 	config, err := configOf(secret.Data[key], cmp.Or(d.KarmadaContext, flagOf(*found.container, "karmada-context")))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.describe(wanted), d.member.name, err)
+		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.Describe(wanted), d.member.Name, err)
 	}
 	return config, nil
 }
@@ -117,7 +118,7 @@ func (d *departure) left(ctx context.Context, found *installed) (*rest.Config, e
 	if found != nil || d.memberID == "" {
 		return nil, nil
 	}
-	have, err := d.member.get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: AgentKubeconfig}})
+	have, err := d.member.Get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: AgentKubeconfig}})
 	secret, ok := have.(*corev1.Secret)
 	if err != nil || !ok {
 		return nil, err
@@ -135,7 +136,7 @@ func (d *departure) left(ctx context.Context, found *installed) (*rest.Config, e
 	case !ok:
 		return nil, nil
 	case of != d.Name:
-		return nil, fmt.Errorf("%s in %s is that of the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.describe(secret), d.member.host, of, d.Name)
+		return nil, fmt.Errorf("%s in %s is that of the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(secret), d.member.Host, of, d.Name)
 	}
 	return config, nil
 }

@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"context"
@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // Names of what a member holds for its agent. Other releases use the same ones.
@@ -29,37 +32,39 @@ const (
 func agentLabels() map[string]string { return map[string]string{appLabel: AgentName} }
 
 // installAgent creates what the agent needs in the member, and the agent.
-func (r Register) installAgent(ctx context.Context, member *side, kubeconfig []byte) error {
+func (r Register) installAgent(ctx context.Context, member *side.Side, kubeconfig []byte) error {
 	asIs := func(client.Object) error { return nil }
 	refuse := func(client.Object) error {
 		return fmt.Errorf("it appeared during the registration: see who else registers this cluster")
 	}
-	rights, grant := r.role(), r.binding()
-	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.name)
+	rights, bound := r.role(), r.binding()
+	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.Name)
 	for _, each := range []struct {
 		want  client.Object
 		adopt func(client.Object) error
 	}{
-		{namespace(r.Namespace), asIs},
+		{registration.Namespace(r.Namespace), asIs},
 		{r.credentials(kubeconfig), refuse},
-		{rights, func(have client.Object) error { return adoptRole(have, rights) }},
-		{r.account(), refuse},
-		{grant, func(have client.Object) error { return joinBinding(have, grant) }},
+		{rights, func(have client.Object) error { return grant.AdoptRole(have, rights) }},
+		{r.serviceAccount(), refuse},
+		{bound, func(have client.Object) error { return joinBinding(have, bound) }},
 		{r.deployment(), refuse},
 	} {
-		if _, err := member.ensure(ctx, each.want, each.adopt); err != nil {
+		if _, err := member.Ensure(ctx, each.want, each.adopt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r Register) account() *corev1.ServiceAccount { return account(r.Namespace, AgentAccount) }
+func (r Register) serviceAccount() *corev1.ServiceAccount {
+	return registration.Account(r.Namespace, AgentAccount)
+}
 
 // role allows everything: what will be propagated is not known beforehand.
 func (r Register) role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: systemLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: registration.SystemLabels()},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
 			{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}},
@@ -69,7 +74,7 @@ func (r Register) role() *rbacv1.ClusterRole {
 
 func (r Register) binding() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: systemLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: registration.SystemLabels()},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: AgentName},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: AgentAccount}},
 	}
@@ -83,7 +88,7 @@ func joinBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 		return fmt.Errorf("it is a %T", have)
 	}
 	others := without(binding.Subjects, want.Subjects)
-	if err := adoptBinding(binding, want); err != nil {
+	if err := grant.AdoptBinding(binding, want); err != nil {
 		return err
 	}
 	binding.Subjects = append(others, want.Subjects...)
@@ -101,38 +106,38 @@ func without(subjects, gone []rbacv1.Subject) (kept []rbacv1.Subject) {
 
 // leaveBinding takes the agent out of the binding that it shares with agents of other
 // control planes. The last one takes binding and role along.
-func (r Register) leaveBinding(ctx context.Context, member *side) error {
-	have, err := member.get(ctx, r.binding())
+func (r Register) leaveBinding(ctx context.Context, member *side.Side) error {
+	have, err := member.Get(ctx, r.binding())
 	if err != nil {
 		return err
 	}
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {
-		return member.delete(ctx, r.role())
+		return member.Delete(ctx, r.role())
 	}
 	others := without(binding.Subjects, r.binding().Subjects)
 	if binding.RoleRef != r.binding().RoleRef {
 		return nil // Somebody else's, of the same name.
 	}
 	if len(others) == 0 {
-		return errors.Join(member.delete(ctx, binding), member.delete(ctx, r.role()))
+		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.role()))
 	}
-	member.log.printf("keeping %s in %s: %s %s/%s is there for another control plane", member.describe(binding), member.name, others[0].Kind, others[0].Namespace, others[0].Name)
+	member.Log.Printf("keeping %s in %s: %s %s/%s is there for another control plane", member.Describe(binding), member.Name, others[0].Kind, others[0].Namespace, others[0].Name)
 	return r.leaveOthers(ctx, member, binding, others)
 }
 
-func (r Register) leaveOthers(ctx context.Context, member *side, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
+func (r Register) leaveOthers(ctx context.Context, member *side.Side, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
 	left := binding.DeepCopy()
 	left.Subjects = others
-	if _, err := patch.Object(ctx, member.api, binding, left); client.IgnoreNotFound(err) != nil {
-		return member.explain("changing", binding, err)
+	if _, err := patch.Object(ctx, member.API, binding, left); client.IgnoreNotFound(err) != nil {
+		return member.Explain("changing", binding, err)
 	}
 	return nil
 }
 
 // giveBackBinding takes the agent out of a binding that was there before it.
-func (r Register) giveBackBinding(ctx context.Context, member *side) error {
-	have, err := member.get(ctx, r.binding())
+func (r Register) giveBackBinding(ctx context.Context, member *side.Side) error {
+	have, err := member.Get(ctx, r.binding())
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if err != nil || !ok {
 		return err
@@ -180,7 +185,7 @@ func (r Register) command() []string {
 		"/bin/karmada-agent",
 		"--karmada-kubeconfig=" + kubeconfigDir + "/" + AgentKubeconfig,
 		"--cluster-name=" + r.Name,
-		"--cluster-api-endpoint=" + endpoint(r.Member),
+		"--cluster-api-endpoint=" + registration.Endpoint(r.Member),
 		"--cluster-provider=" + r.Provider,
 		"--cluster-region=" + r.Region,
 		"--cluster-zones=" + strings.Join(r.Zones, ","),

@@ -1,4 +1,4 @@
-package registration
+package enroll
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
@@ -25,7 +26,7 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
 		},
 		"flags say more": {
-			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: ReportAll()},
+			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: grant.ReportAll()},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy",
 				Provider: "metal", Region: "north", Zones: []string{"a"}, SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
@@ -55,7 +56,7 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", member
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: test.stored}
-			test.agent.describe(cluster, "id")
+			test.agent.Describe(cluster, "id")
 			if diff := cmp.Diff(test.wanted, cluster.Spec); diff != "" {
 				t.Errorf("Cluster (-want +got):\n%s", diff)
 			}

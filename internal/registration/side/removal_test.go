@@ -1,4 +1,4 @@
-package registration
+package side_test
 
 import (
 	"fmt"
@@ -15,18 +15,21 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
 // deadCluster is a Cluster that nobody takes out, with Works and a binding.
-func deadCluster(t *testing.T, works int) (*side, *clusterv1alpha1.Cluster) {
+func deadCluster(t *testing.T, works int) (*side.Side, *clusterv1alpha1.Cluster) {
 	t.Helper()
-	east := registered("east", "id", clusterv1alpha1.Push)
+	east := sidetest.Registered("east", "id", clusterv1alpha1.Push)
 	east.UID = "uid of east"
 	east.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
 	east.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Message: "cluster is not reachable",
 	}}
-	objects := []client.Object{&east, executionSpace("east"), &workv1alpha2.ResourceBinding{
+	objects := []client.Object{&east, registration.ExecutionSpace("east"), &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 		Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "west"}, {Name: "east"}}},
 	}, &workv1alpha2.ClusterResourceBinding{
@@ -38,12 +41,12 @@ func deadCluster(t *testing.T, works int) (*side, *clusterv1alpha1.Cluster) {
 			Namespace: "karmada-es-east", Name: fmt.Sprintf("w%03d", i), Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		}})
 	}
-	return sideWith(t, "", objects...), &east
+	return sidetest.With(t, "", objects...), &east
 }
 
 func TestARemovalThatIsHeldSaysByWhom(t *testing.T) {
 	karmada, east := deadCluster(t, 2)
-	err := karmada.remove(t.Context(), removal{cluster: east, wait: 50 * time.Millisecond})
+	err := karmada.Remove(t.Context(), side.Removal{Cluster: east, Wait: 50 * time.Millisecond})
 	if err == nil {
 		t.Fatal("it is said to be gone")
 	}
@@ -65,44 +68,65 @@ func TestARemovalThatIsHeldSaysByWhom(t *testing.T) {
 
 func TestARemovalByForceNeedsNobody(t *testing.T) {
 	karmada, east := deadCluster(t, 700)
-	if err := karmada.remove(t.Context(), removal{cluster: east, wait: 50 * time.Millisecond, force: true}); err != nil {
+	if err := karmada.Remove(t.Context(), side.Removal{Cluster: east, Wait: 50 * time.Millisecond, Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{}, content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff([]string{}, sidetest.Content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }
 
 func TestARemovalByForceTakesTheClusterAlthoughAWorkResists(t *testing.T) {
 	karmada, east := deadCluster(t, 2)
-	refusing := &side{name: karmada.name, host: karmada.host, log: t.Logf, api: interceptor.NewClient(karmada.api, refusal("w000").funcs())}
-	if err := refusing.remove(t.Context(), removal{cluster: east, wait: 50 * time.Millisecond, force: true}); err != nil {
+	refusing := &side.Side{Name: karmada.Name, Host: karmada.Host, Log: t.Logf, API: interceptor.NewClient(karmada.API, sidetest.Refusal("w000").Funcs())}
+	if err := refusing.Remove(t.Context(), side.Removal{Cluster: east, Wait: 50 * time.Millisecond, Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"Work karmada-es-east/w000"}, content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff([]string{"Work karmada-es-east/w000"}, sidetest.Content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }
 
 func TestANamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
-	leaving := namespace("ns")
+	leaving := registration.Namespace("ns")
 	leaving.Finalizers = []string{"test/stays"}
-	s := sideWith(t, "", leaving)
-	if err := s.api.Delete(t.Context(), leaving.DeepCopy()); err != nil {
+	s := sidetest.With(t, "", leaving)
+	if err := s.API.Delete(t.Context(), leaving.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	waited := false
-	s.log = func(format string, args ...any) {
+	s.Log = func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !strings.Contains(text, "waiting until Namespace ns in it is gone") || waited {
 			return
 		}
 		waited = true
-		if err := s.takeFinalizers(t.Context(), namespace("ns")); err != nil {
+		if err := s.TakeFinalizers(t.Context(), registration.Namespace("ns")); err != nil {
 			t.Error(err)
 		}
 	}
-	made, err := s.ensure(t.Context(), namespace("ns"), func(client.Object) error { return nil })
+	made, err := s.Ensure(t.Context(), registration.Namespace("ns"), func(client.Object) error { return nil })
 	if err != nil || made.GetDeletionTimestamp() != nil || !waited {
 		t.Errorf("made %v, waited %v, err %v", made, waited, err)
+	}
+}
+
+func TestForceLetsEverythingOfTheClusterGo(t *testing.T) {
+	east := sidetest.Registered("east", "id", clusterv1alpha1.Push)
+	east.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w", Finalizers: []string{workv1alpha1.ExecutionFinalizer}}}
+	other := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-west", Name: "w", Finalizers: []string{workv1alpha1.ExecutionFinalizer}}}
+	karmada := sidetest.With(t, "", &east, work, other, registration.Namespace("karmada-es-east"))
+	// The API server deletes what a namespace holds.
+	if err := karmada.API.Delete(t.Context(), work.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := karmada.Delete(t.Context(), &east); err != nil {
+		t.Fatal(err)
+	}
+	if err := karmada.Release(t.Context(), &east); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Work karmada-es-west/w"}, sidetest.Content(t, karmada)); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }

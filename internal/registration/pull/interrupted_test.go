@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +15,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
 // system is the identity of a member.
@@ -29,14 +31,14 @@ func system() *corev1.Namespace {
 func TestARegistrationThatFailsTakesBackWhatItsAgentMade(t *testing.T) {
 	before := map[string][]client.Object{
 		"a member of nobody":               nil,
-		"a member of another one":          {namespace("ns"), account("ns", impersonator), account("ns", accountName("west")), role("west"), roleBinding("west", "ns")},
-		"a member of the same name":        {namespace("ns"), account("ns", impersonator), account("ns", accountName("east")), role("east"), roleBinding("east", "ns")},
-		"a namespace that others use, too": {namespace("ns"), secret("mine")},
+		"a member of another one":          {registration.Namespace("ns"), registration.Account("ns", grant.Impersonator), registration.Account("ns", grant.AccountName("west")), grant.Role("west"), grant.RoleBinding("west", "ns")},
+		"a member of the same name":        {registration.Namespace("ns"), registration.Account("ns", grant.Impersonator), registration.Account("ns", grant.AccountName("east")), grant.Role("east"), grant.RoleBinding("east", "ns")},
+		"a namespace that others use, too": {registration.Namespace("ns"), sidetest.Secret("mine")},
 	}
 	for name, objects := range before {
 		t.Run(name, func(t *testing.T) {
-			member := sideWith(t, "", append(objects, system())...)
-			want := content(t, member)
+			member := sidetest.With(t, "", append(objects, system())...)
+			want := sidetest.Content(t, member)
 			r := Register{Name: "east", Namespace: "agents", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://member"}}
 			traces, err := r.traces(t.Context(), member)
 			if err != nil {
@@ -46,17 +48,17 @@ func TestARegistrationThatFailsTakesBackWhatItsAgentMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The agent runs, in a process of its own.
-			running := &side{name: "it", host: "https://it", log: t.Logf, api: member.api}
-			own, common := account("ns", accountName("east")), account("ns", impersonator)
-			for _, made := range []client.Object{namespace("ns"), common, own, role("east"), roleBinding("east", "ns"), tokenRequest(own), tokenRequest(common)} {
-				if _, err := running.ensure(t.Context(), made, func(client.Object) error { return nil }); err != nil {
+			running := &side.Side{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
+			own, common := registration.Account("ns", grant.AccountName("east")), registration.Account("ns", grant.Impersonator)
+			for _, made := range []client.Object{registration.Namespace("ns"), common, own, grant.Role("east"), grant.RoleBinding("east", "ns"), grant.TokenRequest(own), grant.TokenRequest(common)} {
+				if _, err := running.Ensure(t.Context(), made, func(client.Object) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := r.undo(t.Context(), &identity{register: r}, member, traces); err != nil {
 				t.Fatal(err)
 			}
-			got := slices.DeleteFunc(content(t, member), func(each string) bool {
+			got := slices.DeleteFunc(sidetest.Content(t, member), func(each string) bool {
 				// Nobody deletes the token with the account here.
 				return strings.HasPrefix(each, "Secret ns/karmada-")
 			})
@@ -68,9 +70,9 @@ func TestARegistrationThatFailsTakesBackWhatItsAgentMade(t *testing.T) {
 }
 
 // bound are those whom the binding of agents lets do everything.
-func bound(t *testing.T, member *side) (namespaces []string) {
+func bound(t *testing.T, member *side.Side) (namespaces []string) {
 	t.Helper()
-	have, err := member.get(t.Context(), Register{}.binding())
+	have, err := member.Get(t.Context(), Register{}.binding())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +85,11 @@ func bound(t *testing.T, member *side) (namespaces []string) {
 }
 
 func TestAgentsOfTwoControlPlanesDoNotTakeEachOthersRights(t *testing.T) {
-	member := sideWith(t, "", system())
+	member := sidetest.With(t, "", system())
 	first, second := Register{Name: "east", Namespace: "first", Member: &rest.Config{Host: "https://member"}}, Register{Name: "ost", Namespace: "second", Member: &rest.Config{Host: "https://member"}}
 	leave := func(r Register) {
 		t.Helper()
-		gone := &departure{Unregister: Unregister{Name: r.Name, Namespace: r.Namespace, AgentName: AgentName, Wait: DefaultWait, Log: t.Logf}, member: member, memberID: "member"}
+		gone := &departure{Unregister: Unregister{Name: r.Name, Namespace: r.Namespace, AgentName: AgentName, Wait: registration.DefaultWait, Log: t.Logf}, member: member, memberID: "member"}
 		if err := gone.cleanUpMember(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -103,11 +105,11 @@ func TestAgentsOfTwoControlPlanesDoNotTakeEachOthersRights(t *testing.T) {
 			}
 		}, []string{"first"}},
 		{"the second one fails to", func() {
-			member.made = nil
-			if err := second.installAgent(t.Context(), member, nil); err != nil {
+			run := &side.Side{Name: member.Name, Host: member.Host, API: member.API, Log: t.Logf, Kinds: member.Kinds}
+			if err := second.installAgent(t.Context(), run, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := second.undo(t.Context(), &identity{register: second}, member, nil); err != nil {
+			if err := second.undo(t.Context(), &identity{register: second}, run, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"first"}},
@@ -125,46 +127,8 @@ func TestAgentsOfTwoControlPlanesDoNotTakeEachOthersRights(t *testing.T) {
 			t.Fatalf("%s: bound agents (-want +got):\n%s", step.what, diff)
 		}
 	}
-	if have, err := member.get(t.Context(), first.role()); have != nil || err != nil {
+	if have, err := member.Get(t.Context(), first.role()); have != nil || err != nil {
 		t.Errorf("the role is left: %v, %v", have, err)
-	}
-}
-
-func TestUnjoiningAfterARunThatWasKilled(t *testing.T) {
-	held := func(owners ...metav1.OwnerReference) []client.Object {
-		acting, impersonating := access{}.secrets("east", "ns")
-		acting.OwnerReferences, impersonating.OwnerReferences = owners, owners
-		return []client.Object{acting, impersonating}
-	}
-	unlabelled := secret("east")
-	of := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{
-		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: "east"},
-	}}
-	tests := map[string]struct {
-		before []client.Object
-		of     *clusterv1alpha1.Cluster
-		want   []string
-	}{
-		"credentials that belong to no Cluster go":         {before: held()},
-		"those that the Cluster that is gone referred to":  {before: held(), of: of},
-		"those of a Cluster go with it":                    {before: held(metav1.OwnerReference{Kind: "Cluster", Name: "east", UID: "x"}), want: []string{"Secret ns/east", "Secret ns/east-impersonator"}},
-		"a Secret of that name that joining did not store": {before: []client.Object{unlabelled}, want: []string{"Secret ns/east"}},
-		"nothing is left":                                  {},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			karmada := sideWith(t, "", test.before...)
-			unjoin := Unjoin{Name: "east", ClusterNamespace: "ns", Force: true, Log: t.Logf}
-			if found, err := unjoin.find(t.Context(), karmada); found != nil || err != nil {
-				t.Fatalf("found %v, %v", found, err)
-			}
-			if err := unjoin.forget(t.Context(), karmada, test.of); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("content (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -210,13 +174,13 @@ func TestUnregisteringWhatWasKilledBeforeItHadAnAgent(t *testing.T) {
 			stored: agentSecret(t, agent.User("west")), want: `Secret agents/karmada-kubeconfig in https://it is that of the agent of Cluster "west", not of "east"`,
 		},
 		"those of a person are of no use": {stored: agentSecret(t, "anna"), want: "whose credentials for the control plane could be used"},
-		"there are none":                  {stored: namespace("agents"), want: "whose credentials for the control plane could be used"},
+		"there are none":                  {stored: registration.Namespace("agents"), want: "whose credentials for the control plane could be used"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			gone := &departure{
-				Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName, Wait: DefaultWait, Log: t.Logf},
-				member:     sideWith(t, "", test.stored), memberID: "member",
+				Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName, Wait: registration.DefaultWait, Log: t.Logf},
+				member:     sidetest.With(t, "", test.stored), memberID: "member",
 			}
 			err := gone.openKarmada(t.Context())
 			if test.want != "" {
@@ -225,7 +189,7 @@ func TestUnregisteringWhatWasKilledBeforeItHadAnAgent(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || !gone.borrowed || gone.karmada.host != test.host {
+			if err != nil || !gone.borrowed || gone.karmada.Host != test.host {
 				t.Errorf("opened %+v, %v", gone.karmada, err)
 			}
 		})
@@ -234,15 +198,15 @@ func TestUnregisteringWhatWasKilledBeforeItHadAnAgent(t *testing.T) {
 
 func TestAnAgentWithoutAClusterGivesItsNameBack(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Labels: map[string]string{agent.ManagedLabel: "east"}}}
-	karmada := sideWith(t, "", role)
+	karmada := sidetest.With(t, "", role)
 	gone := &departure{
-		Unregister: Unregister{Name: "east", Wait: DefaultWait, Log: t.Logf},
-		member:     sideWith(t, ""), karmada: karmada, borrowed: true,
+		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: t.Logf},
+		member:     sidetest.With(t, ""), karmada: karmada, borrowed: true,
 	}
 	if err := gone.leaveKarmada(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := content(t, karmada); len(left) > 0 {
+	if left := sidetest.Content(t, karmada); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -1,4 +1,4 @@
-package registration
+package side
 
 import (
 	"context"
@@ -20,19 +20,19 @@ var ownContent = map[string][]string{
 	"ConfigMap":      {"kube-root-ca.crt"},
 }
 
-// occupant names an object in a namespace that is not there by itself, or nothing.
+// Occupant names an object in a namespace that is not there by itself, or nothing.
 // What is being deleted does not count. A namespace whose content cannot all be seen
 // counts as used: it goes with all that it holds.
-func (s *side) occupant(ctx context.Context, namespace string) (string, error) {
-	kinds, err := s.kinds()
+func (s *Side) Occupant(ctx context.Context, namespace string) (string, error) {
+	kinds, err := s.Kinds()
 	if err != nil {
-		return "", s.explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
+		return "", s.Explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
 	}
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := s.api.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
-			return "", s.explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
+		if err := s.API.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
+			return "", s.Explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
 		}
 		for i := range list.Items {
 			object := &list.Items[i]

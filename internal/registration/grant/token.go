@@ -1,4 +1,4 @@
-package registration
+package grant
 
 import (
 	"context"
@@ -15,20 +15,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // token makes the member issue a token for the account that does not expire, and
 // waits for it.
-func (s *side) token(ctx context.Context, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+func token(ctx context.Context, s *side.Side, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request := tokenRequest(account)
+	request := TokenRequest(account)
 	for {
-		stored, err := s.ensure(waiting, request, func(have client.Object) error { return fitTokenRequest(have, request) })
+		stored, err := s.Ensure(waiting, request, func(have client.Object) error { return fitTokenRequest(have, request) })
 		if err != nil {
 			return nil, err
 		}
-		secret, err := s.awaitToken(waiting, request, account.UID)
+		secret, err := awaitToken(waiting, s, request, account.UID)
 		if err != nil || secret != nil {
 			return secret, err
 		}
@@ -39,10 +41,10 @@ func (s *side) token(ctx context.Context, account *corev1.ServiceAccount, timeou
 		}
 		if waiting.Err() != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s issued no token into %s within %s: its kube-controller-manager does that, see whether it is running",
-				s.name, s.describe(stored), timeout)
+				s.Name, s.Describe(stored), timeout)
 		}
 		if ctx.Err() != nil {
-			return nil, s.explain("waiting for", request, context.Cause(ctx))
+			return nil, s.Explain("waiting for", request, context.Cause(ctx))
 		}
 	}
 }
@@ -63,14 +65,14 @@ func fitTokenRequest(have client.Object, want *corev1.Secret) error {
 // awaitToken waits until the Secret holds the token of exactly this account. It
 // returns nil when the Secret disappears, as one does that was left by an account
 // of the same name, and when the watch ends.
-func (s *side) awaitToken(ctx context.Context, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
+func awaitToken(ctx context.Context, s *side.Side, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
 	// A watch from no given version begins with what exists.
-	events, err := s.api.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
+	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.explain("waiting for", request, err)
+		return nil, s.Explain("waiting for", request, err)
 	}
 	defer events.Stop()
 	for event := range events.ResultChan() {
@@ -84,7 +86,7 @@ func (s *side) awaitToken(ctx context.Context, request *corev1.Secret, account t
 			}
 		default:
 			if event.Type == watch.Error {
-				return nil, s.explain("waiting for", request, apierrors.FromObject(event.Object))
+				return nil, s.Explain("waiting for", request, apierrors.FromObject(event.Object))
 			}
 		}
 	}
@@ -100,13 +102,13 @@ func caOf(config *rest.Config) ([]byte, error) {
 	return config.CAData, nil
 }
 
-// keep makes a Secret of a Cluster hold what it should and go with the Cluster.
-func (s *side) keep(ctx context.Context, secret *corev1.Secret, of *clusterv1alpha1.Cluster) error {
+// Keep makes a Secret of a Cluster hold what it should and go with the Cluster.
+func Keep(ctx context.Context, s *side.Side, secret *corev1.Secret, of *clusterv1alpha1.Cluster) error {
 	owner := *metav1.NewControllerRef(of, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	wanted := secret.DeepCopy()
 	wanted.OwnerReferences = []metav1.OwnerReference{owner}
-	_, err := s.ensure(ctx, wanted, func(have client.Object) error {
-		if err := adoptSecret(have, wanted, of.Name, of.UID); err != nil {
+	_, err := s.Ensure(ctx, wanted, func(have client.Object) error {
+		if err := AdoptSecret(have, wanted, of.Name, of.UID); err != nil {
 			return err
 		}
 		owners := have.GetOwnerReferences()
@@ -118,10 +120,10 @@ func (s *side) keep(ctx context.Context, secret *corev1.Secret, of *clusterv1alp
 	return err
 }
 
-// adoptSecret makes a Secret of the control plane hold what the wanted one holds.
+// AdoptSecret makes a Secret of the control plane hold what the wanted one holds.
 // One that serves another Cluster is not taken. An owner that is the Cluster with
 // the given UID stays.
-func adoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
+func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
@@ -140,6 +142,6 @@ func adoptSecret(have client.Object, want *corev1.Secret, cluster string, owner 
 	}
 	secret.OwnerReferences = owners
 	secret.Data = want.Data
-	addLabels(secret, want)
+	registration.AddLabels(secret, want)
 	return nil
 }

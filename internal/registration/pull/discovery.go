@@ -1,4 +1,4 @@
-package registration
+package pull
 
 import (
 	"bytes"
@@ -27,7 +27,9 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // discoveryPace is how often cluster-info is asked for.
@@ -50,7 +52,7 @@ func (r Register) discover(ctx context.Context) (*discovered, error) {
 		return nil, err
 	}
 	host := "https://" + r.Endpoint
-	untrusted := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	untrusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	claimed, err := r.awaitSigned(ctx, untrusted, token)
 	if err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func (r Register) discover(ctx context.Context) (*discovered, error) {
 	if ca, err = pinned(ca, pins); err != nil {
 		return nil, r.notVouched(err)
 	}
-	trusted := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	trusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 	confirmed, err := r.awaitSigned(ctx, trusted, token)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token b
 			err = r.doubt(ctx, info, err, &refused)
 		}
 		var final *finalError
-		if err == nil || errors.As(err, &final) || isUntrusted(err) {
+		if err == nil || errors.As(err, &final) || registration.IsUntrusted(err) {
 			return true, err
 		}
 		if ctx.Err() == nil && (last == nil || last.Error() != err.Error()) {
@@ -159,7 +161,7 @@ func (r Register) doubt(ctx context.Context, info *corev1.ConfigMap, unsigned er
 	}
 	_, err = r.may(ctx, (&discovered{host: "https://" + r.Endpoint, ca: ca}).config(r.Token, nil, nil), "")
 	switch {
-	case isUntrusted(err):
+	case registration.IsUntrusted(err):
 		return &finalError{err}
 	case !apierrors.IsUnauthorized(err):
 		*refused = time.Time{}
@@ -176,7 +178,7 @@ func (r Register) doubt(ctx context.Context, info *corev1.ConfigMap, unsigned er
 // theirs.
 func (r Register) may(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
 	config := rest.CopyConfig(karmada)
-	config.Timeout = requestTimeout
+	config.Timeout = side.RequestTimeout
 	api, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
 		return false, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)

@@ -1,4 +1,5 @@
-package registration
+// Package enroll answers "how does an agent make the Cluster that it serves?".
+package enroll
 
 import (
 	"cmp"
@@ -18,6 +19,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // Agent registers a cluster as a member that its own agent looks after. It is run
@@ -40,7 +44,7 @@ type Agent struct {
 	Provider, Region string
 	Zones            []string
 	// Report says which tokens of the member the control plane is told.
-	Report Reported
+	Report grant.Reported
 	// Karmada and Member lead to the control plane and to the cluster.
 	Karmada, Member *rest.Config
 	// Log receives what happens, for people. Nil means nobody listens.
@@ -58,19 +62,19 @@ type Agent struct {
 // was created stays when it fails, for it is tried again.
 func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
-	a.TokenTimeout = cmp.Or(a.TokenTimeout, DefaultTokenTimeout)
-	if err := ValidateName(a.Name); err != nil {
+	a.TokenTimeout = cmp.Or(a.TokenTimeout, grant.DefaultTokenTimeout)
+	if err := registration.ValidateName(a.Name); err != nil {
 		return nil, err
 	}
-	karmada, err := karmadaSide(a.Karmada, a.Log)
+	karmada, err := side.Karmada(a.Karmada, a.Log)
 	if err != nil {
 		return nil, err
 	}
-	member, err := memberSide(a.Name, a.Member, a.Log)
+	member, err := side.Member(a.Name, a.Member, a.Log)
 	if err != nil {
 		return nil, err
 	}
-	id, err := member.id(ctx)
+	id, err := member.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +82,8 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
 		return stored, err
 	}
-	g := grant{cluster: a.Name, namespace: a.ClusterNamespace, member: member, config: a.Member, timeout: a.TokenTimeout}
-	credentials, err := g.issue(ctx, a.Report)
+	g := grant.Grant{Cluster: a.Name, Namespace: a.ClusterNamespace, Member: member, Config: a.Member, Timeout: a.TokenTimeout}
+	credentials, err := g.Issue(ctx, a.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +96,8 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 
 // check returns the stored Cluster, nil if there is none, or why this is not the
 // one.
-func (a Agent) check(ctx context.Context, karmada *side, id string) (*clusterv1alpha1.Cluster, error) {
-	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
+func (a Agent) check(ctx context.Context, karmada *side.Side, id string) (*clusterv1alpha1.Cluster, error) {
+	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has not got its rights there: %s: %w", Again(a.Name), err)
 	}
@@ -101,11 +105,11 @@ func (a Agent) check(ctx context.Context, karmada *side, id string) (*clusterv1a
 		return nil, err
 	}
 	stored := have.(*clusterv1alpha1.Cluster)
-	if taken := (&RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
+	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
 		return nil, taken
 	}
 	wanted := stored.DeepCopy()
-	a.describe(wanted, id)
+	a.Describe(wanted, id)
 	return stored, invalid(wanted)
 }
 
@@ -116,36 +120,36 @@ func Again(name string) string {
 }
 
 // enroll makes the Cluster what the agent says of it.
-func (a Agent) enroll(ctx context.Context, karmada *side, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Agent) enroll(ctx context.Context, karmada *side.Side, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return a.create(ctx, karmada, id)
 	}
 	wanted := stored.DeepCopy()
-	a.describe(wanted, id)
+	a.Describe(wanted, id)
 	if equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) {
 		return stored, nil
 	}
-	_, err := patch.Object(ctx, karmada.api, stored, wanted)
+	_, err := patch.Object(ctx, karmada.API, stored, wanted)
 	switch {
 	case apierrors.IsForbidden(err):
 		// Agents that other releases registered may create their Cluster and not
 		// change it. All that they do goes on with what is stored.
-		karmada.log.printf("warning: the agent may not change Cluster %q to what its flags say: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
+		karmada.Log.Printf("warning: the agent may not change Cluster %q to what its flags say: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
 		return stored, nil
 	case err != nil:
-		return nil, karmada.explain("changing", stored, err)
+		return nil, karmada.Explain("changing", stored, err)
 	}
-	karmada.log.printf("changed %s in %s", karmada.describe(wanted), karmada.name)
+	karmada.Log.Printf("changed %s in %s", karmada.Describe(wanted), karmada.Name)
 	return wanted, nil
 }
 
-func (a Agent) create(ctx context.Context, karmada *side, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Agent) create(ctx context.Context, karmada *side.Side, id string) (*clusterv1alpha1.Cluster, error) {
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
-	a.describe(wanted, id)
+	a.Describe(wanted, id)
 	if err := invalid(wanted); err != nil {
 		return nil, err
 	}
-	err := karmada.api.Create(ctx, wanted)
+	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Another replica was faster, or another cluster.
@@ -153,19 +157,19 @@ func (a Agent) create(ctx context.Context, karmada *side, id string) (*clusterv1
 	case apierrors.IsInvalid(err):
 		return nil, &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
 	case err != nil:
-		return nil, karmada.explain("creating", wanted, err)
+		return nil, karmada.Explain("creating", wanted, err)
 	}
-	karmada.log.printf("created %s in %s", karmada.describe(wanted), karmada.name)
+	karmada.Log.Printf("created %s in %s", karmada.Describe(wanted), karmada.Name)
 	return wanted, nil
 }
 
-// describe brings the Cluster in line with what the agent knows, and leaves to
+// Describe brings the Cluster in line with what the agent knows, and leaves to
 // others what it does not.
-func (a Agent) describe(cluster *clusterv1alpha1.Cluster, id string) {
+func (a Agent) Describe(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
-	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, endpoint(a.Member))
-	spec.ProxyURL = cmp.Or(proxyOf(a.Member), a.ProxyURL)
+	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, registration.Endpoint(a.Member))
+	spec.ProxyURL = cmp.Or(registration.ProxyOf(a.Member), a.ProxyURL)
 	spec.InsecureSkipTLSVerification = a.Member.Insecure
 	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
 	if len(a.Zones) > 0 {
@@ -178,14 +182,14 @@ func (a Agent) describe(cluster *clusterv1alpha1.Cluster, id string) {
 		spec.SecretRef = reference(a.Name)
 	}
 	if a.Report.Impersonator {
-		spec.ImpersonatorSecretRef = reference(a.Name + impersonatorSuffix)
+		spec.ImpersonatorSecretRef = reference(a.Name + grant.ImpersonatorSuffix)
 	}
 }
 
 // tell stores the reported tokens in the control plane, where they go with the
 // Cluster.
-func (a Agent) tell(ctx context.Context, karmada *side, registered *clusterv1alpha1.Cluster, credentials access) error {
-	acting, impersonating := credentials.secrets(a.Name, a.ClusterNamespace)
+func (a Agent) tell(ctx context.Context, karmada *side.Side, registered *clusterv1alpha1.Cluster, credentials grant.Access) error {
+	acting, impersonating := credentials.Secrets(a.Name, a.ClusterNamespace)
 	var wanted []*corev1.Secret
 	if a.Report.Impersonator {
 		wanted = append(wanted, impersonating)
@@ -196,11 +200,11 @@ func (a Agent) tell(ctx context.Context, karmada *side, registered *clusterv1alp
 	if len(wanted) == 0 {
 		return nil
 	}
-	if _, err := karmada.ensure(ctx, namespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+	if _, err := karmada.Ensure(ctx, registration.Namespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
 		return err
 	}
 	for _, secret := range wanted {
-		if err := karmada.keep(ctx, secret, registered); err != nil {
+		if err := grant.Keep(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
@@ -222,7 +226,7 @@ func invalid(wanted *clusterv1alpha1.Cluster) error {
 // Final tells that an error is none that passes: the name is taken, or what is
 // said of the cluster is wrong.
 func Final(err error) bool {
-	var taken *RegisteredError
+	var taken *registration.RegisteredError
 	var wrong *InvalidError
 	return errors.As(err, &taken) || errors.As(err, &wrong)
 }

@@ -1,4 +1,4 @@
-package registration
+package side
 
 import (
 	"context"
@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +17,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
 )
 
 const (
@@ -31,42 +31,42 @@ const (
 	releases = 16
 )
 
-// removal takes a Cluster out of the control plane.
-type removal struct {
-	cluster *clusterv1alpha1.Cluster
-	// wait is how long it may take to go.
-	wait time.Duration
-	// force takes its finalizers off when it has not gone by then.
-	force bool
+// Removal takes a Cluster out of the control plane.
+type Removal struct {
+	Cluster *clusterv1alpha1.Cluster
+	// Wait is how long it may take to go.
+	Wait time.Duration
+	// Force takes its finalizers off when it has not gone by then.
+	Force bool
 }
 
-// remove deletes a Cluster and waits until it is gone, or makes it go. It ends
+// Remove deletes a Cluster and waits until it is gone, or makes it go. It ends
 // within twice the wait and some seconds, whoever does not answer.
-func (s *side) remove(ctx context.Context, of removal) error {
-	if why := domaincluster.Stays(of.cluster); why != "" {
-		s.log.printf("Cluster %s is not Ready (%s): unless it comes back by then, what was propagated to it stays there", of.cluster.Name, why)
+func (s *Side) Remove(ctx context.Context, of Removal) error {
+	if why := domaincluster.Stays(of.Cluster); why != "" {
+		s.Log.Printf("Cluster %s is not Ready (%s): unless it comes back by then, what was propagated to it stays there", of.Cluster.Name, why)
 	}
-	waiting, cancel := context.WithTimeout(ctx, of.wait)
+	waiting, cancel := context.WithTimeout(ctx, of.Wait)
 	defer cancel()
 	// Only the Cluster that was looked at may be deleted.
-	if err := s.delete(waiting, of.cluster); err != nil {
+	if err := s.Delete(waiting, of.Cluster); err != nil {
 		return err
 	}
-	err := s.awaitGone(waiting, of.cluster)
+	err := s.AwaitGone(waiting, of.Cluster)
 	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
 		return err
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	holders := s.holders(looking, of.cluster)
-	if !of.force {
+	holders := s.holders(looking, of.Cluster)
+	if !of.Force {
 		return fmt.Errorf("cluster %q was deleted and is not gone after %s:%s\nIt goes on leaving. Give it more time with --wait, or repeat with --force to leave what was propagated in the member",
-			of.cluster.Name, of.wait, listed(holders))
+			of.Cluster.Name, of.Wait, listed(holders))
 	}
-	s.log.printf("Cluster %s is not gone after %s:%s\nTaking off its finalizers: what was propagated to it stays there", of.cluster.Name, of.wait, listed(holders))
-	forcing, cancel := context.WithTimeout(ctx, max(of.wait, undoTimeout))
+	s.Log.Printf("Cluster %s is not gone after %s:%s\nTaking off its finalizers: what was propagated to it stays there", of.Cluster.Name, of.Wait, listed(holders))
+	forcing, cancel := context.WithTimeout(ctx, max(of.Wait, UndoTimeout))
 	defer cancel()
-	return s.release(forcing, of.cluster)
+	return s.Release(forcing, of.Cluster)
 }
 
 func listed(holders []string) string {
@@ -77,7 +77,7 @@ func listed(holders []string) string {
 }
 
 // holders finds out what keeps a Cluster. What cannot be found out is told instead.
-func (s *side) holders(ctx context.Context, cluster *clusterv1alpha1.Cluster) []string {
+func (s *Side) holders(ctx context.Context, cluster *clusterv1alpha1.Cluster) []string {
 	leaving, err := s.leaving(ctx, cluster)
 	holders := leaving.Holders()
 	if err != nil {
@@ -86,16 +86,16 @@ func (s *side) holders(ctx context.Context, cluster *clusterv1alpha1.Cluster) []
 	return holders
 }
 
-func (s *side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.Leaving, error) {
+func (s *Side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.Leaving, error) {
 	leaving := domaincluster.Leaving{Cluster: cluster}
-	stored, err := s.get(ctx, cluster)
+	stored, err := s.Get(ctx, cluster)
 	if now, ok := stored.(*clusterv1alpha1.Cluster); ok {
 		leaving.Cluster = now
 	}
-	space, spaceErr := s.get(ctx, executionSpace(cluster.Name))
+	space, spaceErr := s.Get(ctx, registration.ExecutionSpace(cluster.Name))
 	leaving.SpaceStays = space != nil && space.GetDeletionTimestamp().IsZero()
 	works := &workv1alpha1.WorkList{}
-	worksErr := s.api.List(ctx, works, client.InNamespace(executionSpace(cluster.Name).Name), client.Limit(pageSize))
+	worksErr := s.API.List(ctx, works, client.InNamespace(registration.ExecutionSpace(cluster.Name).Name), client.Limit(pageSize))
 	if leaving.Works = len(works.Items); leaving.Works > 0 {
 		leaving.Work = works.Items[0].Namespace + "/" + works.Items[0].Name
 	}
@@ -108,11 +108,11 @@ func (s *side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (d
 }
 
 // bindingsTo names some bindings that are scheduled to a cluster.
-func (s *side) bindingsTo(ctx context.Context, cluster string) (names []string, err error) {
+func (s *Side) bindingsTo(ctx context.Context, cluster string) (names []string, err error) {
 	lists := []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}}
 	for _, list := range lists {
 		for next := true; next && len(names) < namedBindings; next = list.GetContinue() != "" {
-			if err := s.api.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
+			if err := s.API.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
 				return names, fmt.Errorf("listing bindings: %w", err)
 			}
 			names = append(names, s.targeting(list, cluster)...)
@@ -122,7 +122,7 @@ func (s *side) bindingsTo(ctx context.Context, cluster string) (names []string, 
 }
 
 // targeting names the bindings of a list that are scheduled to a cluster.
-func (s *side) targeting(list client.ObjectList, cluster string) (names []string) {
+func (s *Side) targeting(list client.ObjectList, cluster string) (names []string) {
 	lists := func(targets []workv1alpha2.TargetCluster) bool {
 		return slices.ContainsFunc(targets, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 	}
@@ -130,35 +130,31 @@ func (s *side) targeting(list client.ObjectList, cluster string) (names []string
 	case *workv1alpha2.ResourceBindingList:
 		for i := range bindings.Items {
 			if lists(bindings.Items[i].Spec.Clusters) {
-				names = append(names, s.describe(&bindings.Items[i]))
+				names = append(names, s.Describe(&bindings.Items[i]))
 			}
 		}
 	case *workv1alpha2.ClusterResourceBindingList:
 		for i := range bindings.Items {
 			if lists(bindings.Items[i].Spec.Clusters) {
-				names = append(names, s.describe(&bindings.Items[i]))
+				names = append(names, s.Describe(&bindings.Items[i]))
 			}
 		}
 	}
 	return names
 }
 
-func executionSpace(cluster string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionSpacePrefix + cluster}}
-}
-
-// release lets the Works, the execution namespace and the Cluster go. The
+// Release lets the Works, the execution namespace and the Cluster go. The
 // namespace is deleted first, so that no controller puts a finalizer back. What
 // fails on the way does not keep the Cluster: its controller lets go of the rest.
-func (s *side) release(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	space := executionSpace(cluster.Name)
-	failures := []error{s.delete(ctx, space), s.releaseWorks(ctx, space.Name)}
+func (s *Side) Release(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	space := registration.ExecutionSpace(cluster.Name)
+	failures := []error{s.Delete(ctx, space), s.releaseWorks(ctx, space.Name)}
 	for _, object := range []client.Object{space, cluster} {
-		failures = append(failures, s.takeFinalizers(ctx, object))
+		failures = append(failures, s.TakeFinalizers(ctx, object))
 	}
-	err := s.awaitGone(ctx, cluster)
+	err := s.AwaitGone(ctx, cluster)
 	if failed := errors.Join(failures...); failed != nil && err == nil {
-		s.log.printf("warning: Cluster %s is gone, and some of what it had is left: %v", cluster.Name, failed)
+		s.Log.Printf("warning: Cluster %s is gone, and some of what it had is left: %v", cluster.Name, failed)
 		return nil
 	}
 	if wait.Interrupted(err) {
@@ -168,12 +164,12 @@ func (s *side) release(ctx context.Context, cluster *clusterv1alpha1.Cluster) er
 }
 
 // releaseWorks deletes the Works of a namespace and takes their finalizers off.
-func (s *side) releaseWorks(ctx context.Context, namespace string) error {
+func (s *Side) releaseWorks(ctx context.Context, namespace string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releases)
 	works := &workv1alpha1.WorkList{}
 	for next := true; next; next = works.Continue != "" {
-		if err := s.api.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
+		if err := s.API.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
 			return errors.Join(group.Wait(), fmt.Errorf("listing the Works in %s: %w", namespace, err))
 		}
 		for i := range works.Items {
@@ -184,12 +180,32 @@ func (s *side) releaseWorks(ctx context.Context, namespace string) error {
 	return group.Wait()
 }
 
-func (s *side) releaseWork(ctx context.Context, of *workv1alpha1.Work) error {
+func (s *Side) releaseWork(ctx context.Context, of *workv1alpha1.Work) error {
 	if of.DeletionTimestamp == nil {
 		uid := of.UID
-		if err := s.api.Delete(ctx, of.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return s.explain("deleting", of, err)
+		if err := s.API.Delete(ctx, of.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return s.Explain("deleting", of, err)
 		}
 	}
-	return s.takeFinalizers(ctx, of)
+	return s.TakeFinalizers(ctx, of)
+}
+
+// Clusters lists the Clusters of the control plane.
+func (s *Side) Clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+	list := &clusterv1alpha1.ClusterList{}
+	err := s.API.List(ctx, list)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s serves no %s: is it a Karmada control plane? Choose its kubeconfig or context (%w)", s.Host, clusterv1alpha1.GroupVersion, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.Name, s.Host, err, onNewLine(registration.Advice(err, s.Name)))
+	}
+	return list.Items, nil
+}
+
+func onNewLine(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return "\n" + advice
 }

@@ -1,4 +1,16 @@
-package registration
+// Package push answers: how does a cluster become a member that the control plane
+// pushes to, and how does it stop being one?
+//
+// Joining gives the control plane two service accounts in the member (one to act,
+// one to impersonate the callers of the cluster proxy), stores their tokens in
+// the control plane and creates the Cluster that points to them. Unjoining goes
+// the same way back.
+//
+// Invariants: a cluster has one name. The Cluster is created last, after its
+// credentials have proved to work. A join that does not end well deletes what it
+// has created itself on both sides, and nothing else. Nothing is deleted in a
+// cluster whose identity is not that of the Cluster being unjoined.
+package push
 
 import (
 	"cmp"
@@ -20,6 +32,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side"
 )
 
 // Join registers a cluster as a member that the control plane pushes to.
@@ -50,7 +65,7 @@ type Join struct {
 // ctx ends, what it has created is deleted again.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
-	j.TokenTimeout = cmp.Or(j.TokenTimeout, DefaultTokenTimeout)
+	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
 	karmada, member, err := j.sides()
 	if err != nil {
 		return err
@@ -71,32 +86,32 @@ func (j Join) Run(ctx context.Context) (err error) {
 	return j.register(ctx, karmada, wanted, credentials)
 }
 
-func (j Join) sides() (karmada, member *side, err error) {
-	if err := ValidateName(j.Name); err != nil {
+func (j Join) sides() (karmada, member *side.Side, err error) {
+	if err := registration.ValidateName(j.Name); err != nil {
 		return nil, nil, err
 	}
-	if karmada, err = karmadaSide(j.Karmada, j.Log); err != nil {
+	if karmada, err = side.Karmada(j.Karmada, j.Log); err != nil {
 		return nil, nil, err
 	}
-	if member, err = memberSide(j.Name, j.Member, j.Log); err != nil {
+	if member, err = side.Member(j.Name, j.Member, j.Log); err != nil {
 		return nil, nil, err
 	}
-	karmada.dryRun, member.dryRun = j.DryRun, j.DryRun
+	karmada.DryRun, member.DryRun = j.DryRun, j.DryRun
 	return karmada, member, nil
 }
 
 // check reads both sides and returns the Cluster to be created, or why it must
 // not be.
-func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha1.Cluster, error) {
-	id, err := member.id(ctx)
+func (j Join) check(ctx context.Context, karmada, member *side.Side) (*clusterv1alpha1.Cluster, error) {
+	id, err := member.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := karmada.clusters(ctx)
+	registered, err := karmada.Clusters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseDuplicate(registered, j.Name, id); err != nil {
+	if err := registration.RefuseDuplicate(registered, j.Name, id); err != nil {
 		return nil, err
 	}
 	if err := j.nameIsNoAgents(ctx, karmada); err != nil {
@@ -104,15 +119,15 @@ func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha
 	}
 	// The identity of the control plane is asked for only to catch a mix-up, so
 	// not being allowed to see it is no obstacle.
-	if own, err := karmada.id(ctx); err == nil && own == id {
-		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.name, member.host)
+	if own, err := karmada.ID(ctx); err == nil && own == id {
+		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
 	}
 	wanted := j.cluster(id)
 	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
 		return nil, fmt.Errorf("cluster %q would not be valid: %w", j.Name, wrong.ToAggregate())
 	}
-	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.host) {
-		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.host, member.name)
+	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.Host) {
+		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.Host, member.Name)
 	}
 	return wanted, nil
 }
@@ -120,13 +135,13 @@ func (j Join) check(ctx context.Context, karmada, member *side) (*clusterv1alpha
 // nameIsNoAgents refuses the name of an agent that has rights and no Cluster: it could
 // read the credentials that are stored here. The rights of one whose Cluster has just
 // left are about to go.
-func (j Join) nameIsNoAgents(ctx context.Context, karmada *side) error {
+func (j Join) nameIsNoAgents(ctx context.Context, karmada *side.Side) error {
 	role := agent.RoleName(j.Name)
 	for _, right := range []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: j.ClusterNamespace, Name: role + "-secret"}},
 	} {
-		have, err := karmada.get(ctx, right)
+		have, err := karmada.Get(ctx, right)
 		if apierrors.IsForbidden(err) {
 			// Who may not see roles joins without.
 			continue
@@ -134,47 +149,34 @@ func (j Join) nameIsNoAgents(ctx context.Context, karmada *side) error {
 		if err != nil {
 			return err
 		}
-		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.outlive(ctx, have) == nil {
+		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.Outlive(ctx, have) == nil {
 			continue
 		}
 		return fmt.Errorf("cluster name %q is that of an agent, which could read the credentials of this cluster: %s is in %s, so a cluster registers under that name or did so; choose another name, or if nobody needs it any more, delete it there",
-			j.Name, karmada.describe(have), karmada.name)
+			j.Name, karmada.Describe(have), karmada.Name)
 	}
 	return nil
 }
 
-// clusters lists the Clusters of the control plane.
-func (s *side) clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
-	list := &clusterv1alpha1.ClusterList{}
-	err := s.api.List(ctx, list)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s serves no %s: is it a Karmada control plane? Choose its kubeconfig or context (%w)", s.host, clusterv1alpha1.GroupVersion, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.name, s.host, err, onNewLine(Advice(err, s.name)))
-	}
-	return list.Items, nil
-}
-
 // grantAccess makes the accounts of the control plane in the member and returns
 // their tokens.
-func (j Join) grantAccess(ctx context.Context, member *side) (access, error) {
-	g := grant{cluster: j.Name, namespace: j.ClusterNamespace, member: member, config: j.Member, timeout: j.TokenTimeout}
-	return g.issue(ctx, ReportAll())
+func (j Join) grantAccess(ctx context.Context, member *side.Side) (grant.Access, error) {
+	g := grant.Grant{Cluster: j.Name, Namespace: j.ClusterNamespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout}
+	return g.Issue(ctx, grant.ReportAll())
 }
 
 // register stores the credentials and the Cluster in the control plane.
-func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alpha1.Cluster, credentials access) error {
-	if _, err := karmada.ensure(ctx, namespace(j.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+func (j Join) register(ctx context.Context, karmada *side.Side, wanted *clusterv1alpha1.Cluster, credentials grant.Access) error {
+	if _, err := karmada.Ensure(ctx, registration.Namespace(j.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
 		return err
 	}
-	acting, impersonating := credentials.secrets(j.Name, j.ClusterNamespace)
+	acting, impersonating := credentials.Secrets(j.Name, j.ClusterNamespace)
 	for _, secret := range []*corev1.Secret{impersonating, acting} {
-		if _, err := karmada.ensure(ctx, secret, func(have client.Object) error {
+		if _, err := karmada.Ensure(ctx, secret, func(have client.Object) error {
 			if err := j.ownerIsGone(ctx, karmada, have, wanted.Spec.ID); err != nil {
 				return err
 			}
-			return adoptSecret(have, secret, j.Name, "")
+			return grant.AdoptSecret(have, secret, j.Name, "")
 		}); err != nil {
 			return err
 		}
@@ -182,8 +184,8 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 	if err := j.awaitSpace(ctx, karmada); err != nil {
 		return err
 	}
-	stored, err := karmada.ensure(ctx, wanted, func(have client.Object) error {
-		return refuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
+	stored, err := karmada.Ensure(ctx, wanted, func(have client.Object) error {
+		return registration.RefuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
 	})
 	if err != nil || j.DryRun {
 		return err
@@ -196,10 +198,10 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 	// again now that it is there.
 	registered, ok := stored.(*clusterv1alpha1.Cluster)
 	if !ok {
-		return fmt.Errorf("%s in %s is a %T", karmada.describe(stored), karmada.name, stored)
+		return fmt.Errorf("%s in %s is a %T", karmada.Describe(stored), karmada.Name, stored)
 	}
 	for _, secret := range []*corev1.Secret{impersonating, acting} {
-		if err := karmada.keep(ctx, secret, registered); err != nil {
+		if err := grant.Keep(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
@@ -209,50 +211,50 @@ func (j Join) register(ctx context.Context, karmada *side, wanted *clusterv1alph
 // stillOne refuses a cluster that somebody has registered under another name meanwhile,
 // which two replicas of the API server may both accept. Both look after they have
 // registered, so at least one of them sees the other and gives way.
-func (j Join) stillOne(ctx context.Context, karmada *side, id string) error {
-	registered, err := karmada.clusters(ctx)
+func (j Join) stillOne(ctx context.Context, karmada *side.Side, id string) error {
+	registered, err := karmada.Clusters(ctx)
 	if err != nil {
 		return err
 	}
 	others := slices.DeleteFunc(registered, func(other clusterv1alpha1.Cluster) bool { return other.Name == j.Name })
-	return refuseDuplicate(others, j.Name, id)
+	return registration.RefuseDuplicate(others, j.Name, id)
 }
 
 // ownerIsGone refuses a Secret that belongs to a Cluster of the name which exists:
 // somebody was faster. One that was left by a Cluster is to be had.
-func (j Join) ownerIsGone(ctx context.Context, karmada *side, secret client.Object, id string) error {
+func (j Join) ownerIsGone(ctx context.Context, karmada *side.Side, secret client.Object, id string) error {
 	owned := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == j.Name
 	})
 	if !owned {
 		return nil
 	}
-	have, err := karmada.get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.Name}})
+	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.Name}})
 	if taken, ok := have.(*clusterv1alpha1.Cluster); ok {
-		return refuseDuplicate([]clusterv1alpha1.Cluster{*taken}, j.Name, id)
+		return registration.RefuseDuplicate([]clusterv1alpha1.Cluster{*taken}, j.Name, id)
 	}
 	return err
 }
 
 // awaitSpace waits until the execution namespace of a Cluster of this name that has
 // just left is gone: until then the new one could get no Works.
-func (j Join) awaitSpace(ctx context.Context, karmada *side) error {
+func (j Join) awaitSpace(ctx context.Context, karmada *side.Side) error {
 	// Who may not see the namespace joins without.
-	space, err := karmada.get(ctx, executionSpace(j.Name))
+	space, err := karmada.Get(ctx, registration.ExecutionSpace(j.Name))
 	if err == nil && space != nil && !space.GetDeletionTimestamp().IsZero() && !j.DryRun {
-		return karmada.outlive(ctx, space)
+		return karmada.Outlive(ctx, space)
 	}
 	return nil
 }
 
 // undo cleans up on both sides, the control plane first, so that nobody uses
 // credentials that are gone.
-func undo(ctx context.Context, karmada, member *side) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+func undo(ctx context.Context, karmada, member *side.Side) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
 	defer cancel()
 	var errs []error
-	for _, s := range []*side{karmada, member} {
-		if err := s.undo(ctx); err != nil {
+	for _, s := range []*side.Side{karmada, member} {
+		if err := s.Undo(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}
 	}
@@ -268,11 +270,23 @@ func isLoopback(address string) bool {
 	return target.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-func (j Join) logf(format string, args ...any) { Log(j.Log).printf(format, args...) }
+func (j Join) logf(format string, args ...any) { registration.Log(j.Log).Printf(format, args...) }
 
-func onNewLine(advice string) string {
-	if advice == "" {
-		return ""
+// cluster is the Cluster to be created for the member with the given identity.
+func (j Join) cluster(id string) *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: j.Name},
+		Spec: clusterv1alpha1.ClusterSpec{
+			ID:                          id,
+			SyncMode:                    clusterv1alpha1.Push,
+			APIEndpoint:                 registration.Endpoint(j.Member),
+			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name},
+			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name + grant.ImpersonatorSuffix},
+			InsecureSkipTLSVerification: j.Member.Insecure,
+			ProxyURL:                    registration.ProxyOf(j.Member),
+			Provider:                    j.Provider,
+			Region:                      j.Region,
+			Zones:                       j.Zones,
+		},
 	}
-	return "\n" + advice
 }
