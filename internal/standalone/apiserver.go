@@ -79,6 +79,7 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	// tell the size of its storage, and hold up who reads them for as long as it takes
 	// to give up on that storage when it has stopped.
 	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
+	tellVersion(config)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
