@@ -14,8 +14,10 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap/zapcore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -239,15 +241,22 @@ func (c *ControlPlane) reviewer() admission.Reviewer {
 	return inside
 }
 
-// awaitAvailable waits until requests for the API group reach its server.
+// awaitAvailable waits until requests for the API group reach its server, and whoever
+// asks finds the group. The condition alone may be that of an earlier start.
 func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("making client of the control plane: %w", err)
 	}
+	groups, err := discovery.NewDiscoveryClientForConfig(karmada)
+	if err != nil {
+		return fmt.Errorf("making client of the control plane: %w", err)
+	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, availablePoll, availableTimeout, true, func(ctx context.Context) (bool, error) {
-		last = available(ctx, services, name)
+		if last = available(ctx, services, name); last == nil {
+			last = discovered(ctx, groups, clusterv1alpha1.GroupVersion)
+		}
 		return last == nil, nil
 	})
 	if err != nil {
@@ -256,7 +265,28 @@ func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) erro
 	return nil
 }
 
-var errNotAvailable = errors.New("its condition is not known yet")
+var (
+	errNotAvailable  = errors.New("its condition is not known yet")
+	errNotDiscovered = errors.New("the API server does not name its resources yet")
+)
+
+// discovered asks for the resources of a version, at its server and among those of all
+// servers, which is where most clients look.
+func discovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
+	if err := client.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("asking for its resources: %w", err)
+	}
+	_, resources, failed, err := client.GroupsAndMaybeResources()
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking for all resources: %w", err)
+	case failed[version] != nil:
+		return failed[version]
+	case resources != nil && (resources[version] == nil || len(resources[version].APIResources) == 0):
+		return errNotDiscovered
+	}
+	return nil
+}
 
 func available(ctx context.Context, client aggregator.Interface, name string) error {
 	service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
