@@ -75,7 +75,11 @@ func (c *Cluster) servingNames() []string {
 		localhostName, Loopback, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"karmada-apiserver", "karmada-apiserver.karmada-system.svc", "10.96.0.1",
 	}
-	if ip := net.ParseIP(c.options.BindAddress); ip != nil && !ip.IsUnspecified() && c.options.BindAddress != Loopback {
+	switch ip := net.ParseIP(c.options.BindAddress); {
+	case ip == nil || c.options.BindAddress == Loopback:
+	case ip.IsUnspecified():
+		hosts = append(hosts, ownAddresses()...)
+	default:
 		hosts = append(hosts, c.options.BindAddress)
 	}
 	hosts = append(hosts, c.options.ServingNames...)
@@ -83,6 +87,21 @@ func (c *Cluster) servingNames() []string {
 		hosts = append(hosts, hostname)
 	}
 	return hosts
+}
+
+// ownAddresses are those at which other machines may reach this one.
+func ownAddresses() []string {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var addresses []string
+	for _, address := range found {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
+			addresses = append(addresses, network.IP.String())
+		}
+	}
+	return addresses
 }
 
 // ensureLeaves issues what is missing or due, and returns when the next one is.

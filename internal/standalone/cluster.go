@@ -281,8 +281,11 @@ func AccessTo(name, dir string, port int) (pki.Access, error) {
 	if err != nil {
 		return pki.Access{}, fmt.Errorf("reading certificate authority of cluster %q: %w", name, err)
 	}
-	return accessTo(name, certs, ca, "https://"+net.JoinHostPort(Loopback, fmt.Sprint(port))), nil
+	return accessTo(name, certs, ca, LoopbackURL(port)), nil
 }
+
+// LoopbackURL is where an API server answers that listens on a loopback port.
+func LoopbackURL(port int) string { return "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port)) }
 
 func accessTo(name string, certs pki.Dir, ca []byte, server string) pki.Access {
 	return pki.Access{

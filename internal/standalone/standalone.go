@@ -129,7 +129,7 @@ func Listen(host string, port int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("opening port %d on %s: %w: end the process that has it (`ss -ltnp` shows which), or forget the ports that were chosen by removing state.json from the data directory", port, host, err)
+			return nil, fmt.Errorf("opening port %d on %s: %w: end the process that has it (`ss -ltnp` shows which), or start over with `karmada down --purge`, which removes the data", port, host, err)
 		}
 		return nil, fmt.Errorf("opening port %d on %s: %w", port, host, err)
 	}

@@ -6,9 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	stdlog "log"
+	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/grpclog"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -36,14 +38,17 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{upCommand(), downCommand(), statusCommand(), memberCommandLine(), demoCommand()}
 }
 
-// signalled is a context that ends when the process is asked to stop.
+// signalled is a context that ends when the process is asked to stop. Who asks twice
+// does not want to wait.
 func signalled(parent context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	ctx, restore := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, restore)
+	return ctx, restore
 }
 
 func upCommand() *cobra.Command {
-	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, NodesPerMember: standalone.DefaultNodeOptions().Count, Join: true, Components: []string{"*"}, Gates: gates.New()}
-	var detach bool
+	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: []string{"*"}, Gates: gates.New()}
+	var detach, join bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a Karmada control plane on this machine, with simulated member clusters on request",
@@ -51,13 +56,17 @@ func upCommand() *cobra.Command {
   karmada up
   # With three member clusters, in the background
   karmada up --members 3 --detach`,
-		Args: cobra.NoArgs,
+		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
-				return fmt.Errorf("finding data directory: %w", err)
+			dir, err := dataDirOf(o.DataDir)
+			if err != nil {
+				return err
 			}
-			if err := o.validate(cmd.Flags().Changed("members"), cmd.Flags().Changed("pull-members")); err != nil {
+			o.DataDir = dir.path
+			if cmd.Flags().Changed("join") {
+				o.Join = &join
+			}
+			if err := o.validate(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			ctx, cancel := signalled(cmd.Context())
@@ -72,8 +81,8 @@ func upCommand() *cobra.Command {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory of everything this installation keeps")
 	flags.IntVar(&o.Members, "members", o.Members, "Simulated member clusters, member1 to memberN; by default as many as last time")
 	flags.IntVar(&o.PullMembers, "pull-members", o.PullMembers, "How many of the members register themselves and are served by an agent; needs --members. By default every third: member3, member6 and so on")
-	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, "Simulated nodes of each member cluster")
-	flags.BoolVar(&o.Join, "join", o.Join, "Register the member clusters; false leaves that to karmadactl join")
+	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Simulated nodes of each member cluster; by default as many as last time, at first %d", standalone.DefaultNodeOptions().Count))
+	flags.BoolVar(&join, "join", true, "Register the member clusters; false leaves that to karmadactl join. By default as last time")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
 		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
 	o.Gates.AddFlag(flags)
@@ -87,18 +96,22 @@ func upCommand() *cobra.Command {
 
 const maxMembers = 20
 
-func (o Options) validate(membersGiven, pullGiven bool) error {
+func (o Options) validate(given func(flag string) bool) error {
+	membersGiven := given("members")
 	if membersGiven && (o.Members < 0 || o.Members > maxMembers) {
 		return Wrong(fmt.Errorf("--members %d: must be between 0 and %d", o.Members, maxMembers))
 	}
-	if pullGiven && (!membersGiven || o.PullMembers < 0 || o.PullMembers > o.Members) {
+	if given("pull-members") && (!membersGiven || o.PullMembers < 0 || o.PullMembers > o.Members) {
 		return Wrong(fmt.Errorf("--pull-members %d: must be between 0 and what --members says, which must be given too", o.PullMembers))
 	}
-	if o.NodesPerMember < 1 {
+	if given("nodes-per-member") && o.NodesPerMember < 1 {
 		return Wrong(fmt.Errorf("--nodes-per-member %d: must be at least 1, for Pods need a node to run on", o.NodesPerMember))
 	}
 	if o.CertificateLifetime < minLifetime {
 		return Wrong(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))
+	}
+	if err := checkAddress(o.BindAddress); err != nil {
+		return Wrong(err)
 	}
 	if err := programs.CheckSelection("components", "component", o.Components, programs.Names()); err != nil {
 		return Wrong(err)
@@ -109,14 +122,36 @@ func (o Options) validate(membersGiven, pullGiven bool) error {
 	return nil
 }
 
+// checkAddress finds out whether servers can listen on an address.
+func checkAddress(address string) error {
+	if net.ParseIP(address) == nil {
+		return fmt.Errorf("--bind-address %q: must be an IP address of this machine, such as %s", address, standalone.Loopback)
+	}
+	listener, err := standalone.Listen(address, 0)
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return fmt.Errorf("--bind-address %s: this machine has no such address: `ip address` shows those that it has", address)
+	}
+	if err != nil {
+		return fmt.Errorf("--bind-address %s: %w", address, err)
+	}
+	return listener.Close() //nolint:wrapcheck // nothing was done with it
+}
+
+// NoArguments refuses what is neither a command nor a flag.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return WrongIn(cmd, fmt.Errorf("unexpected argument %q", args[0]))
+}
+
 // runForeground runs the installation in this process.
 func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.create(); err != nil {
+	if err := dir.unused(); err != nil {
 		return err
 	}
-	if pid, err := dir.running(); err == nil && pid != 0 {
-		_, err := dir.lock()
+	if err := dir.create(); err != nil {
 		return err
 	}
 	log, err := dir.openLog("karmada")
@@ -125,6 +160,7 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	}
 	defer func() { _ = log.Close() }()
 	logTo(log)
+	captureOutput(log)
 	emit := printer(out)
 	if events := eventsFromParent(); events != nil {
 		defer func() { _ = events.Close() }()
@@ -160,7 +196,16 @@ func logTo(file io.Writer) {
 	// Otherwise an error is written three times, and on the terminal as well.
 	_, _ = flags.Set("one_output", "true"), flags.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(file)
+	stdlog.SetOutput(file)
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+}
+
+// captureOutput sends to a file what libraries write for themselves, such as etcd's
+// client: the terminal is for what matters. Nothing of a library may run yet. A panic
+// is still told on the terminal.
+func captureOutput(file *os.File) {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, file, file))
+	os.Stdout, os.Stderr = file, file
 }
 
 func memberCommandLine() *cobra.Command {
@@ -168,10 +213,17 @@ func memberCommandLine() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "member",
 		Short: "Run one simulated member cluster; `karmada up` starts these",
-		Args:  cobra.NoArgs,
+		Long:  "Run one simulated member cluster until the standard input ends; `karmada up --members N` starts N of these.",
+		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Name == "" || o.Dir == "" {
 				return Wrong(errors.New("--name and --data-dir are needed: `karmada up --members N` gives both"))
+			}
+			if o.Nodes.Count < 0 {
+				return Wrong(fmt.Errorf("--nodes %d: must be 0 or more", o.Nodes.Count))
+			}
+			if o.CertificateLifetime < minLifetime {
+				return Wrong(fmt.Errorf("--certificate-lifetime %s: must be at least %s", o.CertificateLifetime, minLifetime))
 			}
 			ctx, cancel := signalled(cmd.Context())
 			defer cancel()

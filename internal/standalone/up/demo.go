@@ -47,17 +47,18 @@ type demo struct {
 
 func demoCommand() *cobra.Command {
 	d := &demo{options: Options{
-		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, PullMembers: -1, NodesPerMember: 3, Join: true, Components: []string{"*"}, Gates: gates.New(),
+		DataDir: defaultDataDir(), BindAddress: "127.0.0.1", Members: demoMembers, PullMembers: -1, Components: []string{"*"}, Gates: gates.New(),
 	}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start Karmada with three member clusters and run one application in two of them",
-		Args:  cobra.NoArgs,
+		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if d.options.DataDir, err = filepath.Abs(d.options.DataDir); err != nil {
-				return fmt.Errorf("finding data directory: %w", err)
+			dir, err := dataDirOf(d.options.DataDir)
+			if err != nil {
+				return err
 			}
+			d.options.DataDir = dir.path
 			d.out, d.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, cancel := signalled(cmd.Context())
 			defer cancel()

@@ -17,6 +17,9 @@ import (
 // is ready. What that process tells is shown here meanwhile.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
+	if err := dir.unused(); err != nil {
+		return err
+	}
 	if err := dir.create(); err != nil {
 		return err
 	}
@@ -29,7 +32,7 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 		return fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	output, err := os.OpenFile(dir.logFile("output"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	output, err := os.OpenFile(dir.logFile("output"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening log: %w", err)
 	}
@@ -53,7 +56,6 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 func (o Options) arguments() []string {
 	args := []string{
 		"up", "--data-dir", o.DataDir, "--bind-address", o.BindAddress,
-		"--nodes-per-member", strconv.Itoa(o.NodesPerMember), "--join=" + strconv.FormatBool(o.Join),
 		"--components=" + strings.Join(o.Components, ","),
 	}
 	if given := o.Gates.Given(); given != "" {
@@ -64,6 +66,12 @@ func (o Options) arguments() []string {
 	}
 	if o.CertificateLifetime != 0 {
 		args = append(args, "--certificate-lifetime", o.CertificateLifetime.String())
+	}
+	if o.Join != nil {
+		args = append(args, "--join="+strconv.FormatBool(*o.Join))
+	}
+	if o.NodesPerMember > 0 {
+		args = append(args, "--nodes-per-member", strconv.Itoa(o.NodesPerMember))
 	}
 	if o.Members >= 0 {
 		args = append(args, "--members", strconv.Itoa(o.Members))

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,13 +21,12 @@ func downCommand() *cobra.Command {
   karmada down
   # Stop and remove the data
   karmada down --purge`,
-		Args: cobra.NoArgs,
+		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			absolute, err := filepath.Abs(path)
+			dir, err := dataDirOf(path)
 			if err != nil {
-				return fmt.Errorf("finding data directory: %w", err)
+				return err
 			}
-			dir := dataDir{absolute}
 			if _, err := os.Stat(dir.path); errors.Is(err, os.ErrNotExist) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "There is no %s, nothing to stop.\n", dir.path)
 				return nil
@@ -39,8 +38,13 @@ func downCommand() *cobra.Command {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped. Its data stays in %s.\n", dir.path)
 				return nil
 			}
-			if err := remove(dir); err != nil {
+			others, err := dir.remove()
+			if err != nil {
 				return err
+			}
+			if len(others) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped and its data is removed from %s. What else is there stays: %s\n", dir.path, strings.Join(others, " "))
+				return nil
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped and %s is removed.\n", dir.path)
 			return nil
@@ -73,17 +77,4 @@ func stop(ctx context.Context, dir dataDir) error {
 	}
 	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, which loses nothing",
 		pid, stopTimeout, dir.logFile("karmada"), pid)
-}
-
-var errNotOurs = errors.New("it holds no Karmada data")
-
-// remove deletes a data directory, and nothing that is not one.
-func remove(dir dataDir) error {
-	if _, err := os.Stat(dir.stateFile()); err != nil {
-		return fmt.Errorf("not removing %s: %w", dir.path, errNotOurs)
-	}
-	if err := os.RemoveAll(dir.path); err != nil {
-		return fmt.Errorf("removing %s: %w", dir.path, err)
-	}
-	return nil
 }

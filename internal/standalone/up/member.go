@@ -177,7 +177,9 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 	c.set(cmd)
 	c.started()
 	defer c.set(nil)
+	told := make(chan struct{})
 	go func() {
+		defer close(told)
 		if err := awaitReady(reader); err != nil {
 			ready(fmt.Errorf("member %q: %w (see %s)", c.options.Name, err, log.Name()))
 			return
@@ -189,7 +191,10 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 		time.AfterFunc(childStopLimit, func() { _ = cmd.Process.Kill() })
 	})
 	defer stop()
-	if err := cmd.Wait(); err != nil {
+	err = cmd.Wait()
+	// What it has told of its end says more than how it ended.
+	<-told
+	if err != nil {
 		return fmt.Errorf("member %q ended: %w (see %s)", c.options.Name, err, log.Name())
 	}
 	return fmt.Errorf("member %q ended (see %s)", c.options.Name, log.Name())

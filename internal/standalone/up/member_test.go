@@ -2,6 +2,7 @@ package up
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,5 +73,14 @@ func TestAnInstallationIsBusyUntilItsMembersHaveEnded(t *testing.T) {
 	end()
 	if pid, err := dir.busy(); err != nil || pid != 0 {
 		t.Errorf("when it has ended: process %d, %v", pid, err)
+	}
+}
+
+// saying is a member that tells this, and ends.
+func saying(dir dataDir, text string) *child {
+	return &child{
+		options: memberOptions{Name: "member1"}, started: func() {},
+		openLog: func() (*os.File, error) { return dir.openLog("member1") },
+		command: func() *exec.Cmd { return exec.Command("sh", "-c", "printf '%s\\n' \"$0\" >&3; exit 1", text) },
 	}
 }

@@ -8,6 +8,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,17 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	kubernetesversion "k8s.io/component-base/version"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration/push"
+	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
@@ -41,12 +45,13 @@ type Options struct {
 	Members int
 	// PullMembers is how many of them an agent serves; negative means every third.
 	PullMembers int
-	// NodesPerMember is how many nodes each has.
+	// NodesPerMember is how many nodes each has; 0 means as many as last time.
 	NodesPerMember int
 	// CertificateLifetime is how long certificates are valid; they renew themselves.
 	CertificateLifetime time.Duration
-	// Join registers the members; else that is left to the user.
-	Join bool
+	// Join registers the members, or leaves that to the user; nil means as last time,
+	// and at first that they are registered.
+	Join *bool
 	// Components are those of Karmada to run in this process, as programs.Selects
 	// reads a list.
 	Components []string
@@ -101,6 +106,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	defer i.wg.Wait()
 	defer cancel()
 
+	i.wg.Go(func() { i.dir.boundLogs(ctx, maxLog) })
 	ready := i.startMembers(ctx)
 	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
@@ -139,18 +145,55 @@ func (i *installation) prepare() (release func(), err error) {
 	if i.state, err = i.dir.readState(); err != nil {
 		return nil, err
 	}
-	if i.options.Members >= 0 {
-		i.state.Members = memberNames(i.options.Members)
-		i.state.NodesPerMember = i.options.NodesPerMember
-		if i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, func(text string) { i.tell.tell(event{Text: text}) }); err != nil {
-			return nil, err
-		}
+	if err = i.remember(); err != nil {
+		return nil, err
 	}
-	names := append([]string{controlplane.APIServer, controlplane.AggregatedAPIServer, controlplane.Webhook}, i.state.Members...)
-	if err = choosePorts(i.state.Ports, names...); err != nil {
+	inside := []string{controlplane.AggregatedAPIServer, controlplane.Webhook}
+	if err = choosePorts(i.state.Ports, append([]string{controlplane.APIServer}, i.state.Members...), inside); err != nil {
 		return nil, err
 	}
 	return release, i.dir.writeState(i.state)
+}
+
+// remember settles what this start says and what the last one said.
+func (i *installation) remember() (err error) {
+	if i.state.Kubernetes, err = reads(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
+		return fmt.Errorf("data directory %s: %w", i.dir.path, err)
+	}
+	if i.options.Join != nil {
+		i.state.Unjoined = !*i.options.Join
+	}
+	if i.options.NodesPerMember > 0 {
+		i.state.NodesPerMember = i.options.NodesPerMember
+	}
+	i.state.NodesPerMember = cmp.Or(i.state.NodesPerMember, standalone.DefaultNodeOptions().Count)
+	if i.options.Members < 0 {
+		return nil
+	}
+	before := i.state.Members
+	i.state.Members = memberNames(i.options.Members)
+	if left := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(i.state.Members, name) }); len(left) > 0 {
+		i.tell.tell(event{Text: fmt.Sprintf("%s: not started, for --members says %d; what they hold stays, and so do their Clusters until `karmadactl unjoin` or `unregister`",
+			strings.Join(left, ", "), i.options.Members)})
+	}
+	i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, func(text string) { i.tell.tell(event{Text: text}) })
+	return err
+}
+
+// reads is the version that data is written by from now on. API servers read what
+// older ones wrote, and may not know what newer ones did.
+func reads(written, ours string) (string, error) {
+	if written == "" {
+		return ours, nil
+	}
+	last, err := version.ParseGeneric(written)
+	if err != nil {
+		return "", fmt.Errorf("reading by which version of Kubernetes it was written: %w", err)
+	}
+	if own := version.MustParseGeneric(ours); own.LessThan(last) {
+		return "", fmt.Errorf("it was written by Kubernetes %s, and this program has %s: start it with the program of before or a newer one, or name another with --data-dir", written, ours)
+	}
+	return ours, nil
 }
 
 func counted(count int, what string) string {
@@ -211,7 +254,7 @@ func (i *installation) bringMembers(ctx context.Context, control *controlplane.C
 	if err := pki.WriteKubeconfig(i.dir.membersConfig(), accesses...); err != nil {
 		return err
 	}
-	if !i.options.Join {
+	if i.state.Unjoined {
 		return nil
 	}
 	step := "members joined and Ready"
@@ -326,5 +369,5 @@ Try:
 	if _, left := i.options.components(); len(left) > 0 {
 		text += fmt.Sprintf("Left out, for you to run with --kubeconfig %s:\n  %s\n", i.dir.karmadaConfig(), strings.Join(left, " "))
 	}
-	return text + fmt.Sprintf("Logs are in %s. Stop with\n  karmada down --data-dir %s", i.dir.logFile("")[:len(i.dir.logFile(""))-len("/.log")], i.dir.path)
+	return text + fmt.Sprintf("Logs are in %s. Stop with\n  karmada down --data-dir %s", i.dir.logs(), i.dir.path)
 }

@@ -1,0 +1,167 @@
+package up
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+
+	"karmada.io/karmada/internal/standalone"
+)
+
+func TestALaterStartGoesOnAsTheOneBefore(t *testing.T) {
+	no, yes := false, true
+	before := state{Members: []string{"member1", "member2"}, NodesPerMember: 5, Unjoined: true, Kubernetes: "1.35"}
+	tests := map[string]struct {
+		before state
+		given  Options
+		want   state
+		told   string
+	}{
+		"the first":                       {given: Options{Members: -1}, want: state{NodesPerMember: 3}},
+		"the first that joins nobody":     {given: Options{Members: 1, Join: &no}, want: state{Members: []string{"member1"}, NodesPerMember: 3, Unjoined: true}},
+		"nothing is said":                 {before: before, given: Options{Members: -1}, want: state{Members: before.Members, NodesPerMember: 5, Unjoined: true}},
+		"members are to be joined now":    {before: before, given: Options{Members: -1, Join: &yes}, want: state{Members: before.Members, NodesPerMember: 5}},
+		"as many members as before":       {before: before, given: Options{Members: 2}, want: state{Members: before.Members, NodesPerMember: 5, Unjoined: true}},
+		"more nodes for the same members": {before: before, given: Options{Members: -1, NodesPerMember: 7}, want: state{Members: before.Members, NodesPerMember: 7, Unjoined: true}},
+		"fewer members":                   {before: before, given: Options{Members: 1}, want: state{Members: []string{"member1"}, NodesPerMember: 5, Unjoined: true}, told: "member2: not started"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			test.before.Members = append([]string(nil), test.before.Members...)
+			i := &installation{options: test.given, state: test.before, tell: newProgress(func(e event) { told = append(told, e.Text) })}
+			if err := i.remember(); err != nil {
+				t.Fatal(err)
+			}
+			i.state.Kubernetes = ""
+			if diff := cmp.Diff(test.want, i.state); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+			if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) || test.told == "" && text != "" {
+				t.Errorf("told %q, want %q", text, test.told)
+			}
+		})
+	}
+}
+
+func TestDataOfANewerKubernetesIsLeftAlone(t *testing.T) {
+	tests := map[string]struct {
+		written, ours, want string
+		fails               bool
+	}{
+		"a new directory": {written: "", ours: "1.36", want: "1.36"},
+		"the same":        {written: "1.36", ours: "1.36", want: "1.36"},
+		"an older one":    {written: "1.9", ours: "1.36", want: "1.36"},
+		"a newer one":     {written: "1.37", ours: "1.36", fails: true},
+		"no version":      {written: "latest", ours: "1.36", fails: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := reads(test.written, test.ours)
+			if got != test.want || (err != nil) != test.fails {
+				t.Errorf("got %q, %v; want %q, an error %t", got, err, test.want, test.fails)
+			}
+		})
+	}
+}
+
+func TestPortsThatOthersKnowStay(t *testing.T) {
+	var taken [2]int
+	for i := range taken {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		taken[i] = standalone.Port(listener)
+	}
+	ports := map[string]int{"server": taken[0], "webhook": taken[1]}
+	if err := choosePorts(ports, []string{"server", "member1"}, []string{"webhook"}); err != nil {
+		t.Fatal(err)
+	}
+	if ports["server"] != taken[0] {
+		t.Errorf("the port of the server was %d and is %d", taken[0], ports["server"])
+	}
+	if ports["webhook"] == taken[1] || ports["webhook"] == 0 || ports["member1"] == 0 || ports["webhook"] == ports["member1"] {
+		t.Errorf("ports are %v, while %d is taken", ports, taken[1])
+	}
+	again := map[string]int{"server": ports["server"], "webhook": ports["webhook"], "member1": ports["member1"]}
+	if err := choosePorts(again, []string{"server", "member1"}, []string{"webhook"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ports, again); diff != "" {
+		t.Errorf("free ports change (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
+	cluster := func(name, endpoint string, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
+		return clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{APIEndpoint: endpoint},
+			Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}},
+		}
+	}
+	clusters := []clusterv1alpha1.Cluster{
+		cluster("east", "https://127.0.0.1:1", metav1.ConditionTrue),
+		cluster("far", "https://far:6443", metav1.ConditionTrue),
+		cluster("member2", "https://127.0.0.1:2", metav1.ConditionFalse),
+	}
+	members := []memberProcess{
+		{name: "member1", address: "https://127.0.0.1:1", pid: 11},
+		{name: "member2", address: "https://127.0.0.1:2"},
+		{name: "member3", address: "https://127.0.0.1:3", pid: 13},
+	}
+	tests := map[string]struct {
+		clusters []clusterv1alpha1.Cluster
+		known    bool
+		want     []statusRow
+	}{
+		"all there is": {clusters, true, []statusRow{
+			{"cluster east (process 11)", "Ready", "https://127.0.0.1:1"},
+			{"cluster far", "Ready", "https://far:6443"},
+			{"cluster member2 (no process)", "NotReady", "https://127.0.0.1:2"},
+			{"member3 (process 13)", "Not joined", "https://127.0.0.1:3"},
+		}},
+		"the control plane does not answer": {nil, false, []statusRow{
+			{"member1 (process 11)", "Unknown", "https://127.0.0.1:1"},
+			{"member2 (no process)", "Unknown", "https://127.0.0.1:2"},
+			{"member3 (process 13)", "Unknown", "https://127.0.0.1:3"},
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, rowsOf(test.clusters, test.known, members), cmp.AllowUnexported(statusRow{})); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAMemberTellsWhyItEnded(t *testing.T) {
+	dir := made(t)
+	if err := dir.create(); err != nil {
+		t.Fatal(err)
+	}
+	c := saying(dir, `{"error":"port 1 is taken"}`)
+	errs := make(chan error, 2)
+	if err := c.runOnce(t.Context(), func(err error) { errs <- err }); err == nil {
+		t.Error("its end is no error")
+	}
+	select {
+	case err := <-errs:
+		if err == nil || !strings.Contains(err.Error(), "port 1 is taken") {
+			t.Errorf("it ended with %v", err)
+		}
+	default:
+		t.Error("nothing is told when it has ended")
+	}
+	if err := saying(dir, "").runOnce(t.Context(), func(err error) { errs <- err }); err == nil || !errors.Is(<-errs, errEnded) {
+		t.Errorf("it ended without a word: %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+package up
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"a flag that is none":            {[]string{"up", "--member", "3"}, "unknown flag: --member: see `karmada up --help`"},
+		"a flag without a value":         {[]string{"up", "--members"}, "flag needs an argument: --members: see `karmada up --help`"},
+		"an argument":                    {[]string{"up", "3"}, `unexpected argument "3": see ` + "`karmada up --help`"},
+		"a number that is none":          {[]string{"up", "--members", "three"}, "--members three: must be a whole number"},
+		"too many members":               {[]string{"up", "--members", "21"}, "--members 21: must be between 0 and 20"},
+		"fewer than none":                {[]string{"up", "--members=-1"}, "--members -1: must be between 0 and 20"},
+		"agents for members not there":   {[]string{"up", "--members", "1", "--pull-members", "2"}, "--pull-members 2"},
+		"no nodes":                       {[]string{"up", "--nodes-per-member", "0"}, "--nodes-per-member 0: must be at least 1"},
+		"neither yes nor no":             {[]string{"up", "--join=maybe"}, "--join maybe: must be true or false"},
+		"a component that is none":       {[]string{"up", "--components", "scheduler"}, "scheduler"},
+		"a gate that is none":            {[]string{"up", "--feature-gates", "Magic=true"}, "Magic"},
+		"an address that is none":        {[]string{"up", "--bind-address", "localhost"}, `--bind-address "localhost": must be an IP address`},
+		"an address of another machine":  {[]string{"up", "--bind-address", "192.0.2.1"}, "--bind-address 192.0.2.1: this machine has no such address"},
+		"no directory":                   {[]string{"up", "--data-dir", ""}, "--data-dir is empty"},
+		"no directory to stop":           {[]string{"down", "--purge", "--data-dir", ""}, "--data-dir is empty"},
+		"no directory to look at":        {[]string{"status", "--data-dir", ""}, "--data-dir is empty"},
+		"something to stop by name":      {[]string{"down", "member1"}, `unexpected argument "member1"`},
+		"a member without a name":        {[]string{"member"}, "--name and --data-dir are needed"},
+		"a member with negative nodes":   {[]string{"member", "--name", "a", "--data-dir", "DIR", "--nodes", "-1"}, "--nodes -1: must be 0 or more"},
+		"certificates that end at once":  {[]string{"member", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
+		"a flag of a component, unknown": {[]string{"up", "--extra-config", "karmada-scheduler.speed=1"}, "unknown flag: --speed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			root := &cobra.Command{Use: "karmada", SilenceUsage: true, SilenceErrors: true}
+			root.SetFlagErrorFunc(WrongFlag)
+			root.AddCommand(Commands()...)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			args := append([]string{}, test.args...)
+			for i, arg := range args {
+				if arg == "DIR" {
+					args[i] = dir
+				}
+			}
+			if command := args[0]; command != "member" && !strings.Contains(strings.Join(args, " "), "--data-dir") {
+				args = append([]string{command, "--data-dir", dir}, args[1:]...)
+			}
+			root.SetArgs(args)
+			err := root.ExecuteContext(t.Context())
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, test.want)
+			}
+			if ExitCode(err) != 2 {
+				t.Errorf("the exit code is %d", ExitCode(err))
+			}
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("it leaves its directory behind (%v)", err)
+			}
+		})
+	}
+}
+
+func TestAnUnknownCommandIsToldWithWhatMayBeMeant(t *testing.T) {
+	root := &cobra.Command{Use: "karmada"}
+	root.AddCommand(Commands()...)
+	for name, want := range map[string]string{
+		"upp":  `unknown command "upp", perhaps up is meant: see ` + "`karmada --help`",
+		"join": `unknown command "join": see ` + "`karmada --help`",
+	} {
+		if err := UnknownCommand(root, []string{"--v=2", name}); err.Error() != want || ExitCode(err) != 2 {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
