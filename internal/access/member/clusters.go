@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -104,7 +103,7 @@ func NewClusters(ctx context.Context, options Options) *Clusters {
 		options: options, ctx: ctx, entries: map[string]*entry{},
 		users: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
 	}
-	c.versions = &versions{karmada: options.Follow, changed: c.secretChanged, spaces: map[string]toolscache.SharedIndexInformer{}}
+	c.versions = &versions{karmada: options.Follow, changed: c.secretChanged, spaces: map[string]followed{}}
 	return c
 }
 
@@ -246,7 +245,12 @@ func (c *Clusters) Forget(name string) {
 	e := c.entries[name]
 	delete(c.entries, name)
 	delete(c.users, name)
+	needed := map[string]bool{}
+	for _, ref := range c.users {
+		needed[ref.Namespace] = true
+	}
 	c.mu.Unlock()
+	c.versions.keep(func(namespace string) bool { return needed[namespace] })
 	c.options.Metrics.valid(name, domain.Validity{})
 	if e == nil {
 		return

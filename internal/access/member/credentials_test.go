@@ -216,6 +216,28 @@ func TestAChangedAuthorityOpensTheMemberAnew(t *testing.T) {
 	w.eventually(t, "the member is opened anew", func() bool { return w.get(t) != before })
 }
 
+func TestSecretsAreFollowedForAsLongAsAClusterNeedsThem(t *testing.T) {
+	w := newWorld(t, newAPIServer(t, "token"), "token")
+	w.following(t)
+	spaces := func() int {
+		w.members.versions.mu.Lock()
+		defer w.members.versions.mu.Unlock()
+		return len(w.members.versions.spaces)
+	}
+	w.get(t)
+	w.members.Forget("another")
+	if got := spaces(); got != 1 {
+		t.Errorf("Secrets of %d namespaces are followed, want those of the cluster", got)
+	}
+	w.members.Forget(w.cluster.Name)
+	if got := spaces(); got != 0 {
+		t.Errorf("Secrets of %d namespaces are followed for no cluster", got)
+	}
+	if _, known := w.members.versions.of(t.Context(), types.NamespacedName{Namespace: w.cluster.Spec.SecretRef.Namespace, Name: "x"}); known || spaces() != 1 {
+		t.Errorf("what is needed again is not followed again: %d namespaces", spaces())
+	}
+}
+
 func TestASecretThatIsGoneIsTold(t *testing.T) {
 	w := newWorld(t, newAPIServer(t, "token"), "token")
 	followed := w.following(t)

@@ -29,7 +29,13 @@ type versions struct {
 	changed func(types.NamespacedName)
 
 	mu     sync.Mutex
-	spaces map[string]toolscache.SharedIndexInformer
+	spaces map[string]followed
+}
+
+// followed is a namespace whose Secrets are followed until it ends.
+type followed struct {
+	toolscache.SharedIndexInformer
+	end context.CancelFunc
 }
 
 // of is the version of a Secret, empty if there is none. known is false as long as
@@ -52,12 +58,12 @@ func (v *versions) of(ctx context.Context, ref types.NamespacedName) (version st
 	return "", true
 }
 
-// space follows the Secrets of a namespace until ctx ends.
+// space follows the Secrets of a namespace until ctx ends, or nobody needs it any more.
 func (v *versions) space(ctx context.Context, namespace string) toolscache.SharedIndexInformer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if informer, ok := v.spaces[namespace]; ok {
-		return informer
+	if space, ok := v.spaces[namespace]; ok {
+		return space.SharedIndexInformer
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(v.karmada, corev1.SchemeGroupVersion.WithResource("secrets"),
 		namespace, 0, toolscache.Indexers{}, nil).Informer()
@@ -80,9 +86,23 @@ func (v *versions) space(ctx context.Context, namespace string) toolscache.Share
 		klog.FromContext(ctx).Error(err, "Following credentials", "namespace", namespace)
 		return nil
 	}
-	v.spaces[namespace] = informer
+	ctx, end := context.WithCancel(ctx)
+	v.spaces[namespace] = followed{informer, end}
 	go informer.RunWithContext(ctx)
 	return informer
+}
+
+// keep ends what is followed in namespaces that are not needed. One that is needed
+// again is followed again.
+func (v *versions) keep(needed func(namespace string) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for namespace, space := range v.spaces {
+		if !needed(namespace) {
+			space.end()
+			delete(v.spaces, namespace)
+		}
+	}
 }
 
 func nameAndVersion(object any) (any, error) {
