@@ -160,7 +160,14 @@ func noAnswer(err error) bool {
 		return true
 	}
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || tookTooLong(err)
+}
+
+// tookTooLong tells that a limit of the connection was reached, such as that of its
+// TLS handshake, and not one of the request.
+func tookTooLong(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // OnlyReads tells that a request can be sent again: it changes nothing and has no body.

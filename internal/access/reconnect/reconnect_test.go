@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,6 +52,13 @@ func (s *server) tried() int {
 
 var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
+// lateHandshake is what net/http says of a TLS handshake that took too long.
+type lateHandshake struct{}
+
+func (lateHandshake) Timeout() bool   { return true }
+func (lateHandshake) Temporary() bool { return true }
+func (lateHandshake) Error() string   { return "net/http: TLS handshake timeout" }
+
 func ask(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
 	t.Helper()
 	return answer(ctx, t, through, method, "/api"+query)
@@ -90,6 +98,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"a connection that ends":                          {err: io.EOF, waits: 30 * time.Second},
 		"a connection that ends in the middle":            {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
 		"a connection that is lost":                       {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
+		"a handshake that takes too long":                 {err: lateHandshake{}, waits: 30 * time.Second},
 		"for as long as was asked for":                    {err: refused, options: Options{Limit: time.Minute}, waits: time.Minute},
 		"a watch has a limit of its own":                  {query: "?watch=1", err: refused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
 		"not what changes something":                      {method: http.MethodPost, err: refused},
@@ -244,3 +253,45 @@ func TestWhoWaitsForAGroupIsNotDisturbedByAnswersOfOthers(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// A server that accepts connections and says nothing, not even in the handshake, is
+// waited for as one that is away.
+func TestAServerThatHangsInTheHandshakeIsWaitedFor(t *testing.T) {
+	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	hangs := &hangingOnce{Listener: served.Listener}
+	served.Listener = hangs
+	served.StartTLS()
+	t.Cleanup(served.Close)
+	base := served.Client().Transport.(*http.Transport)
+	base.TLSHandshakeTimeout = 50 * time.Millisecond
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, served.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := Transport(base, Options{Pause: time.Millisecond}).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	_ = hangs.kept.Close()
+	if hangs.taken.Load() != 2 {
+		t.Errorf("%d connections, want one that hangs and another", hangs.taken.Load())
+	}
+}
+
+// hangingOnce keeps its first connection to itself.
+type hangingOnce struct {
+	net.Listener
+	taken atomic.Int32
+	kept  net.Conn
+}
+
+func (h *hangingOnce) Accept() (net.Conn, error) {
+	for {
+		accepted, err := h.Listener.Accept()
+		if err != nil || h.taken.Add(1) > 1 {
+			return accepted, err
+		}
+		h.kept = accepted
+	}
+}
