@@ -274,6 +274,35 @@ func TestSuspendedDispatchingFreezesTheMembers(t *testing.T) {
 	inMember(t, member2, template, hasColor("green"))
 }
 
+func TestAClusterToWhichChangesAreHeldBackHasWhatItHas(t *testing.T) {
+	t.Parallel()
+	template := configMap(env.Namespace(t), "held")
+	policy := policyFor(t, on(member1, member2), template)
+	env.Create(t, policy, template)
+	inMember(t, member2, template, hasColor("blue"))
+	bound := await(t, env.Karmada, bindingOf(t, template), fullyApplied)
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Suspension = &policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}}}
+	})
+	says := func(message string) func(*workv1alpha2.ResourceBinding) error {
+		return func(b *workv1alpha2.ResourceBinding) error {
+			told := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied)
+			return errors.Join(same("message", message, told.Message), current(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation))
+		}
+	}
+	// That nothing changes for a while is no change.
+	await(t, env.Karmada, bound, says(workv1alpha2.FullyAppliedSuccessMessage+"; "+member2+": changes are held back"))
+	await(t, env.Karmada, bound, fullyApplied)
+
+	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
+	inMember(t, member1, template, hasColor("green"))
+	await(t, env.Karmada, bound, says(workv1alpha2.FullyAppliedFailedMessage+": "+member2+": the present version is not applied, changes are held back"))
+
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
+	await(t, env.Karmada, bound, fullyApplied)
+	inMember(t, member2, template, hasColor("green"))
+}
+
 func TestScaledTemplateIsScaledInTheMembers(t *testing.T) {
 	t.Parallel()
 	template := deployment(env.Namespace(t), "web", 2)

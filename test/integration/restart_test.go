@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -232,4 +234,36 @@ func sameWrites(before, after map[string]int) error {
 		return fmt.Errorf("writes: %s", strings.Join(more, "; "))
 	}
 	return nil
+}
+
+func TestAfterAStartStatusIsCollectedOfWhatIsHeldBack(t *testing.T) {
+	template := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}},
+	}
+	policy := policyFor(t, on(member1), template)
+	env.Create(t, policy, template)
+	await(t, env.Karmada, bindingOf(t, template), fullyApplied)
+	suspend(t, policy)
+	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+	})
+	restart(t)
+	testenv.Eventually(t, "status in the member", func(ctx context.Context) error {
+		inside := &policyv1.PodDisruptionBudget{}
+		if err := member(member1).Get(ctx, client.ObjectKeyFromObject(template), inside); err != nil {
+			return err
+		}
+		inside.Status.ExpectedPods = 7
+		return member(member1).Status().Update(ctx, inside)
+	})
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		if len(w.Status.ManifestStatuses) == 0 || w.Status.ManifestStatuses[0].Status == nil {
+			return errors.New("there is no status")
+		}
+		if !strings.Contains(string(w.Status.ManifestStatuses[0].Status.Raw), `"expectedPods":7`) {
+			return fmt.Errorf("status %s", w.Status.ManifestStatuses[0].Status.Raw)
+		}
+		return nil
+	})
 }

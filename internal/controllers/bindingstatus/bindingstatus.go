@@ -131,7 +131,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	account := work.Gather(works, stored.BindingSpec().Resource, r.circumstances(ctx, stored.GetUID()))
+	account := work.Gather(works, stored.BindingSpec().Resource, r.circumstances(ctx, stored))
 	if wait := r.wait(request, stored, account); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}

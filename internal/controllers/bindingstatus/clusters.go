@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -38,18 +39,32 @@ func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 }
 
 // circumstances are what is known of the clusters of a binding at this time.
-func (r *reconciler) circumstances(ctx context.Context, of types.UID) work.Circumstances {
+func (r *reconciler) circumstances(ctx context.Context, of binding.Object) work.Circumstances {
+	purged := binding.DirectlyPurged(of.BindingSpec())
+	for name := range purged {
+		// One that an administrator has given up is not waited for.
+		if cluster := r.cluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
+			purged.Delete(name)
+		}
+	}
 	return work.Circumstances{
-		Unrendered: r.renderings.Of(of),
+		Unrendered: r.renderings.Of(of.GetUID()), Purged: purged,
 		Unready: func(name string) time.Time {
-			cluster := &clusterv1alpha1.Cluster{}
-			// The cache has it, or there is none.
-			if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
-				return time.Time{}
+			if cluster := r.cluster(ctx, name); cluster != nil {
+				return unreadySince(cluster)
 			}
-			return unreadySince(cluster)
+			return time.Time{}
 		},
 	}
+}
+
+// cluster is nil when the cache has none.
+func (r *reconciler) cluster(ctx context.Context, name string) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	return cluster
 }
 
 // onCluster queues the bindings that have something in a cluster which was lost or

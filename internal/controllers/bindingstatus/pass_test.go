@@ -24,6 +24,7 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
@@ -240,6 +241,33 @@ func TestATemplateThatCannotTakeAStatusIsNotTriedAgain(t *testing.T) {
 			w.wrote(tc.want...)
 			if result, _ := w.pass(); !result.IsZero() {
 				t.Errorf("it will be tried again: %+v", result)
+			}
+		})
+	}
+}
+
+func TestWhoeverWaitsForAnOldCopyToGoSaysSo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dead bool
+		want string
+	}{
+		"as long as it is there":          {false, ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
+		"unless its cluster was given up": {true, ": m2: there is no Work yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bound, old, left := webBinding("m2"), webWork("m1"), webCluster("m1", metav1.ConditionTrue, noon)
+			bound.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", PurgeMode: policyv1alpha1.PurgeModeDirectly}}
+			old.DeletionTimestamp, old.Finalizers = &metav1.Time{Time: noon}, []string{workv1alpha1.ExecutionFinalizer}
+			if tc.dead {
+				left.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
+			}
+			w := newWorld(t, bound, webTemplate(), old, left)
+			// Under way, it is written after a moment.
+			w.pass()
+			w.now = func() time.Time { return noon.Add(calm) }
+			w.pass()
+			if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+tc.want {
+				t.Errorf("condition = %+v", condition)
 			}
 		})
 	}

@@ -102,6 +102,7 @@ func bindingOf(object metav1.Object) (request reconcile.Request, ok bool) {
 func tellsOther(before, after *workv1alpha1.Work) bool {
 	return !sameApplied(before, after) ||
 		work.Behind(before) != work.Behind(after) || work.Suspended(before) != work.Suspended(after) ||
+		work.HeldBack(before) != work.HeldBack(after) ||
 		!work.SameManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		!slices.Equal(bindingIDs(before), bindingIDs(after))

@@ -166,8 +166,7 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	c.tellDispatching(stored)
 	if work.Suspended(stored) {
-		c.report(stored, report.Now, work.Dispatching(stored))
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, c.holdBack(ctx, cluster, stored)
 	}
 	if !c.usable(cluster) {
 		c.report(stored, report.Soon, work.Dispatching(stored))

@@ -87,6 +87,14 @@ func (l *ledger) repair(key objectKey, manifest *unstructured.Unstructured, now 
 	return true, noted.contest.Wait(now)
 }
 
+// took tells whether this very manifest was applied, whatever became of it since.
+func (l *ledger) took(key objectKey, manifest *unstructured.Unstructured) bool {
+	l.mu.Lock()
+	noted, ok := l.entries[key.work][key]
+	l.mu.Unlock()
+	return ok && noted.manifest == work.PrunedHash(manifest)
+}
+
 // tired tells whether the next repair of an object may be one too many.
 func (l *ledger) tired(key objectKey) bool {
 	l.mu.Lock()

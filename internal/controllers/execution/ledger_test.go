@@ -89,3 +89,15 @@ func TestLedgerTellsNewsOnce(t *testing.T) {
 		t.Error("what was told of an earlier Work counts")
 	}
 }
+
+func TestLedgerKnowsWhichManifestTheMemberTook(t *testing.T) {
+	l, key := newLedger(), objectKey{}
+	first, next := object(func(map[string]any) {}), object(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} })
+	if l.took(key, first) {
+		t.Error("a manifest that was never applied was taken")
+	}
+	l.remember(key, first, next)
+	if !l.took(key, first) || l.took(key, next) {
+		t.Error("what was applied is not told from what was not")
+	}
+}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -25,6 +26,8 @@ type Circumstances struct {
 	// Unrendered tells, by cluster, why the present template could not be made into
 	// a Work.
 	Unrendered map[string]string
+	// Purged are clusters that must be empty before any other gets the template.
+	Purged sets.Set[string]
 }
 
 func (c Circumstances) unready(cluster string) time.Time {
@@ -44,8 +47,11 @@ type Account struct {
 	behind map[string]bool
 	// unready tells of each cluster that is not ready since when.
 	unready map[string]time.Time
-	// held are clusters to which changes are held back.
-	held map[string]bool
+	// held are clusters to which changes are held back, settled those of which it is
+	// known whether they have the newest state all the same.
+	held, settled map[string]bool
+	// purging are clusters that others wait for until they are empty.
+	purging map[string]bool
 }
 
 // Gather makes the account of a binding. Works in deletion, and Works outside any
@@ -59,10 +65,17 @@ type Account struct {
 func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) Account {
 	account := Account{
 		Items:  make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
-		behind: map[string]bool{}, unready: map[string]time.Time{}, held: map[string]bool{},
+		behind: map[string]bool{}, unready: map[string]time.Time{}, held: map[string]bool{}, settled: map[string]bool{}, purging: map[string]bool{},
 	}
 	for _, each := range works {
-		if cluster, ok := ClusterOf(each.Namespace); ok && each.DeletionTimestamp == nil {
+		cluster, ok := ClusterOf(each.Namespace)
+		switch {
+		case !ok:
+			continue
+		case circumstances.Purged.Has(cluster):
+			account.purge(cluster, circumstances)
+		}
+		if each.DeletionTimestamp == nil {
 			account.add(cluster, each, template, circumstances)
 		}
 	}
@@ -81,9 +94,17 @@ func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1al
 			item.AppliedMessage = unreadyMessage(item, since)
 		}
 	}
-	a.held[cluster] = Suspended(from)
+	a.held[cluster], a.settled[cluster] = Suspended(from), HeldBack(from)
 	a.behind[cluster] = Behind(from)
 	a.Items = append(a.Items, item)
+}
+
+// purge notes that others wait for a cluster, which may itself be out of reach.
+func (a *Account) purge(cluster string, circumstances Circumstances) {
+	a.purging[cluster] = true
+	if since := circumstances.unready(cluster); !since.IsZero() {
+		a.unready[cluster] = since
+	}
 }
 
 // unreadyMessage bears the time of the change, not the present one, and not the
@@ -115,12 +136,19 @@ func (a *Account) blame(unrendered map[string]string) {
 }
 
 // Behind tells that an earlier state of a Work was applied, and the present one was
-// not yet. A Work of which changes are held back has what it may have, and a
-// condition that does not say which state it is about is believed.
+// not yet. A condition that does not say which state it is about is believed.
 func Behind(of *workv1alpha1.Work) bool {
 	applied := conditions.Get(of.Status.Conditions, workv1alpha1.WorkApplied)
-	return applied != nil && applied.Status == metav1.ConditionTrue && !Suspended(of) &&
+	return applied != nil && applied.Status == metav1.ConditionTrue &&
 		applied.ObservedGeneration != 0 && applied.ObservedGeneration < of.Generation
+}
+
+// HeldBack tells that changes of a Work are held back and whoever delivers it has
+// seen that: if it is behind then, it stays behind.
+func HeldBack(of *workv1alpha1.Work) bool {
+	dispatching := conditions.Get(of.Status.Conditions, workv1alpha1.WorkDispatching)
+	return Suspended(of) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
+		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= of.Generation)
 }
 
 func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference) workv1alpha2.AggregatedStatusItem {

@@ -199,9 +199,9 @@ func TestBehind(t *testing.T) {
 		"nothing was ever applied":                         {of("", 0, nil), false},
 		"an earlier state was refused":                     {of("False", 1, nil), false},
 		"a condition that does not say which state it saw": {of("True", 0, nil), false},
-		"changes are held back": {of("True", 1, func(w *workv1alpha1.Work) {
+		"changes are held back, the present one too": {of("True", 1, func(w *workv1alpha1.Work) {
 			w.Spec.SuspendDispatching = new(true)
-		}), false},
+		}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Behind(tc.work); got != tc.want {

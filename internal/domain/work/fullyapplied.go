@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// causeBytes bounds what the condition says of one cluster; its item says it all.
+// causeBytes bounds what the condition says of one cluster when there are many to
+// speak of; its item says it all.
 const causeBytes = 200
 
 // FullyApplied is the condition that all expected clusters have the template as it
@@ -43,7 +45,7 @@ func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav
 // Work yet, and is likely to get it soon.
 func (a Account) Behind(expected sets.Set[string]) bool {
 	for cluster := range expected {
-		if _, unready := a.unready[cluster]; a.behind[cluster] && !unready {
+		if _, unready := a.unready[cluster]; a.behind[cluster] && !unready && !a.settled[cluster] {
 			return true
 		}
 	}
@@ -69,7 +71,19 @@ func (a Account) causes(expected sets.Set[string]) []clause {
 			byCluster[item.ClusterName] = cause
 		}
 	}
+	for cluster := range a.purging {
+		byCluster[cluster] = a.purgeCause(cluster)
+	}
 	return clauses(byCluster)
+}
+
+// purgeCause tells why a cluster that is expected no more keeps others waiting.
+func (a Account) purgeCause(cluster string) string {
+	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
+	if since, unready := a.unready[cluster]; unready {
+		return fmt.Sprintf("%s; the cluster is not ready since %s", cause, since.UTC().Format(time.RFC3339))
+	}
+	return cause
 }
 
 // cause is empty for a cluster that has what it should.
@@ -80,8 +94,12 @@ func (a Account) cause(item *workv1alpha2.AggregatedStatusItem, expected bool) s
 		return "chosen no more, the Work is still there"
 	case !item.Applied && item.AppliedMessage != "":
 		return item.AppliedMessage
+	case !item.Applied && a.held[item.ClusterName]:
+		return "not applied, changes are held back"
 	case !item.Applied:
 		return "not applied yet"
+	case a.behind[item.ClusterName] && a.held[item.ClusterName]:
+		return "the present version is not applied, changes are held back"
 	case a.behind[item.ClusterName] && unready:
 		return fmt.Sprintf("the present version is not applied, the cluster is not ready since %s", since.UTC().Format(time.RFC3339))
 	case a.behind[item.ClusterName]:
@@ -109,8 +127,9 @@ func (a Account) remarks(expected sets.Set[string]) []clause {
 func clauses(byCluster map[string]string) []clause {
 	var list []clause
 	at := map[string]int{}
+	room := roomFor(byCluster)
 	for _, cluster := range sets.List(sets.KeySet(byCluster)) {
-		says := conditions.Shorten(byCluster[cluster], causeBytes)
+		says := conditions.Shorten(byCluster[cluster], room)
 		i, known := at[says]
 		if !known {
 			i = len(list)
@@ -121,6 +140,19 @@ func clauses(byCluster map[string]string) []clause {
 	}
 	return list
 }
+
+// roomFor is how many bytes there are for each cause: for a lone one all that its
+// clusters leave of a message.
+func roomFor(byCluster map[string]string) int {
+	if sets.New(slices.Collect(maps.Values(byCluster))...).Len() > 1 {
+		return causeBytes
+	}
+	lone := clause{clusters: sets.List(sets.KeySet(byCluster))}
+	return max(causeBytes, conditions.MaxMessageBytes-len(lone.String())-len(workv1alpha2.FullyAppliedFailedMessage)-loneMargin)
+}
+
+// loneMargin is for what stands between the parts of a message.
+const loneMargin = 50
 
 // enumerate appends as many clauses to a text as the message of a condition may
 // hold, and the number of clusters left out.

@@ -21,8 +21,15 @@ func TestFullyApplied(t *testing.T) {
 		w.Generation, w.Status.Conditions[0].ObservedGeneration = 2, 1
 		return w
 	}
-	held := applied("m2")
-	held.Spec.SuspendDispatching = new(true)
+	held := func(of *workv1alpha1.Work) *workv1alpha1.Work {
+		of.Spec.SuspendDispatching = new(true)
+		of.Status.Conditions = append(of.Status.Conditions, metav1.Condition{
+			Type: "Dispatching", Status: "False", ObservedGeneration: of.Generation})
+		return of
+	}
+	leaving := applied("m1")
+	leaving.DeletionTimestamp = &metav1.Time{}
+	purged := sets.New("m1", "m9")
 	works := func(list ...*workv1alpha1.Work) []*workv1alpha1.Work { return list }
 	const all = "All works have been successfully applied"
 	const failed = "Failed to apply all works, see status.aggregatedStatus for details"
@@ -58,7 +65,20 @@ func TestFullyApplied(t *testing.T) {
 			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{Unready: down("m2")},
 			"True", all + "; m2: the status is old, the cluster is not ready"},
 		"clusters to which changes are held back are named": {
-			[]string{"m1", "m2"}, works(applied("m1"), held), Circumstances{}, "True", all + "; m2: changes are held back"},
+			[]string{"m1", "m2"}, works(applied("m1"), held(applied("m2"))), Circumstances{}, "True", all + "; m2: changes are held back"},
+		"what is held back is not what is wanted": {
+			[]string{"m1", "m2"}, works(applied("m1"), held(behind("m2"))), Circumstances{},
+			"False", failed + ": m2: the present version is not applied, changes are held back"},
+		"what is held back from the beginning is named": {
+			[]string{"m1"}, works(held(reporting(t, "m1", ""))), Circumstances{}, "False", failed + ": m1: not applied, changes are held back"},
+		"a cluster that others wait for is named as long as a Work is there": {
+			[]string{"m2"}, works(leaving), Circumstances{Purged: purged}, "False",
+			failed + ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
+		"a cluster that others wait for may be out of reach": {
+			[]string{"m2"}, works(leaving, applied("m2")), Circumstances{Purged: purged, Unready: down("m1")}, "False",
+			failed + ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; the cluster is not ready since 2030-01-01T12:00:00Z"},
+		"a cluster that is empty keeps nobody waiting": {
+			[]string{"m2"}, works(applied("m2")), Circumstances{Purged: purged}, "True", all},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,5 +157,47 @@ func TestOnlyClustersThatWillFollowAreWaitedFor(t *testing.T) {
 				t.Errorf("Behind = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAClusterToWhichChangesAreHeldBackIsWaitedForUntilThatIsSeen(t *testing.T) {
+	held := reporting(t, "m1", "True")
+	held.Generation, held.Status.Conditions[0].ObservedGeneration = 3, 1
+	held.Spec.SuspendDispatching = new(true)
+	behind := func() bool {
+		return Gather([]*workv1alpha1.Work{held}, webReference, Circumstances{}).Behind(sets.New("m1"))
+	}
+	if !behind() {
+		t.Error("nobody waits for the first answer")
+	}
+	held.Status.Conditions = append(held.Status.Conditions, metav1.Condition{Type: "Dispatching", Status: "False", ObservedGeneration: 2})
+	if !behind() {
+		t.Error("nobody waits for the answer to the newest state")
+	}
+	held.Status.Conditions[1].ObservedGeneration = 3
+	if behind() {
+		t.Error("a cluster that stays behind is waited for")
+	}
+}
+
+func TestALoneCauseIsToldWhole(t *testing.T) {
+	cause := "Deployment shop/web: applying OverridePolicy shop/pin-the-registry-of-the-mirror, spec.overrideRules[0].overriders.plaintext[2] " +
+		`at "/spec/template/spec/containers/0/livenessProbe/httpGet/port": there is no such field; use the operator add, or name a field that the template has`
+	condition := func(causes map[string]string) string {
+		return Gather(nil, webReference, Circumstances{Unrendered: causes}).FullyApplied(sets.New("m1", "m2"), 1).Message
+	}
+	if got := condition(map[string]string{"m1": cause, "m2": cause}); !strings.HasSuffix(got, ": m1, m2: "+cause) {
+		t.Errorf("message = %s", got)
+	}
+	long := map[string]string{}
+	for i := range 20 {
+		long[fmt.Sprintf("%02d-%s", i, strings.Repeat("x", 60))] = strings.Repeat(cause, 5)
+	}
+	got := Gather(nil, webReference, Circumstances{Unrendered: long}).FullyApplied(sets.KeySet(long), 1).Message
+	if len(got) > conditions.MaxMessageBytes || !strings.Contains(got, "10 more: Deployment shop/web: applying") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	if got := condition(map[string]string{"m1": cause}); len(got) > 500 || !strings.Contains(got, "m2: there is no Work yet") {
+		t.Errorf("message = %s", got)
 	}
 }
