@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -131,35 +133,55 @@ func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.C
 			failures = append(failures, release(ctx, target, manifest))
 			continue
 		}
-		failures = append(failures, c.remove(ctx, target, manifest))
+		failures = append(failures, c.remove(ctx, target, cluster.Name, manifest))
 	}
 	return failures
 }
 
-// remove deletes the member's object if it is of this Work. The precondition
-// keeps it from hitting another object that took the name meanwhile.
-func (c *controller) remove(ctx context.Context, target *member.Member, manifest *unstructured.Unstructured) error {
+// holder is a member cluster, as far as it has to be known to take something out
+// of it.
+type holder interface {
+	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
+	GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
+	Client() client.Client
+}
+
+// remove deletes the member's object if it is of this Work. Whether it is may have
+// changed since we saw it, so it is deleted only as it was looked at; otherwise the
+// member is asked how it is now.
+func (c *controller) remove(ctx context.Context, target holder, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := current(ctx, target, manifest)
-	if absent(err) {
-		return nil
+	for try := 1; ; try++ {
+		if absent(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), cluster, err)
+		}
+		if !work.MayDelete(observed, manifest) {
+			return nil
+		}
+		err = removeAsSeen(ctx, target, observed)
+		if !apierrors.IsConflict(err) || try == writeTries {
+			break
+		}
+		observed, err = target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	}
+	c.counters.delete(cluster, manifest, err)
 	if err != nil {
-		return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
-	}
-	if !work.MayDelete(observed, manifest) {
-		return nil
-	}
-	uid := observed.GetUID()
-	err = target.Client().Delete(ctx, observed,
-		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid})
-	if absent(err) {
-		err = nil
-	}
-	c.counters.delete(target.Name, manifest, err)
-	if err != nil {
-		return fmt.Errorf("deleting %s in cluster %s: %w", describe(manifest), target.Name, err)
+		return fmt.Errorf("deleting %s in cluster %s: %w", describe(manifest), cluster, err)
 	}
 	return nil
+}
+
+func removeAsSeen(ctx context.Context, target holder, observed *unstructured.Unstructured) error {
+	uid, version := observed.GetUID(), observed.GetResourceVersion()
+	err := target.Client().Delete(ctx, observed,
+		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if absent(err) {
+		return nil
+	}
+	return err
 }
 
 // release takes our marks off the member's object, which stays.
@@ -182,7 +204,7 @@ func release(ctx context.Context, target *member.Member, manifest *unstructured.
 
 // current is the member's object: what we see of it, or else what the member
 // says. That we do not see an object does not mean that it is not there.
-func current(ctx context.Context, target *member.Member, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func current(ctx context.Context, target holder, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, key := manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest)
 	if observed, cached, err := target.Get(ctx, kind, key); err == nil && cached {
 		return observed.DeepCopy(), nil
