@@ -146,6 +146,11 @@ func (s *policySource) changed(queue policyQueue, before, after policy.Object) {
 	if !relevant(before, after) {
 		return
 	}
+	if policy.ClaimOf(before) != policy.ClaimOf(after) {
+		// A watch that was interrupted shows a policy that was deleted and made anew as
+		// one that changed. What its predecessor claimed bears another id.
+		s.lookAtClaimed(before)
+	}
 	queue.Add(requestFor(after))
 	if !s.detector.options.Preemption {
 		return
@@ -156,9 +161,15 @@ func (s *policySource) changed(queue policyQueue, before, after policy.Object) {
 }
 
 // deleted looks at the templates of a policy that went without letting go of
-// them. Before there is a queue, they are all about to be looked at.
+// them.
 func (s *policySource) deleted(p policy.Object) {
 	s.detector.policies.delete(p)
+	s.lookAtClaimed(p)
+}
+
+// lookAtClaimed queues the templates that bear the claim of a policy which is gone.
+// Before there is a queue, they are all about to be looked at.
+func (s *policySource) lookAtClaimed(p policy.Object) {
 	select {
 	case <-s.detector.entrance.opened:
 		for _, r := range s.detector.claims.of(policy.ClaimOf(p).ID) {

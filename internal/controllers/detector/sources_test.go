@@ -218,6 +218,25 @@ func TestTheEndOfAPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
 	}
 }
 
+func TestAPolicyMadeAnewWhileNobodyWatchedQueuesWhatItsPredecessorClaimed(t *testing.T) {
+	p := propagation("p")
+	h := newHouse(t, deployment(1), p)
+	h.pass(policy.TemplateChanged)
+	h.claims.observe(web, h.template())
+	anew := propagation("p")
+	anew.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-anew"}
+	policies := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(policies.ShutDown)
+	(&policySource{detector: h.detector, scope: scopes[0]}).changed(policies, p, anew)
+	if diff := cmp.Diff([]request{{web, policy.TemplateChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
+	h.pass(policy.TemplateChanged)
+	if claim, _ := policy.ClaimedBy(h.binding()); claim != policy.ClaimOf(anew) {
+		t.Errorf("the binding is claimed by %+v", claim)
+	}
+}
+
 func TestANewPolicyQueuesOnlyTheWaitingTemplatesItSelects(t *testing.T) {
 	h := newHouse(t)
 	for i := range 10_000 {
