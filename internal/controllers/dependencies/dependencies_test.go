@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
@@ -268,6 +270,40 @@ func TestSelectedObjectsComeAndGoWithTheirLabels(t *testing.T) {
 	label("other")
 	_, writes, _ = w.pass("web-deployment")
 	expect(t, "writes when it is no longer", writes, "delete settings-configmap")
+}
+
+// unserved is a store that does not serve ConfigMaps at the moment.
+type unserved struct{ client.Client }
+
+func (u unserved) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+	if kind := object.GetObjectKind().GroupVersionKind().GroupKind(); kind.Kind == "ConfigMap" {
+		return &meta.NoKindMatchError{GroupKind: kind}
+	}
+	return u.Client.Get(ctx, key, object, o...)
+}
+
+func (u unserved) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	if kind := list.GetObjectKind().GroupVersionKind().GroupKind(); kind.Kind == "ConfigMapList" {
+		return &meta.NoKindMatchError{GroupKind: kind}
+	}
+	return u.Client.List(ctx, list, o...)
+}
+
+func TestASelectedObjectIsKeptWhileItsKindIsNotServed(t *testing.T) {
+	w := newWorld(t, deployment("web"), dependent("web"), settings())
+	w.needed = []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: selector("app", "web")}}
+	object := settings()
+	if err := w.store.Get(t.Context(), named("settings"), object); err != nil {
+		t.Fatal(err)
+	}
+	object.Labels = map[string]string{"app": "web"}
+	if err := w.store.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	w.pass("web-deployment")
+	w.templates = template.NewReader(nil, unserved{w.store})
+	_, writes, _ := w.pass("web-deployment")
+	expect(t, "writes", writes)
 }
 
 type broken struct{ err error }

@@ -118,7 +118,10 @@ func (r *reconciler) releaseUnneeded(ctx context.Context, dependent *workv1alpha
 }
 
 // needed reports whether any reference leads to the object of an attached
-// binding. Labels are asked of the object itself; one that is gone has none.
+// binding. Labels are asked of the object itself: as it is stored before they are
+// said to lead nowhere, for what is let go is taken out of the members. The binding
+// of an object that is gone goes with it, and so is kept here: that nothing is
+// found may as well mean that its kind is not served for a moment.
 func (r *reconciler) needed(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
 	thing := dependency.ThingOf(resource)
@@ -134,15 +137,23 @@ func (r *reconciler) needed(ctx context.Context, references []dependency.Referen
 		if ref.Name != "" || !dependency.Near(ref, thing) {
 			continue
 		}
-		object, err := r.templates.Seen(ctx, dependency.KindOf(ref), thing.Key)
-		if err != nil {
-			return false, err
-		}
-		if object != nil && dependency.Matches(ref, thing, object.GetLabels()) {
-			return true, nil
+		selected, err := r.selected(ctx, ref, thing)
+		if err != nil || selected {
+			return selected, err
 		}
 	}
 	return false, nil
+}
+
+func (r *reconciler) selected(ctx context.Context, ref dependency.Reference, thing dependency.Thing) (bool, error) {
+	object, err := r.templates.Seen(ctx, dependency.KindOf(ref), thing.Key)
+	if err == nil && object != nil && dependency.Matches(ref, thing, object.GetLabels()) {
+		return true, nil
+	}
+	if err == nil {
+		object, err = r.templates.Live(ctx, dependency.KindOf(ref), thing.Key)
+	}
+	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
 }
 
 // standsWhere reports whether a binding is the one that its object has, and not
