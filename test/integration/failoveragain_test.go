@@ -1,0 +1,46 @@
+package integration
+
+import (
+	"context"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// A workload that all clusters get would otherwise be sent back in the moment in which
+// it has left, to fail again.
+func TestApplicationReturnsToWhereItFailedOnlyWhenItIsAnother(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "everywhere", 2)
+	policy := policyFor(t, on(member1, member2), template)
+	env.Create(t, policy, template)
+	for _, name := range []string{member1, member2} {
+		inMember(t, name, template, replicas(2))
+		rollOut(t, name, template, 2)
+	}
+	bound := await(t, env.Karmada, bindingOf(t, template), both(names(member1, member2), healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceHealthy)))
+	testenv.Update(t, env.Karmada, policy, leavingWhenIll(policyv1alpha1.PurgeModeGracefully, 1))
+	rollOut(t, member1, template, 1)
+	await(t, env.Karmada, bound, both(names(member2), leaves()))
+	awaitGone(t, member(member1), template)
+
+	// From here on nobody is in a hurry.
+	testenv.Update(t, env.Karmada, policy, leavingWhenIll(policyv1alpha1.PurgeModeGracefully, 300))
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		return same("toleration", int32(300), *b.Spec.Failover.Application.DecisionConditions.TolerationSeconds)
+	})
+	testenv.Holds(t, "where it is", quiet, func(ctx context.Context) error {
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(bound), bound); err != nil {
+			return err
+		}
+		return names(member2)(bound)
+	})
+	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image += "-fixed" })
+	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error { return same("clusters", 2, len(b.Spec.Clusters)) })
+	inMember(t, member1, template, replicas(2))
+}
