@@ -29,7 +29,7 @@ func TestAProcessThatDiesAroundAWriteEndsEvictionsAllTheSame(t *testing.T) {
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
 			began := w.clock
 			w.karmada, w.live, w.made = karmada, karmada, 2
-			w.steady, w.events = newSteady(w.options.Steady), observe.NewEvents(record.NewFakeRecorder(100))
+			w.steady, w.events = newSteady(w.options.Steady, 0), observe.NewEvents(record.NewFakeRecorder(100))
 			return func(ctx context.Context) error {
 				if w.clock.Sub(began) > 2*time.Second {
 					w.made = 3

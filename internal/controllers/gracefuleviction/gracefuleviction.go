@@ -60,13 +60,15 @@ type Options struct {
 	// Timeout is how long an eviction takes at most that does not say it itself.
 	Timeout time.Duration
 	// Steady is how long a replacement must be healthy to count: what a member
-	// reports lags behind what it was given.
-	Steady time.Duration
+	// reports lags behind what it was given. Settle is how long a process that starts
+	// ends no eviction by health: what is stored may have been reported long ago, and
+	// clusters take a moment to tell how it is now.
+	Steady, Settle time.Duration
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, Steady: 2 * time.Second}
+	return Options{Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, Steady: 2 * time.Second, Settle: 5 * time.Second}
 }
 
 // Renderings tells of which generation of a binding the Works are made, 0 for none.
@@ -97,7 +99,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), renderings: renderings,
 			events: observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
-			steady: newSteady(o.Steady), now: time.Now,
+			steady: newSteady(o.Steady, o.Settle), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(bindings.While(underEviction))).

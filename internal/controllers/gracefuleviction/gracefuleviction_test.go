@@ -85,7 +85,7 @@ func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects 
 	options := DefaultOptions()
 	w.reconciler = &reconciler{
 		options: options, namespaced: true, karmada: w.store, live: w.store, renderings: &w.made,
-		events: observe.NewEvents(w.told), steady: newSteady(options.Steady), now: func() time.Time { return w.clock },
+		events: observe.NewEvents(w.told), steady: newSteady(options.Steady, 0), now: func() time.Time { return w.clock },
 	}
 	return w
 }
@@ -255,6 +255,24 @@ func TestHealthInAnEarlierEvictionProvesNothing(t *testing.T) {
 	}
 	if again := w.pass(); again != w.options.Steady || w.state() != "in m2:2, leaves m1" {
 		t.Errorf("looks again after %s; %s", again, w.state())
+	}
+}
+
+// While nobody looked the replacement may have failed, which takes a moment to be told.
+func TestHealthThatWasReportedBeforeAStartProvesNothing(t *testing.T) {
+	w := newWorld(t, nil, cluster("m1", tainted), cluster("m2"), in("m2", 2))
+	w.steady = newSteady(w.options.Steady, w.options.Settle)
+	if again := w.pass(); again != w.options.Settle {
+		t.Errorf("looks again after %s", again)
+	}
+	w.clock = w.clock.Add(w.options.Steady)
+	if again := w.pass(); again != w.options.Settle-w.options.Steady || w.state() != "in m2:2, leaves m1" {
+		t.Errorf("looks again after %s; %s", again, w.state())
+	}
+	w.clock = w.clock.Add(w.options.Settle)
+	w.pass()
+	if w.state() != "in m2:2" {
+		t.Error(w.state())
 	}
 }
 

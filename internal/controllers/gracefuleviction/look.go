@@ -211,10 +211,14 @@ func (l *look) cluster(name string) (*clusterv1alpha1.Cluster, error) {
 // steady remembers since when the workloads of bindings under eviction have been
 // healthy in their clusters. Losing it with the process only takes a little longer.
 type steady struct {
-	least time.Duration
+	// least is how long that must be, settle how long a process that starts believes
+	// nobody.
+	least, settle time.Duration
 
 	mu    sync.Mutex
 	since map[types.NamespacedName]healthy
+	// began is when this process first asked.
+	began time.Time
 }
 
 type healthy struct {
@@ -222,14 +226,17 @@ type healthy struct {
 	in  map[string]time.Time
 }
 
-func newSteady(least time.Duration) *steady {
-	return &steady{least: least, since: map[types.NamespacedName]healthy{}}
+func newSteady(least, settle time.Duration) *steady {
+	return &steady{least: least, settle: settle, since: map[types.NamespacedName]healthy{}}
 }
 
 // wait is how long a workload that is healthy now must stay so to count.
 func (s *steady) wait(key types.NamespacedName, uid types.UID, cluster string, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.began.IsZero() {
+		s.began = now
+	}
 	known, ok := s.since[key]
 	if !ok || known.uid != uid {
 		known = healthy{uid: uid, in: map[string]time.Time{}}
@@ -238,7 +245,7 @@ func (s *steady) wait(key types.NamespacedName, uid types.UID, cluster string, n
 	if _, ok := known.in[cluster]; !ok {
 		known.in[cluster] = now
 	}
-	return known.in[cluster].Add(s.least).Sub(now)
+	return max(known.in[cluster].Add(s.least).Sub(now), s.began.Add(s.settle).Sub(now))
 }
 
 // keep forgets the clusters of a binding that are not among those given.
