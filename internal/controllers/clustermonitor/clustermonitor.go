@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -50,7 +51,8 @@ type monitor struct {
 	events *observe.Events
 	now    func() time.Time
 
-	lives map[string]domain.Life
+	// lives are by the ids of clusters: a new one of an old name has not been silent.
+	lives map[types.UID]domain.Life
 	// listened is when the last look succeeded.
 	listened time.Time
 }
@@ -58,7 +60,7 @@ type monitor struct {
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	return mgr.Add(&monitor{
-		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now, lives: map[string]domain.Life{},
+		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now, lives: map[types.UID]domain.Life{},
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	})
 }
@@ -97,10 +99,10 @@ func (m *monitor) look(ctx context.Context) error {
 	}
 	m.listened = now
 	var failures []error
-	heard := make(map[string]domain.Life, len(clusters))
+	heard := make(map[types.UID]domain.Life, len(clusters))
 	for _, cluster := range clusters {
 		life := m.hear(cluster, renewals[cluster.Name], now)
-		heard[cluster.Name] = life
+		heard[cluster.UID] = life
 		failures = append(failures, m.judge(ctx, cluster, life, now))
 	}
 	m.lives = heard
@@ -143,7 +145,7 @@ func (m *monitor) hear(cluster *clusterv1alpha1.Cluster, renewed *metav1.MicroTi
 	if ready := readyOf(cluster); ready != nil {
 		signs.Ready = ready.DeepCopy()
 	}
-	if before, ok := m.lives[cluster.Name]; ok {
+	if before, ok := m.lives[cluster.UID]; ok {
 		return domain.Hear(&before, signs, now)
 	}
 	return domain.Hear(nil, signs, now)

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -46,7 +47,7 @@ func newWorld(t *testing.T, clusters ...client.Object) *world {
 		}}).Build()
 	w.monitor = &monitor{
 		options: DefaultOptions(), karmada: karmada, live: karmada, events: observe.NewEvents(w.events),
-		now: func() time.Time { return w.clock }, lives: map[string]domain.Life{},
+		now: func() time.Time { return w.clock }, lives: map[types.UID]domain.Life{},
 	}
 	return w
 }
@@ -91,7 +92,7 @@ func (w *world) renew(name string, skew time.Duration) {
 }
 
 func cluster(name string, mode clusterv1alpha1.ClusterSyncMode, ready ...metav1.ConditionStatus) *clusterv1alpha1.Cluster {
-	made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+	made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
 	for _, status := range ready {
 		made.Status.Conditions = append(made.Status.Conditions, metav1.Condition{Type: "Ready", Status: status, Reason: "ClusterReady"})
 	}
@@ -149,9 +150,26 @@ func TestWhatCouldNotBeHeardIsNoSilence(t *testing.T) {
 func TestAMonitorThatBeginsGivesFreshGrace(t *testing.T) {
 	w := newWorld(t, cluster("m1", clusterv1alpha1.Pull, metav1.ConditionTrue))
 	w.pass(35*time.Second, nil)
-	w.lives, w.listened = map[string]domain.Life{}, time.Time{}
+	w.lives, w.listened = map[types.UID]domain.Life{}, time.Time{}
 	w.pass(40*time.Second, nil)
 	if got := w.reason("m1"); got != "True ClusterReady" {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestAClusterThatIsRegisteredAnewHasNotBeenSilent(t *testing.T) {
+	w := newWorld(t, cluster("m1", clusterv1alpha1.Pull))
+	w.pass(55*time.Second, nil)
+	if err := w.karmada.Delete(t.Context(), cluster("m1", clusterv1alpha1.Pull)); err != nil {
+		t.Fatal(err)
+	}
+	again := cluster("m1", clusterv1alpha1.Pull)
+	again.UID = "another"
+	if err := w.karmada.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(55*time.Second, nil)
+	if got := w.reason("m1"); got != "" {
+		t.Errorf("%s of a cluster that has been there for 55 seconds", got)
 	}
 }
