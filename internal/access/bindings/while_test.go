@@ -29,7 +29,7 @@ func TestWhile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := false
+			var got bool
 			switch {
 			case test.before == nil:
 				got = passes.Create(event.CreateEvent{Object: test.after})

@@ -97,17 +97,17 @@ type life struct {
 }
 
 // write makes a write if the process lives.
-func (l *life) write(make func() error) error {
+func (l *life) write(send func() error) error {
 	if l.dead {
 		return errDead
 	}
 	l.writes++
 	if l.writes != l.last {
-		return make()
+		return send()
 	}
 	l.dead = true
 	if l.made {
-		if err := make(); err != nil {
+		if err := send(); err != nil {
 			return err
 		}
 	}

@@ -11,10 +11,11 @@ import (
 
 const (
 	// IdleLimit is how long a server may say nothing until it is asked whether it is
-	// there, and PingLimit how long it has to answer. A network that is cut tells
-	// nobody, and what is sent into a connection from before goes nowhere even when
-	// the network is whole again: the libraries would wait for 30 and 15 seconds.
+	// there. A network that is cut tells nobody, and what is sent into a connection from
+	// before goes nowhere even when the network is whole again: the libraries would wait
+	// for 30 seconds, and 15 more.
 	IdleLimit = 2 * time.Second
+	// PingLimit is how long it then has to answer.
 	PingLimit = 4 * time.Second
 )
 
