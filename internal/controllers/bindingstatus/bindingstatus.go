@@ -50,6 +50,9 @@ const (
 	// conflictDelay is how long a pass that lost a race for a write waits for the
 	// newer object to arrive.
 	conflictDelay = 20 * time.Millisecond
+	// unmadeDelay is when to look again at a binding whose Works were not made of its
+	// present generation in time: whoever makes them has much to do, or waits.
+	unmadeDelay = 5 * time.Second
 	// passLimit bounds one pass, so that a kind that cannot be read or a webhook
 	// that does not answer holds a worker for that long at most.
 	passLimit = time.Minute
@@ -138,7 +141,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.report(ctx, request, stored, account); err != nil {
 		return outcome(err)
 	}
-	return outcome(r.sumUp(ctx, request, stored, account.Items))
+	result, err := outcome(r.sumUp(ctx, request, stored, account.Items))
+	if err == nil && result.IsZero() && !r.made(stored) {
+		// Nothing tells that the Works are found to be as they should be already.
+		result.RequeueAfter = unmadeDelay
+	}
+	return result, err
 }
 
 // wait is how much longer what a binding has to tell should wait for what its

@@ -359,13 +359,25 @@ func TestTheConditionIsNotTrueOfAGenerationThatNoWorkIsOf(t *testing.T) {
 	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
 	w.patient()
 	w.later()
-	if _, writes := w.pass(); len(writes) > 0 {
-		t.Errorf("while nobody has looked at the binding: writes %q", writes)
+	if result, writes := w.pass(); len(writes) > 0 || result.RequeueAfter != unmadeDelay {
+		t.Errorf("while nobody has looked at the binding: writes %q, again after %s", writes, result.RequeueAfter)
 	}
 	w.judged(1, metav1.ConditionTrue)
 	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
 	w.wrote("status of web-deployment")
 	w.judged(2, metav1.ConditionTrue)
+}
+
+func TestWorksOfAnotherBindingThatHasTheSameIDTellNothing(t *testing.T) {
+	other := webWork("m2")
+	other.Annotations = map[string]string{
+		workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "copied-deployment",
+	}
+	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"), other)
+	w.wrote("status of web-deployment", "status of web")
+	if items := w.binding().Status.AggregatedStatus; len(items) != 1 || items[0].ClusterName != "m1" {
+		t.Errorf("items = %+v", items)
+	}
 }
 
 func TestAStartTakesNothingBackBeforeTheBindingWasLookedAt(t *testing.T) {

@@ -142,7 +142,8 @@ func bindingIDs(object metav1.Object) []string {
 // indexed keeps the ids of both scopes apart.
 func indexed(label, id string) string { return label + "=" + id }
 
-// works are the Works of a binding; they must not be modified.
+// works are the Works of a binding; they must not be modified. One that leads to
+// another binding is not its own: who copies a binding copies the id.
 func (r *reconciler) works(ctx context.Context, of binding.Object) ([]*workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
 	id := indexed(binding.PermanentIDLabel(of), binding.PermanentID(of))
@@ -151,7 +152,9 @@ func (r *reconciler) works(ctx context.Context, of binding.Object) ([]*workv1alp
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		works = append(works, &list.Items[i])
+		if key, ok := binding.LedTo(&list.Items[i], binding.Namespaced(of)); !ok || key == client.ObjectKeyFromObject(of) {
+			works = append(works, &list.Items[i])
+		}
 	}
 	return works, nil
 }
