@@ -22,8 +22,9 @@ import (
 // api answers as a control plane with members does, from files: <side>/<path>.json
 // is an object, side being karmada or the name of a member, <side>/<path>.log what a
 // container wrote. A side with a file named hangs never answers, one with a file
-// named forbidden refuses everything, one with a file named warns warns of everything. A watch tells of one change of each object and ends.
-// Writes are noted in the file requests.
+// named forbidden refuses everything, one with a file named warns warns of
+// everything. A watch tells of one change of each object and ends; one of nothing
+// waits. Writes are noted in the file requests.
 type api struct {
 	dir string
 
@@ -206,6 +207,13 @@ func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resou
 		if strings.HasPrefix(path, side+"/") && of == kind && (namespace == "" || in == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == called) {
 			items = append(items, a.objects[path])
 		}
+	}
+	if r.URL.Query().Get("watch") != "" && len(items) == 0 {
+		a.mu.Unlock()
+		defer a.mu.Lock()
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // nothing ever happens
+		return
 	}
 	if r.URL.Query().Get("watch") != "" {
 		for _, item := range items {

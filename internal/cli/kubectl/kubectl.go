@@ -126,8 +126,12 @@ func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
 	}
 }
 
-// advise adds a line to the errors of a command in the control plane. Commands of
-// kubectl end the process with their errors.
+// podPatience is how long Pods are waited for in the control plane, where none ever
+// start.
+const podPatience = "1s"
+
+// advise adds a line to the errors of a command in the control plane, and lets them
+// come soon. Commands of kubectl end the process with their errors.
 func advise(cmd *cobra.Command, program *command.Program, choice *place.Choice, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -140,6 +144,12 @@ func advise(cmd *cobra.Command, program *command.Program, choice *place.Choice, 
 			}
 			os.Exit(code)
 		})
+		choice.Guess()
+		if wait := cmd.Flag("pod-running-timeout"); wait != nil && !wait.Changed && !choice.Place.Member() {
+			if err := wait.Value.Set(podPatience); err != nil {
+				return err
+			}
+		}
 		return run(cmd, args)
 	}
 }

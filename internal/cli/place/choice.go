@@ -96,7 +96,7 @@ func (c *Choice) tryMember(ctx context.Context) error {
 	return err
 }
 
-// Guess sets Place without asking anybody, for completion.
+// Guess sets Place without asking anybody whether it is there.
 func (c *Choice) Guess() {
 	if c.CheckFlags() == nil {
 		c.Place = Place{Cluster: c.cluster}
