@@ -137,7 +137,7 @@ func TestRefusalsOfTheImpersonatorAreExplained(t *testing.T) {
 		},
 		"a user whom the impersonator may not act for": {
 			path: "/api", code: 403, body: `{"kind":"Status","message":"users \"alice\" is forbidden: User \"` + impersonator + `\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope"}`,
-			want: answer{code: 403}, text: `cluster "m1" does not let the control plane act for User "alice" yet: in the control plane, bind it`,
+			want: answer{code: 403}, text: `cluster "m1" does not let the control plane act for User "alice" yet: in the control plane, bind it by a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (by its own name: `,
 		},
 		"a group, in plain text": {
 			path: "/api", code: 403, body: `groups "dev" is forbidden: User "` + impersonator + `" cannot impersonate resource "groups" in API group "" at the cluster scope`,

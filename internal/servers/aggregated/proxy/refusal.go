@@ -100,8 +100,15 @@ func (w *way) forbidden(resp *http.Response) (*http.Response, error) {
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	kind := map[string]string{"users": "User", "groups": "Group", "serviceaccounts": "ServiceAccount"}[string(found[1])]
+	of := kinds[string(found[1])]
 	return nil, failure(http.StatusForbidden, metav1.StatusReasonForbidden,
-		"cluster %q does not let the control plane act for %s %q yet: in the control plane, bind it by a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (verb \"impersonate\" suffices for a group that gives no way by itself); members follow within seconds",
-		w.cluster.Name, kind, found[2])
+		"cluster %q does not let the control plane act for %s %q yet: in the control plane, bind it by a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (%s); members follow within seconds",
+		w.cluster.Name, of.kind, found[2], of.remark)
+}
+
+// kinds are those whom somebody may act for, and what surprises about them.
+var kinds = map[string]struct{ kind, remark string }{
+	"users":           {"User", "by its own name: to be let in as one of a group is not enough"},
+	"groups":          {"Group", `verb "impersonate" suffices for a group that gives no way by itself`},
+	"serviceaccounts": {"ServiceAccount", "by its own name: to be let in as one of a group is not enough"},
 }
