@@ -53,17 +53,22 @@ func (m measurements) evicted(queue string, took time.Duration, err error) {
 }
 
 // backlog counts what is queued. The queue holds each request once, and so does
-// the backlog.
+// the backlog. Of a cluster of which nothing is queued nothing is shown: clusters
+// come and go.
 type backlog struct {
 	measured measurements
 	name     string
 
 	mu     sync.Mutex
 	queued map[request]string
+	counts map[share]int
 }
 
+// share is the part of what is queued that is of one kind and about one cluster.
+type share struct{ cluster, kind string }
+
 func newBacklog(measured measurements, name string) *backlog {
-	return &backlog{measured: measured, name: name, queued: map[request]string{}}
+	return &backlog{measured: measured, name: name, queued: map[request]string{}, counts: map[share]int{}}
 }
 
 func (b *backlog) put(of request, kind string) {
@@ -73,7 +78,7 @@ func (b *backlog) put(of request, kind string) {
 		return
 	}
 	b.queued[of] = kind
-	b.measured.kinds.WithLabelValues(of.cluster, kind).Inc()
+	b.add(share{of.cluster, kind}, 1)
 	b.measured.depth.WithLabelValues(b.name).Set(float64(len(b.queued)))
 }
 
@@ -85,6 +90,16 @@ func (b *backlog) take(of request) {
 		return
 	}
 	delete(b.queued, of)
-	b.measured.kinds.WithLabelValues(of.cluster, kind).Dec()
+	b.add(share{of.cluster, kind}, -1)
 	b.measured.depth.WithLabelValues(b.name).Set(float64(len(b.queued)))
+}
+
+func (b *backlog) add(of share, by int) {
+	b.counts[of] += by
+	if b.counts[of] > 0 {
+		b.measured.kinds.WithLabelValues(of.cluster, of.kind).Set(float64(b.counts[of]))
+		return
+	}
+	delete(b.counts, of)
+	b.measured.kinds.DeleteLabelValues(of.cluster, of.kind)
 }
