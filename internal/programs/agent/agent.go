@@ -13,8 +13,6 @@ package agent
 
 import (
 	"context"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -82,7 +80,8 @@ func Default(set *gates.Set) *Options {
 func (o *Options) Run(ctx context.Context) error {
 	flags.TellIneffective(ctx, programs.Agent, o.ineffective())
 	preferPrompt()
-	preferSmall()
+	stopShrinking := preferSmall(ctx)
+	defer stopShrinking()
 	status, err := serve(ctx, o.Serving)
 	if err != nil {
 		return err
@@ -100,19 +99,6 @@ func (o *Options) Run(ctx context.Context) error {
 		return failed
 	}
 	return err
-}
-
-// gcPercent is how much an agent lets its heap grow between two collections. A
-// thousand clusters have a thousand agents that mostly wait: a few megabytes in each
-// of them count more than the time of a collection of a heap as small as this.
-const gcPercent = 40
-
-// preferSmall makes the process small, unless the operator has said how large it
-// may be.
-func preferSmall() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 }
 
 // live registers the cluster and serves it until ctx ends.
