@@ -107,8 +107,8 @@ func spelled(right authorizationv1.ResourceAttributes) string {
 }
 
 // rehearse lets the control plane judge the Cluster that the agent will make, without
-// making it: that this cluster has another name there already shows now, and not in
-// the log of an agent that does not get ready.
+// making it: what it would refuse shows now, and not in the log of an agent that does
+// not get ready.
 func (i *identity) rehearse(ctx context.Context) error {
 	r := i.register
 	said := enroll.Agent{
