@@ -173,3 +173,17 @@ metadata:
 		t.Error("a manifest that is no JSON was taken")
 	}
 }
+
+func BenchmarkMergeOfWhatIsStored(b *testing.B) {
+	stored, err := Render(first(object(b, deployment), resourceBinding(2, 3)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	desired := stored.DeepCopy()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, changed, err := Merge(stored, desired); changed || err != nil {
+			b.Fatal(changed, err)
+		}
+	}
+}

@@ -2,10 +2,14 @@ package admission
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 // Applying a difference to the very content that it was taken from gives the
@@ -61,4 +65,27 @@ func clone(t *rapid.T, object map[string]any) map[string]any {
 		t.Fatal(err)
 	}
 	return result
+}
+
+func TestRawContentIsComparedByWhatItSays(t *testing.T) {
+	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
+	if !equalities.DeepEqual(raw(`{"a":1}`), raw(`{"a":1}`)) || equalities.DeepEqual(raw(`{"a":1}`), raw(`{"a":2}`)) {
+		t.Error("texts are not told apart")
+	}
+	if equalities.DeepEqual(runtime.RawExtension{Object: &workv1alpha1.Work{}}, runtime.RawExtension{}) {
+		t.Error("an object is nothing")
+	}
+}
+
+func BenchmarkTransplantOfACompleteWork(b *testing.B) {
+	before := &workv1alpha1.Work{}
+	text := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"key":"` + strings.Repeat("x", 1000) + `"}}`
+	before.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(text)}}}
+	after := before.DeepCopy()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := transplant(nil, before, after); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
