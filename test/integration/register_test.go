@@ -337,6 +337,23 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 	await(t, env.Karmada, clusterNamed(member1), exists)
 }
 
+func TestWhatAnAgentMayNotSayShowsBeforeAnythingIsInstalled(t *testing.T) {
+	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	wanted.ProxyURL = "ftp://proxy"
+	wanted.Log = func(format string, args ...any) {
+		if told := fmt.Sprintf(format, args...); strings.Contains(told, "Installing the agent") {
+			t.Error("it goes on to install the agent")
+		}
+	}
+	err := wanted.Run(t.Context())
+	for _, part := range []string{`would not take "newcomer" as a member`, "spec.proxyURL"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q", err, part)
+		}
+	}
+	nothingIsLeft(t)
+}
+
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
