@@ -191,6 +191,11 @@ func (p *pulled) cluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: p.name}}
 }
 
+// election is the Lease that the replicas of the agent compete for.
+func (p *pulled) election() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: agentdomain.LeaderLeasePrefix + p.name}}
+}
+
 // id is the identity of the member.
 func (p *pulled) id(t *testing.T) string {
 	t.Helper()
@@ -267,6 +272,12 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: p.name}}
 	await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
 		return errors.Join(same("holder", p.name, *l.Spec.HolderIdentity), same("owner", ready.UID, l.OwnerReferences[0].UID))
+	})
+	await(t, env.Karmada, p.election(), func(l *coordinationv1.Lease) error {
+		if len(l.OwnerReferences) != 1 {
+			return fmt.Errorf("owners %+v", l.OwnerReferences)
+		}
+		return same("owner of the election", ready.UID, l.OwnerReferences[0].UID)
 	})
 
 	namespace := env.Namespace(t)
@@ -446,6 +457,7 @@ func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
 	if err := running.stop(t); err != nil {
 		t.Errorf("the agent ended with %v", err)
 	}
+	awaitGone(t, env.Karmada, p.election())
 	// The rights in the execution namespace went with it.
 	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}})
 	p.grantRights(t)
