@@ -56,9 +56,9 @@ func Components() []Component {
 func Controllers() []Controller {
 	return []Controller{
 		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
-			o := cluster.DefaultOptions()
-			o.Workers, o.Forget = h.Settings.Controllers.Workers.Clusters, h.Members.Forget
-			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, h.Settings.Controllers.Monitor), addTaintEviction(h))
+			of, o := h.Settings.Controllers, cluster.DefaultOptions()
+			o.Workers, o.Forget, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, h.Members.Forget, of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, of.Monitor), addTaintEviction(h))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
 			return clusterstatus.Add(h.Manager, h.Members, clusterStatusOptions(h))
@@ -103,8 +103,8 @@ func Controllers() []Controller {
 		}},
 		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: addApplicationFailover},
 		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
-			o := clustertaintpolicy.DefaultOptions()
-			o.Workers = h.Settings.Controllers.Workers.Clusters
+			of, o := h.Settings.Controllers, clustertaintpolicy.DefaultOptions()
+			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
 			return clustertaintpolicy.Add(h.Manager, o)
 		}},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},

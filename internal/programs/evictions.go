@@ -41,6 +41,7 @@ func addTaintEviction(h *Host) error {
 func addGracefulEviction(h *Host) error {
 	of, o := h.Settings.Controllers, gracefuleviction.DefaultOptions()
 	o.Workers, o.ClusterWorkers, o.Timeout = of.Workers.Bindings, of.Workers.ClusterBindings, of.Evictions.Timeout
+	o.BaseDelay, o.MaxDelay = of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
 	return gracefuleviction.Add(h.Manager, h.Renderings, o)
 }
 

@@ -42,10 +42,14 @@ type Options struct {
 	Workers int
 	// Forget is called with the name of a cluster that is gone.
 	Forget func(name string)
+	// BaseDelay and MaxDelay bound the back-off of a Cluster that failed.
+	BaseDelay, MaxDelay time.Duration
 }
 
 // DefaultOptions are those of a production control plane.
-func DefaultOptions() Options { return Options{Workers: 5, Forget: func(string) {}} }
+func DefaultOptions() Options {
+	return Options{Workers: 5, Forget: func(string) {}, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+}
 
 type reconciler struct {
 	options Options
@@ -65,7 +69,10 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(executionSpace(""), onExecutionSpace()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr)}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
+		}).
 		Complete(r)
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -42,10 +43,14 @@ const again = 100 * time.Millisecond
 type Options struct {
 	// Workers is how many Clusters are worked on at once.
 	Workers int
+	// BaseDelay and MaxDelay bound the back-off of a Cluster that failed.
+	BaseDelay, MaxDelay time.Duration
 }
 
 // DefaultOptions are those of a production control plane.
-func DefaultOptions() Options { return Options{Workers: 5} }
+func DefaultOptions() Options {
+	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+}
 
 type reconciler struct {
 	karmada client.Client
@@ -62,7 +67,10 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(concerned())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr)}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
+		}).
 		Complete(r)
 }
 
