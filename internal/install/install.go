@@ -10,15 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -26,14 +21,10 @@ import (
 	"karmada.io/karmada/api/crds"
 )
 
-const (
-	// FieldManager owns the fields that an installation sets.
-	FieldManager = "karmada-install"
+// FieldManager owns the fields that an installation sets.
+const FieldManager = "karmada-install"
 
-	parallelWrites   = 8
-	establishTimeout = time.Minute
-	establishPoll    = 50 * time.Millisecond
-)
+const parallelWrites = 8
 
 // CustomResources applies the CRDs of the control plane and waits until they are
 // served. conversionURL is where the conversion webhook answers and caBundle what
@@ -123,44 +114,6 @@ func apply(ctx context.Context, karmadaClient client.Client, object client.Objec
 	configuration := client.ApplyConfigurationFromUnstructured(content)
 	if err := karmadaClient.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("applying %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
-	}
-	return nil
-}
-
-func awaitEstablished(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
-	extensions, err := apiextensionsclient.NewForConfig(karmada)
-	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
-	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		var list *apiextensionsv1.CustomResourceDefinitionList
-		if list, last = extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{}); last == nil {
-			last = unestablished(list, objects)
-		}
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for CRDs to be served: %w", errors.Join(err, last))
-	}
-	return nil
-}
-
-var errNotServed = errors.New("is not served yet")
-
-func unestablished(list *apiextensionsv1.CustomResourceDefinitionList, wanted []client.Object) error {
-	served := map[string]bool{}
-	for i := range list.Items {
-		for _, condition := range list.Items[i].Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				served[list.Items[i].Name] = true
-			}
-		}
-	}
-	for _, object := range wanted {
-		if !served[object.GetName()] {
-			return fmt.Errorf("CRD %s %w", object.GetName(), errNotServed)
-		}
 	}
 	return nil
 }
