@@ -73,8 +73,9 @@ func (l Leftovers) deleteNamespace(ctx context.Context, member *side.Side) error
 	}
 	occupant, err := member.Occupant(ctx, l.Namespace)
 	if err != nil {
+		// What cannot be seen may be there.
 		l.Log.Printf("keeping namespace %s in %s: whether others use it cannot be seen: %v", l.Namespace, member.Name, err)
-		return nil //nolint:nilerr // what cannot be seen may be there
+		return nil
 	}
 	if occupant != "" {
 		l.Log.Printf("keeping namespace %s in %s: it holds %s", l.Namespace, member.Name, occupant)

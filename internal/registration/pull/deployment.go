@@ -91,7 +91,7 @@ func joinBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	if err := grant.AdoptBinding(binding, want); err != nil {
 		return err
 	}
-	binding.Subjects = append(others, want.Subjects...)
+	binding.Subjects = slices.Concat(others, want.Subjects)
 	return nil
 }
 

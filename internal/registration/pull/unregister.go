@@ -295,11 +295,14 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, object := range d.agentObjects() {
-		if _, shared := object.(*rbacv1.ClusterRoleBinding); shared {
+		switch object.(type) {
+		case *rbacv1.ClusterRoleBinding:
 			errs = append(errs, d.installed().leaveBinding(ctx, d.member))
-			continue
+		case *rbacv1.ClusterRole:
+			// It goes with the last who is bound to it.
+		default:
+			errs = append(errs, d.member.Delete(ctx, object))
 		}
-		errs = append(errs, d.member.Delete(ctx, object))
 	}
 	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
 	errs = append(errs, pushed.Delete(ctx, d.member))
@@ -319,7 +322,7 @@ func (d *departure) agentObjects() []client.Object {
 	installed := d.installed()
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
-		installed.serviceAccount(), installed.binding(), installed.credentials(nil),
+		installed.serviceAccount(), installed.binding(), installed.role(), installed.credentials(nil),
 	}
 }
 
