@@ -167,7 +167,7 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 		return d.createBinding(ctx, in)
 	}
 	desired := binding.Copy(bound)
-	if _, err := policy.Bind(desired, in); err != nil {
+	if err := policy.Bind(desired, in); err != nil {
 		return false, err
 	}
 	changed, err = patch.Object(ctx, d.karmada, bound, desired)
@@ -176,7 +176,7 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 
 func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (done bool, err error) {
 	created := binding.New(in.Template.GetNamespace() != "")
-	if _, err := policy.Bind(created, in); err != nil {
+	if err := policy.Bind(created, in); err != nil {
 		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,32 +70,31 @@ func (e *CollisionError) Error() string {
 		e.Binding, describe(e.Holder), describe(e.Refused))
 }
 
-// Bind brings a binding in line with the template and the policy that claims it,
-// and reports whether that changed it. An object without a name
-// (binding.New) is filled for creation. What others decide (clusters, eviction
-// tasks, requiredBy, rescheduling, suspension of scheduling, status) is left
-// alone. On error (*OwnerError, *CollisionError) nothing is changed.
-func Bind(existing binding.Object, in BindInput) (changed bool, err error) {
+// Bind brings a binding in line with the template and the policy that claims it. An
+// object without a name (binding.New) is filled for creation. What others decide
+// (clusters, eviction tasks, requiredBy, rescheduling, suspension of scheduling,
+// status) is left alone. On error (*OwnerError, *CollisionError) nothing is
+// changed.
+func Bind(existing binding.Object, in BindInput) error {
 	reference := referenceTo(in.Template)
 	if err := CheckHolder(existing, in.Template); err != nil {
-		return false, err
+		return err
 	}
 	state, err := RelevantHash(in.Template)
 	if err != nil {
-		return false, err
+		return err
 	}
 	recorded := existing.BindingSpec().Resource
 	if existing.GetAnnotations()[TemplateStateAnnotation] == state && recorded.UID == reference.UID && recorded.ResourceVersion != "" {
 		reference.ResourceVersion = recorded.ResourceVersion
 	}
-	before := existing.DeepCopyObject()
 	bindMetadata(existing, in, state)
 	bindTemplate(existing, in, reference)
 	bindPolicy(existing, in.Policy.PropagationSpec())
 	if binding.Namespaced(existing) {
 		bindNamespaced(existing.BindingSpec(), in)
 	}
-	return !equality.Semantic.DeepEqual(before, existing), nil
+	return nil
 }
 
 func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReference {
