@@ -52,12 +52,12 @@ func (s *server) tried() int {
 
 var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// lateHandshake is what net/http says of a TLS handshake that took too long.
-type lateHandshake struct{}
+// lateHandshakeError is what net/http says of a TLS handshake that took too long.
+type lateHandshakeError struct{}
 
-func (lateHandshake) Timeout() bool   { return true }
-func (lateHandshake) Temporary() bool { return true }
-func (lateHandshake) Error() string   { return "net/http: TLS handshake timeout" }
+func (lateHandshakeError) Timeout() bool   { return true }
+func (lateHandshakeError) Temporary() bool { return true }
+func (lateHandshakeError) Error() string   { return "net/http: TLS handshake timeout" }
 
 func ask(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
 	t.Helper()
@@ -98,7 +98,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"a connection that ends":                          {err: io.EOF, waits: 30 * time.Second},
 		"a connection that ends in the middle":            {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
 		"a connection that is lost":                       {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
-		"a handshake that takes too long":                 {err: lateHandshake{}, waits: 30 * time.Second},
+		"a handshake that takes too long":                 {err: lateHandshakeError{}, waits: 30 * time.Second},
 		"for as long as was asked for":                    {err: refused, options: Options{Limit: time.Minute}, waits: time.Minute},
 		"a watch has a limit of its own":                  {query: "?watch=1", err: refused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
 		"not what changes something":                      {method: http.MethodPost, err: refused},
