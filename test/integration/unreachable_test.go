@@ -149,9 +149,10 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 		arrive(templates)
 		released = append(released, time.Since(opened))
 	}
-	// The best of several rounds, for others work on this machine too. A worker that
-	// waited for the hanging member would wait for half a minute.
-	if slices.Min(hampered) > slices.Min(usual)*3/2+time.Second {
+	// A worker that waited for the hanging member would wait for half a minute. What
+	// is less is what else this machine has to do; how much the healthy member waits
+	// is measured by the benchmark.
+	if slices.Min(hampered) > slices.Min(usual)+15*time.Second {
 		t.Errorf("the healthy member waited %v instead of %v", hampered, usual)
 	}
 	t.Logf("the healthy member waited %v, usually %v; the hanging one caught up in %v", hampered, usual, released)
