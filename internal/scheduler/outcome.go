@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
@@ -204,7 +204,7 @@ func report(current binding.Object, v verdict, generation int64, now metav1.Time
 	}
 	status.SchedulerObservedGeneration = generation
 	status.SchedulerObservedAffinityName = v.affinity
-	again := placement.RescheduleRequested(next.BindingSpec(), status) || !equality.Semantic.DeepEqual(current.BindingStatus(), status)
+	again := placement.RescheduleRequested(next.BindingSpec(), status) || !patch.Same(current.BindingStatus(), status)
 	if v.placed && again || v.reason != "" && status.LastScheduledTime == nil {
 		status.LastScheduledTime = &now
 	}

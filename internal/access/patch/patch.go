@@ -15,9 +15,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -25,7 +25,7 @@ import (
 // Object writes the difference between before and after, status left out, and
 // reports whether there was any. after receives what the server stored.
 func Object(ctx context.Context, karmada client.Writer, before, after client.Object) (changed bool, err error) {
-	if equality.Semantic.DeepEqual(before, after) {
+	if Same(before, after) {
 		return false, nil
 	}
 	difference := from(before)
@@ -73,7 +73,7 @@ func hasNull(value any, listed bool) bool {
 // and not a patch because the server then need not work out what it would change;
 // it carries the resourceVersion of after, so a conflict is possible.
 func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
-	if equality.Semantic.DeepEqual(before, after) {
+	if Same(before, after) {
 		return false, nil
 	}
 	if err := karmada.Status().Update(ctx, after); err != nil {
@@ -89,7 +89,7 @@ func from(before client.Object) client.Patch {
 func name(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
-		kind = fmt.Sprintf("%T", object)
+		kind = reflect.Indirect(reflect.ValueOf(object)).Type().Name()
 	}
 	if accessor, err := meta.Accessor(object); err == nil && accessor.GetNamespace() != "" {
 		return fmt.Sprintf("%s %s/%s", kind, accessor.GetNamespace(), accessor.GetName())

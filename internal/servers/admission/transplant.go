@@ -1,34 +1,20 @@
 package admission
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"karmada.io/karmada/internal/access/patch"
 )
-
-// equalities compare raw content as texts. Comparing it byte by byte through
-// reflection would be most of what the completion of a Work costs.
-var equalities = withRawTexts(equality.Semantic.Copy())
-
-func withRawTexts(e conversion.Equalities) conversion.Equalities {
-	if err := e.AddFunc(func(a, b runtime.RawExtension) bool {
-		return bytes.Equal(a.Raw, b.Raw) && reflect.DeepEqual(a.Object, b.Object)
-	}); err != nil {
-		panic(err) // the function has the wrong form
-	}
-	return e
-}
 
 // transplant applies the difference between two typed states to the content that
 // the first was decoded from. Writing the second state out instead would add
 // fields that nobody set, such as empty structs, and drop what the type does not
 // know.
 func transplant(content map[string]any, before, after runtime.Object) error {
-	if equalities.DeepEqual(before, after) {
+	if patch.Same(before, after) {
 		return nil
 	}
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)

@@ -67,16 +67,6 @@ func clone(t *rapid.T, object map[string]any) map[string]any {
 	return result
 }
 
-func TestRawContentIsComparedByWhatItSays(t *testing.T) {
-	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
-	if !equalities.DeepEqual(raw(`{"a":1}`), raw(`{"a":1}`)) || equalities.DeepEqual(raw(`{"a":1}`), raw(`{"a":2}`)) {
-		t.Error("texts are not told apart")
-	}
-	if equalities.DeepEqual(runtime.RawExtension{Object: &workv1alpha1.Work{}}, runtime.RawExtension{}) {
-		t.Error("an object is nothing")
-	}
-}
-
 func BenchmarkTransplantOfACompleteWork(b *testing.B) {
 	before := &workv1alpha1.Work{}
 	text := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"key":"` + strings.Repeat("x", 1000) + `"}}`

@@ -1,0 +1,27 @@
+package patch
+
+import (
+	"bytes"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var equalities = withRawTexts(equality.Semantic.Copy())
+
+// Same tells that two objects of one type, or two parts of such, say the same.
+// Nothing and empty are the same, and so are quantities written differently. Raw
+// content is compared as text: byte by byte through reflection it would be most of
+// what a comparison of two Works costs.
+func Same(a, b any) bool { return equalities.DeepEqual(a, b) }
+
+func withRawTexts(e conversion.Equalities) conversion.Equalities {
+	if err := e.AddFunc(func(a, b runtime.RawExtension) bool {
+		return bytes.Equal(a.Raw, b.Raw) && reflect.DeepEqual(a.Object, b.Object)
+	}); err != nil {
+		panic(err) // the function has the wrong form
+	}
+	return e
+}
