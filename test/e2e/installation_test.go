@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,11 +79,14 @@ func (i *installation) connect() error {
 	if i.karmada, err = connect(scheme, i.karmadaConfig(), "karmada-apiserver"); err != nil {
 		return err
 	}
+	i.members = map[string]client.Client{}
 	config, err := clientcmd.LoadFromFile(i.membersConfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has none
+	}
 	if err != nil {
 		return err
 	}
-	i.members = map[string]client.Client{}
 	for name := range config.Contexts {
 		if i.members[name], err = connect(scheme, i.membersConfig(), name); err != nil {
 			return err

@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAnAgentOutlivesItsControlPlane registers a member with a control plane of its
+// own, and kills and stops that one: the agent, which runs elsewhere, goes on by
+// itself, and nothing is made anew. It runs alone: others join the same member.
+func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
+	const edge = "edge"
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	away := &installation{dir: filepath.Join(t.TempDir(), "away")}
+	t.Cleanup(away.remove)
+	if err := away.up(ctx, "--members", "0"); err != nil {
+		t.Fatal(err)
+	}
+	made := away.karmadactl(ctx, "token", "create", "--print-register-command")
+	made.mustSucceed(t)
+	register := append(strings.Fields(made.stdout)[1:], "--kubeconfig", shared.membersConfig(), "--context", spare, "--cluster-name", edge)
+	invoke(ctx, nil, "karmadactl", register...).mustSucceed(t)
+	t.Cleanup(func() {
+		leave := []string{"unregister", edge, "--force", "--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+		away.karmadactl(context.WithoutCancel(t.Context()), leave...).mustSucceed(t)
+	})
+
+	settings := configMap("default", "settings", "1")
+	create(t, away, settings, every(configMaps).to("default", edge))
+	id := holds(t, spare, settings, "1")
+	ends := map[string]func(){
+		"2": func() {
+			pid, err := away.pid(controlPlane)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			away.awaitEnd(t, stopPatience)
+		},
+		"3": func() { invoke(ctx, nil, "karmada", "down", "--data-dir", away.dir).mustSucceed(t) },
+	}
+	for value, end := range ends {
+		end()
+		if err := away.up(ctx); err != nil {
+			t.Fatal(err)
+		}
+		away.changeSettings(t, value)
+		if now := holds(t, spare, settings, value); now != id {
+			t.Errorf("the ConfigMap was made anew: %s, before %s", now, id)
+		}
+	}
+}
