@@ -36,9 +36,9 @@ func TestACRDThatAnAPIServerHasForgottenIsLookedAtAgain(t *testing.T) {
 					Type: kind, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-age)),
 				})
 			}
-			extensions := fake.NewSimpleClientset() //nolint:staticcheck // the other one does not know the schema of CRDs
+			extensions := fake.NewSimpleClientset()
 			if !test.absent {
-				extensions = fake.NewSimpleClientset(crd) //nolint:staticcheck // see above
+				extensions = fake.NewSimpleClientset(crd)
 			}
 			err := establish(t.Context(), extensions, []client.Object{crd}, now)
 			if errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {

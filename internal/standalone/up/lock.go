@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // errInUse tells that another process holds the lock of a data directory.
@@ -63,18 +66,27 @@ const (
 // does have it for a moment, and are waited for.
 func takeLock(file *os.File) error {
 	fd := int(file.Fd())
-	for until := time.Now().Add(lookLimit); ; time.Sleep(lookPause) {
-		err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(until) {
-			return err
+	var refused error
+	err := look(func() (bool, error) {
+		refused = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(refused, syscall.EWOULDBLOCK) {
+			return true, nil
 		}
 		if held := syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB); held != nil {
-			return err
+			return true, nil
 		}
-		if err := syscall.Flock(fd, syscall.LOCK_UN); err != nil {
-			return err
-		}
+		return false, syscall.Flock(fd, syscall.LOCK_UN)
+	})
+	if err == nil || wait.Interrupted(err) {
+		return refused
 	}
+	return err
+}
+
+// look asks again and again until it is answered, for a moment.
+func look(answered func() (bool, error)) error {
+	return wait.PollUntilContextTimeout(context.Background(), lookPause, lookLimit, true,
+		func(context.Context) (bool, error) { return answered() })
 }
 
 // holder is the process that wrote the lock last, 0 if none did.
@@ -102,23 +114,28 @@ func (d dataDir) running() (int, error) {
 		return 0, fmt.Errorf("opening lock of data directory: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	for until := time.Now().Add(lookLimit); ; time.Sleep(lookPause) {
+	pid := 0
+	err = look(func() (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return 0, nil
-		case !errors.Is(err, syscall.EWOULDBLOCK):
-			return 0, fmt.Errorf("looking at lock of data directory: %w", err)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return true, err
 		}
 		// Between taking the lock and writing it, the file names a process of before,
 		// whose number may be anybody's by now.
-		if pid := d.holder(); d.opened(pid) {
-			return pid, nil
+		wrote := d.holder()
+		if !d.opened(wrote) {
+			return false, nil
 		}
-		if time.Now().After(until) {
-			return 0, fmt.Errorf("data directory %s: %w", d.path, errNobody)
-		}
+		pid = wrote
+		return true, nil
+	})
+	switch {
+	case wait.Interrupted(err):
+		return 0, fmt.Errorf("data directory %s: %w", d.path, errNobody)
+	case err != nil:
+		return 0, fmt.Errorf("looking at lock of data directory: %w", err)
 	}
+	return pid, nil
 }
 
 // opened reports whether a process has the file of the lock open.
