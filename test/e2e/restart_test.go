@@ -22,8 +22,8 @@ func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 	}
 	made := away.karmadactl(ctx, "token", "create", "--print-register-command")
 	made.mustSucceed(t)
-	register := append(strings.Fields(made.stdout)[1:], "--kubeconfig", shared.membersConfig(), "--context", spare, "--cluster-name", edge)
-	invoke(ctx, nil, "karmadactl", register...).mustSucceed(t)
+	typed := strings.Fields(made.stdout)[1:]
+	invoke(ctx, nil, "karmadactl", append(typed, "--kubeconfig", shared.membersConfig(), "--context", spare, "--cluster-name", edge)...).mustSucceed(t)
 	t.Cleanup(func() {
 		leave := []string{"unregister", edge, "--force", "--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
 		away.karmadactl(context.WithoutCancel(t.Context()), leave...).mustSucceed(t)

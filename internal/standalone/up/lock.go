@@ -72,7 +72,7 @@ func takeLock(file *os.File) error {
 		if !errors.Is(refused, syscall.EWOULDBLOCK) {
 			return true, nil
 		}
-		if held := syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB); held != nil {
+		if held(fd) {
 			return true, nil
 		}
 		return false, syscall.Flock(fd, syscall.LOCK_UN)
@@ -82,6 +82,9 @@ func takeLock(file *os.File) error {
 	}
 	return err
 }
+
+// held tells that somebody has the lock, and not only looks at it as this does.
+func held(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
 
 // look asks again and again until it is answered, for a moment.
 func look(answered func() (bool, error)) error {
