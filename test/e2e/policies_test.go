@@ -144,10 +144,11 @@ func TestChangesThatAreHeldBackComeAtOnceWhenTheyAreLetGo(t *testing.T) {
 	write(t, settings, "2")
 	holds(t, member1, settings, "2")
 	holds(t, member2, settings, "1")
+	tells(t, settings, metav1.ConditionFalse, member2+": the present version is not applied, changes are held back")
 
 	suspend(&policyv1alpha1.Suspension{Dispatching: new(true)})
-	tells(t, settings, metav1.ConditionTrue, member1+", "+member2+": changes are held back")
 	write(t, settings, "3")
+	tells(t, settings, metav1.ConditionFalse, member1+", "+member2+": the present version is not applied, changes are held back")
 	suspend(nil)
 	holds(t, member1, settings, "3")
 	holds(t, member2, settings, "3")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,22 +12,19 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
-	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 )
 
 // holdBack leaves the member as it is, since changes of the Work are held back.
 // What was applied before is watched all the same, for its status goes on to be
-// told. A member that has the present version is said to; one that has an earlier
-// version keeps the condition that says of which generation it is.
+// told. A member that has the present version is said to, also where that it was
+// applied is not told yet; one that has an earlier version keeps the condition that
+// says of which generation it is.
 func (c *controller) holdBack(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
-	var err error
-	if conditions.Is(c.reports.Current(stored).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionTrue) {
-		var holds bool
-		if holds, err = c.holdsAll(ctx, cluster, stored); holds {
-			// Before the other: whoever reads that one takes this one for the last word.
-			c.report(stored, report.Now, work.Applied(stored, nil))
-		}
+	holds, err := c.holdsAll(ctx, cluster, stored)
+	if holds {
+		// Before the other: whoever reads that one takes this one for the last word.
+		c.report(stored, report.Now, work.Applied(stored, nil))
 	}
 	c.report(stored, report.Now, work.Dispatching(stored))
 	return err
