@@ -69,17 +69,21 @@ func (w watched) Close() error {
 	return err
 }
 
-// cutOff ends what is written to a client when the context ends: one that does not
-// read would hold on to the request for ever. It begins with the answer of the
+// lastWords is how long a client has to read what was said before the end.
+const lastWords = time.Second
+
+// cutOff ends what is written to a client soon after the context ends: one that does
+// not read would hold on to the request for ever. It begins with the answer of the
 // member, so that whatever went wrong before can still be told. The result ends the
-// watch over the client, for the connection to be used again.
+// watch over the client, for the connection to be used again; it cannot be once the
+// context has ended.
 func cutOff(ctx context.Context, client http.ResponseWriter) (stop func()) {
 	if client == nil {
 		return func() {}
 	}
 	stopped := context.AfterFunc(ctx, func() {
 		// Where no deadline can be set, the client decides.
-		_ = http.NewResponseController(client).SetWriteDeadline(time.Unix(1, 0))
+		_ = http.NewResponseController(client).SetWriteDeadline(time.Now().Add(lastWords))
 	})
 	return func() { stopped() }
 }

@@ -103,12 +103,14 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	return out
 }
 
-// passBack copies the refusal of a member.
+// passBack copies the refusal of a member. The connection, whose writes may have an
+// end by then, is not used again.
 func passBack(w http.ResponseWriter, resp *http.Response) {
 	for _, name := range hopHeaders {
 		resp.Header.Del(name)
 	}
 	maps.Copy(w.Header(), resp.Header)
+	w.Header().Set("Connection", "close")
 	w.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(w, resp.Body)
 }
