@@ -18,10 +18,12 @@ var equalities = withRawTexts(equality.Semantic.Copy())
 func Same(a, b any) bool { return equalities.DeepEqual(a, b) }
 
 func withRawTexts(e conversion.Equalities) conversion.Equalities {
-	if err := e.AddFunc(func(a, b runtime.RawExtension) bool {
+	err := e.AddFunc(func(a, b runtime.RawExtension) bool {
 		return bytes.Equal(a.Raw, b.Raw) && reflect.DeepEqual(a.Object, b.Object)
-	}); err != nil {
-		panic(err) // the function has the wrong form
+	})
+	if err != nil {
+		// The function has the wrong form. Without it the answers are the same, and late.
+		return equality.Semantic
 	}
 	return e
 }

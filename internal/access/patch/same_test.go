@@ -43,6 +43,17 @@ func TestSame(t *testing.T) {
 	}
 }
 
+func TestLongManifestsAreComparedAsTexts(t *testing.T) {
+	manifest := func(bytes int) *workv1alpha1.Work { return workWith(`{"text":"` + strings.Repeat("x", bytes) + `"}`) }
+	cost := func(bytes int) float64 {
+		left, right := manifest(bytes), manifest(bytes)
+		return testing.AllocsPerRun(20, func() { Same(left, right) })
+	}
+	if short, long := cost(10), cost(10_000); long > short {
+		t.Errorf("10 kB take %v allocations, 10 bytes %v", long, short)
+	}
+}
+
 func BenchmarkSame(b *testing.B) {
 	manifest := `{"metadata":{"name":"` + strings.Repeat("x", 3000) + `"}}`
 	left, right := workWith(manifest), workWith(manifest)
