@@ -87,9 +87,9 @@ func serve(t testing.TB, name string, placement policyv1alpha1.Placement, change
 	if change != nil {
 		change(policy)
 	}
+	rollsOut(t, member1, template, 2)
 	env.Create(t, policy, template)
 	inMember(t, member1, template, replicas(2))
-	rollOut(t, member1, template, 2)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(names(member1)(b), healths(workv1alpha2.ResourceHealthy)(b))
 	})
@@ -411,27 +411,38 @@ func leavingWhenIll(mode policyv1alpha1.PurgeMode, tolerated int32) func(*policy
 
 func TestApplicationLeavesWhereItStaysUnhealthyAndNotWhereItRecovers(t *testing.T) {
 	t.Parallel()
-	flapping := serve(t, "flapping", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeGracefully, 3))
-	failing := serve(t, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, 3))
+	// Long enough for a machine that is slow to roll out again what is ill.
+	const patience = 15 * time.Second
+	flapping := serve(t, "flapping", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeGracefully, int32(patience.Seconds())))
+	failing := serve(t, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, 5))
 	rollOut(t, member1, flapping, 1)
-	rollOut(t, member1, failing, 1)
 	ill := await(t, env.Karmada, bindingOf(t, flapping), healths(workv1alpha2.ResourceUnhealthy))
+	since := time.Now()
 	rollOut(t, member1, flapping, 2)
+	await(t, env.Karmada, ill, healths(workv1alpha2.ResourceHealthy))
 
+	// It would not stay in member2 either if it were not at once well there.
+	rollsOut(t, member2, failing, 2)
+	rollOut(t, member1, failing, 1)
 	bound := await(t, env.Karmada, bindingOf(t, failing), both(names(member2), leaves(member1)))
 	task := bound.Spec.GracefulEvictionTasks[0]
 	if task.Producer != "resource-binding-application-failover-controller" || task.Reason != "ApplicationFailure" || task.SuppressDeletion == nil || !*task.SuppressDeletion {
 		t.Errorf("task: %+v", task)
 	}
-	rollOut(t, member2, failing, 2)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 	})
 	stays(t, member1, failing)
-	await(t, env.Karmada, ill, both(names(member1), leaves()))
 	confirmEviction(t, bound)
 	awaitGone(t, member(member1), failing)
 	await(t, env.Karmada, bound, both(names(member2), leaves()))
+
+	testenv.Holds(t, "where what recovered is", time.Until(since.Add(patience+quiet)), func(ctx context.Context) error {
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(ill), ill); err != nil {
+			return err
+		}
+		return both(names(member1), leaves())(ill)
+	})
 }
 
 // The components end again and again while clusters fail. Each workload is in some

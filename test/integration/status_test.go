@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -29,17 +31,39 @@ import (
 // its replicas are there, and so many of them are ready.
 func rollOut(t testing.TB, cluster string, template *appsv1.Deployment, ready int32) {
 	t.Helper()
-	object := deployment(template.Namespace, template.Name, 0)
 	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
-		if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		object.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: object.Generation, Replicas: *object.Spec.Replicas, UpdatedReplicas: *object.Spec.Replicas,
-			ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: *object.Spec.Replicas - ready,
-		}
-		return member(cluster).Status().Update(ctx, object)
+		return rolledOut(ctx, cluster, template, ready)
 	})
+}
+
+// rollsOut rolls an object out as soon as a member has it, until the test ends: for
+// what is not long in a member unless it is well there.
+func rollsOut(t testing.TB, cluster string, template *appsv1.Deployment, ready int32) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			return rolledOut(ctx, cluster, template, ready) == nil, nil
+		})
+	}()
+}
+
+// rolledOut writes the status of an object in a member, of which so many are ready.
+func rolledOut(ctx context.Context, cluster string, template *appsv1.Deployment, ready int32) error {
+	object := deployment(template.Namespace, template.Name, 0)
+	if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return err
+	}
+	object.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: object.Generation, Replicas: *object.Spec.Replicas, UpdatedReplicas: *object.Spec.Replicas,
+		ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: *object.Spec.Replicas - ready,
+	}
+	return member(cluster).Status().Update(ctx, object)
 }
 
 // current tells how conditions of an object are not of its present generation.
