@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -97,18 +98,22 @@ func (a Access) rules() *clientcmd.ClientConfigLoadingRules {
 }
 
 func (a Access) explain(err error) error {
-	where := a.Path
-	if where == "" {
-		where = strings.Join(a.rules().GetLoadingPrecedence(), ", ")
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no kubeconfig %s", where)
+	files := a.rules().GetLoadingPrecedence()
+	where := strings.Join(files, ", ")
+	if !slices.ContainsFunc(files, exists) {
+		return fmt.Errorf("there is no kubeconfig %s: name the right file with its flag or in $KUBECONFIG", where)
 	}
 	config, loadErr := a.rules().Load()
 	if loadErr != nil {
 		return fmt.Errorf("reading kubeconfig %s: %w", where, loadErr)
 	}
 	return badContext(config, where, a.Context, err)
+}
+
+// exists is true also of a file that cannot be looked at: reading it tells why.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // badContext says which context was meant and which ones there are.

@@ -48,6 +48,28 @@ func TestABadContextIsToldWithThoseThatExist(t *testing.T) {
 	}
 }
 
+func TestKubeconfigsThatDoNotExistAreToldSo(t *testing.T) {
+	dir := t.TempDir()
+	absent, other, empty := filepath.Join(dir, "absent"), filepath.Join(dir, "other"), filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ path, env, want string }{
+		"the one of a flag":   {path: absent, want: "there is no kubeconfig " + absent + ": name the right file"},
+		"all of $KUBECONFIG":  {env: absent + ":" + other, want: "there is no kubeconfig " + absent + ", " + other + ": name the right file"},
+		"an empty one beside": {env: absent + ":" + empty, want: "kubeconfig " + absent + ", " + empty + " has no contexts"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.env)
+			_, err := Access{Path: test.path}.Config()
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
 func TestConfigTakesContextAndImpersonation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(`{apiVersion: v1, kind: Config, current-context: east,
