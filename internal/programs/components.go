@@ -57,7 +57,7 @@ func Controllers() []Controller {
 	return []Controller{
 		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, cluster.DefaultOptions()
-			o.Workers, o.Forget, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, h.Members.Forget, of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+			o.Workers, o.Forget, o.Backoff = of.Workers.Clusters, h.Members.Forget, of.Backoff
 			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, of.Monitor), addTaintEviction(h))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
@@ -65,7 +65,7 @@ func Controllers() []Controller {
 		}},
 		{Name: "unifiedAuth", Help: "lets users of the control plane go through it to member clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, unifiedauth.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, of.BaseDelay, of.MaxDelay
+			o.Workers, o.Backoff = of.Workers.Clusters, of.Backoff
 			return unifiedauth.Add(h.Manager, o)
 		}},
 		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
@@ -73,38 +73,38 @@ func Controllers() []Controller {
 		}},
 		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Dependents, of.BaseDelay, of.MaxDelay
+			o.Workers, o.Backoff = of.Workers.Dependents, of.Backoff
 			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
 		}},
 		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, namespace.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Pairs, of.BaseDelay, of.MaxDelay
+			o.Workers, o.Backoff = of.Workers.Pairs, of.Backoff
 			o.SkippedNamespaces = h.SkippedNamespaces
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, binding.DefaultOptions()
-			o.Workers, o.ClusterWorkers, o.BaseDelay, o.MaxDelay = of.Workers.Bindings, of.Workers.ClusterBindings, of.BaseDelay, of.MaxDelay
+			o.Workers, o.ClusterWorkers, o.Backoff = of.Workers.Bindings, of.Workers.ClusterBindings, of.Backoff
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: addExecution},
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: addWorkStatus},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
-			o := bindingstatus.DefaultOptions()
-			o.Workers = max(h.Settings.Controllers.Workers.Bindings, h.Settings.Controllers.Workers.ClusterBindings)
+			of, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
+			o.Workers, o.Backoff = max(of.Workers.Bindings, of.Workers.ClusterBindings), of.Backoff
 			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
 		{Name: "agentcsrapproving", Help: "approves certificates of agents and gives them their rights", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, agentcsrapproving.DefaultOptions()
-			o.BaseDelay, o.MaxDelay = of.BaseDelay, of.MaxDelay
+			o.Backoff = of.Backoff
 			return agentcsrapproving.Add(h.Manager, o)
 		}},
 		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: addApplicationFailover},
 		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, clustertaintpolicy.DefaultOptions()
-			o.Workers, o.BaseDelay, o.MaxDelay = of.Workers.Clusters, of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+			o.Workers, o.Backoff = of.Workers.Clusters, of.Backoff
 			return clustertaintpolicy.Add(h.Manager, o)
 		}},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},
@@ -135,20 +135,20 @@ func clusterStatusOptions(h *Host) clusterstatus.Options {
 
 func addExecution(h *Host) error {
 	of, o := h.Settings.Controllers, execution.DefaultOptions()
-	o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+	o.Workers, o.Backoff, o.Mode = of.Workers.Works, of.MemberBackoff, h.Settings.Mode
 	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func addWorkStatus(h *Host) error {
 	of, o := h.Settings.Controllers, workstatus.DefaultOptions()
-	o.Workers, o.BaseDelay, o.MaxDelay, o.Mode = of.Workers.Works, of.BaseDelay, of.MemberMaxDelay, h.Settings.Mode
+	o.Workers, o.Backoff, o.Mode = of.Workers.Works, of.MemberBackoff, h.Settings.Mode
 	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func detectorOptions(h *Host) detector.Options {
 	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
 	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
-	o.BaseDelay, o.MaxDelay, o.RetryRate, o.RetryBurst = of.BaseDelay, of.MaxDelay, of.RetryRate, of.RetryBurst
+	o.Backoff, o.RetryRate, o.RetryBurst = of.Backoff, of.RetryRate, of.RetryBurst
 	o.SkippedAPIs, o.SkippedNamespaces, o.Offer = of.SkippedAPIs, h.SkippedNamespaces, h.offerClaims
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)

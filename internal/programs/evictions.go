@@ -34,14 +34,14 @@ func addTaintEviction(h *Host) error {
 	o.Enabled = of.Evictions.TaintManager && of.Evictions.NoExecute && h.Settings.Gates.Enabled(gates.Failover)
 	o.Rate, o.PurgeMode = float64(of.Evictions.Rate), of.Evictions.PurgeMode
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-	o.BaseDelay, o.MaxDelay = of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+	o.Backoff = of.Backoff
 	return tainteviction.Add(h.Manager, o)
 }
 
 func addGracefulEviction(h *Host) error {
 	of, o := h.Settings.Controllers, gracefuleviction.DefaultOptions()
 	o.Workers, o.ClusterWorkers, o.Timeout = of.Workers.Bindings, of.Workers.ClusterBindings, of.Evictions.Timeout
-	o.BaseDelay, o.MaxDelay = of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+	o.Backoff = of.Backoff
 	return gracefuleviction.Add(h.Manager, h.Renderings, o)
 }
 
@@ -49,6 +49,6 @@ func addApplicationFailover(h *Host) error {
 	of, o := h.Settings.Controllers, applicationfailover.DefaultOptions()
 	o.Graceful = h.Settings.Gates.Enabled(gates.GracefulEviction)
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-	o.BaseDelay, o.MaxDelay = of.BaseDelay, min(of.MaxDelay, o.MaxDelay)
+	o.Backoff = of.Backoff
 	return applicationfailover.Add(h.Manager, h.Rules, o)
 }

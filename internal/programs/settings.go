@@ -4,6 +4,7 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/certrotation"
 	"karmada.io/karmada/internal/controllers/clusterlease"
@@ -51,9 +52,9 @@ type ControllerSettings struct {
 	Selected []string
 	// Workers are how many objects are worked on at once.
 	Workers Workers
-	// BaseDelay and MaxDelay bound the back-off of an object that failed,
-	// MemberMaxDelay that of a Work whose member cluster did not take it.
-	BaseDelay, MaxDelay, MemberMaxDelay time.Duration
+	// Backoff is that of an object that failed, MemberBackoff that of a Work whose
+	// member cluster did not take it.
+	Backoff, MemberBackoff queues.Backoff
 	// RetryRate is how many failed objects of a queue are tried again in a second,
 	// after RetryBurst that come at once. They count without the gate
 	// ControllerPriorityQueue only.
@@ -98,7 +99,7 @@ func DefaultSettings(set *gates.Set) Settings {
 				Bindings: bindings.Workers, ClusterBindings: bindings.Workers, Works: works.Workers,
 				Pairs: namespace.DefaultOptions().Workers,
 			},
-			BaseDelay: bindings.BaseDelay, MaxDelay: bindings.MaxDelay, MemberMaxDelay: works.MaxDelay,
+			Backoff: queues.DefaultBackoff(), MemberBackoff: works.Backoff,
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,

@@ -105,15 +105,15 @@ func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 		return err
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)
-	c, err := controller.NewTyped("scheduler", mgr, controller.TypedOptions[request]{
-		Reconciler: s, MaxConcurrentReconciles: max(o.Workers, 1), NewQueue: queues.ByPriority[request],
-		LogConstructor: func(r *request) logr.Logger {
-			if r == nil {
-				return logger
-			}
-			return logger.WithValues("binding", r.String())
-		},
-	})
+	options := queues.Options[request](mgr, o.Workers, queues.Backoff{Base: o.BaseDelay, Max: o.MaxDelay})
+	options.Reconciler, options.NewQueue = s, queues.ByPriority[request]
+	options.LogConstructor = func(r *request) logr.Logger {
+		if r == nil {
+			return logger
+		}
+		return logger.WithValues("binding", r.String())
+	}
+	c, err := controller.NewTyped("scheduler", mgr, options)
 	if err != nil {
 		return fmt.Errorf("building the scheduler: %w", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -40,8 +39,8 @@ type Options struct {
 	Name string
 	// Workers is how many objects of one cluster are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the exponential back-off of one object.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of one object.
+	Backoff queues.Backoff
 	// Serves tells whether a cluster is there and served by this process; nil means
 	// every one. It is asked before a pool is made, so that an event which comes
 	// after the end of its cluster makes none. It must be quick, and false before
@@ -171,7 +170,7 @@ func (p *Pools) poolFor(cluster string) *pool {
 		cancel:  cancel,
 		waiting: map[types.NamespacedName]struct{}{},
 		queue: queues.Ending(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
-			o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](p.options.BaseDelay, p.options.MaxDelay)
+			o.RateLimiter = queues.Limiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
 		})),
 	}

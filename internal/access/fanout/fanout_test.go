@@ -10,6 +10,8 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/access/queues"
 )
 
 func key(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
@@ -36,7 +38,7 @@ func receive(t *testing.T, from <-chan string) string {
 	}
 }
 
-var options = Options{Name: "test", Workers: 1, BaseDelay: time.Hour, MaxDelay: time.Hour}
+var options = Options{Name: "test", Workers: 1, Backoff: queues.Backoff{Base: time.Hour, Max: time.Hour}}
 
 func TestAClusterThatHangsDoesNotDelayAnother(t *testing.T) {
 	done := make(chan string, 1)

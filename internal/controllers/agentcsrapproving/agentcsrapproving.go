@@ -27,10 +27,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -58,13 +56,13 @@ const (
 
 // Options are what operators may tune.
 type Options struct {
-	// BaseDelay and MaxDelay bound the back-off of what failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of what failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
+	return Options{Backoff: queues.DefaultBackoff()}
 }
 
 // item is what is worked on: a request for a certificate, or the rights of the
@@ -104,10 +102,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("request", about.request, "member", about.cluster)
 		}).
-		WithOptions(controller.TypedOptions[item]{
-			MaxConcurrentReconciles: 1, NewQueue: queues.For[item](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[item](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(queues.Options[item](mgr, 1, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)

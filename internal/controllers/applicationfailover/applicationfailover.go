@@ -23,11 +23,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -65,13 +63,13 @@ type Options struct {
 	Graceful bool
 	// PreserveState takes the state along for which a policy asks.
 	PreserveState bool
-	// BaseDelay and MaxDelay bound the back-off of a failover that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a failover that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 3, Graceful: true, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+	return Options{Workers: 3, Graceful: true, Backoff: queues.DefaultBackoff()}
 }
 
 // reconciler serves the bindings of one scope.
@@ -99,10 +97,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(bindings.While(takingPart))).
-			WithOptions(controller.Options{
-				MaxConcurrentReconciles: max(o.Workers, 1), NewQueue: queues.For[reconcile.Request](mgr),
-				RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-			}).
+			WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)

@@ -22,10 +22,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -60,15 +58,15 @@ type Options struct {
 	Workers, ClusterWorkers int
 	// Writers is how many Works of one binding are written at once.
 	Writers int
-	// BaseDelay and MaxDelay bound the back-off of a binding that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a binding that failed.
+	Backoff queues.Backoff
 	// InjectState hands the state of an evicted workload to its successor.
 	InjectState bool
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, ClusterWorkers: 5, Writers: 8, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
+	return Options{Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff()}
 }
 
 // reconciler serves the bindings of one scope.
@@ -118,11 +116,7 @@ func add(mgr manager.Manager, r *reconciler) error {
 	if r.namespaced {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
 	}
-	err := controllers.WithOptions(controller.Options{
-		MaxConcurrentReconciles: r.options.workers(r.namespaced), NewQueue: queues.For[reconcile.Request](mgr),
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-			r.options.BaseDelay, r.options.MaxDelay),
-	}).Complete(r)
+	err := controllers.WithOptions(queues.Options[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", nameOf(r.namespaced), err)
 	}

@@ -26,7 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -62,6 +61,8 @@ const (
 type Options struct {
 	// Workers is how many bindings are worked on at once.
 	Workers int
+	// Backoff is that of a binding that failed.
+	Backoff queues.Backoff
 	// Window is how long reports on a binding are gathered before they are
 	// written.
 	Window time.Duration
@@ -72,7 +73,7 @@ type Options struct {
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Window: 60 * time.Millisecond, Patience: time.Second}
+	return Options{Workers: 5, Backoff: queues.DefaultBackoff(), Window: 60 * time.Millisecond, Patience: time.Second}
 }
 
 type reconciler struct {
@@ -103,13 +104,15 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		return err
 	}
 	bindings, works := onBinding(o.Window, o.Patience), onWork(o.Window, o.Patience)
+	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
+	options.ReconciliationTimeout = passLimit
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).
 		Watches(&workv1alpha1.Work{}, works).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 		WatchesRawSource(r.onRendering(o.Window)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit, NewQueue: queues.For[reconcile.Request](mgr)}).
+		WithOptions(options).
 		Complete(r)
 }
 

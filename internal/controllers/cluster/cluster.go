@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -42,13 +41,13 @@ type Options struct {
 	Workers int
 	// Forget is called with the name of a cluster that is gone.
 	Forget func(name string)
-	// BaseDelay and MaxDelay bound the back-off of a Cluster that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a Cluster that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Forget: func(string) {}, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+	return Options{Workers: 5, Forget: func(string) {}, Backoff: queues.DefaultBackoff()}
 }
 
 type reconciler struct {
@@ -69,10 +68,7 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(executionSpace(""), onExecutionSpace()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 

@@ -28,6 +28,7 @@ import (
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/queues"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 )
@@ -104,7 +105,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		measured: measured,
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: 1, BaseDelay: baseDelay, MaxDelay: o.Period, Serves: c.serves,
+		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, Serves: c.serves,
 	}, c.reconcile)
 	members.OnLoss(c.look)
 	return mgr.Add(c)

@@ -17,10 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -43,13 +41,13 @@ const again = 100 * time.Millisecond
 type Options struct {
 	// Workers is how many Clusters are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the back-off of a Cluster that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a Cluster that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
 
 type reconciler struct {
@@ -67,10 +65,7 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(concerned())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 

@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -48,8 +47,8 @@ const passLimit = time.Minute
 type Options struct {
 	// Workers is how many dependents are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the back-off of a dependent that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a dependent that failed.
+	Backoff queues.Backoff
 	// WatchInterval is how often it is checked that the kinds of dependencies are
 	// watched: kinds may be served later, and watches be ended by others.
 	WatchInterval time.Duration
@@ -57,7 +56,7 @@ type Options struct {
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 2, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second, WatchInterval: 5 * time.Second}
+	return Options{Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second}
 }
 
 type reconciler struct {
@@ -86,6 +85,8 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		needs:  newNeeds(), quarrels: newQuarrels(),
 	}
 	r.watches = newWatches(templates, resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))
+	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
+	options.ReconciliationTimeout = passLimit
 	err = builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).
@@ -93,10 +94,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 			r.watches.opened(queue)
 			return nil
 		})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers, ReconciliationTimeout: passLimit, NewQueue: queues.For[reconcile.Request](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(options).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)

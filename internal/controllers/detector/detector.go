@@ -59,9 +59,8 @@ type Options struct {
 	// PriorityQueue handles what users change before what is only looked at again:
 	// the objects there are at the start, and those of a policy that changed.
 	PriorityQueue bool
-	// BaseDelay and MaxDelay bound the back-off of a template or policy that
-	// failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a template or policy that failed.
+	Backoff queues.Backoff
 	// RetryRate is how many failed templates are tried again in a second, and
 	// likewise of policies, after RetryBurst that come at once. It counts without
 	// PriorityQueue only.
@@ -94,7 +93,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
-		BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second, RetryRate: 10, RetryBurst: 100,
+		Backoff: queues.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
 		SkippedAPIs:        policy.DefaultSkippedAPIs(),
 		PriorityScheduling: true,
 	}
@@ -182,21 +181,15 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 // addTemplates registers the controller of templates. Its workers start when all
 // views are complete.
 func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
-	templates, err := controller.NewTyped(Name, mgr, controller.TypedOptions[request]{
-		// One process may run several control planes.
-		SkipNameValidation:      new(true),
-		MaxConcurrentReconciles: d.options.Workers,
-		NewQueue:                queues.For[request](mgr),
-		Reconciler:              templateReconciler{d},
-		UsePriorityQueue:        &d.options.PriorityQueue,
-		RateLimiter:             limiter[request](d.options),
-		LogConstructor: func(r *request) logr.Logger {
-			if r == nil {
-				return d.log
-			}
-			return d.log.WithValues("kind", r.kind, "template", r.key)
-		},
-	})
+	options := controllerOptions[request](mgr, d.options.Workers, d.options)
+	options.Reconciler = templateReconciler{d}
+	options.LogConstructor = func(r *request) logr.Logger {
+		if r == nil {
+			return d.log
+		}
+		return d.log.WithValues("kind", r.kind, "template", r.key)
+	}
+	templates, err := controller.NewTyped(Name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("adding %s: %w", Name, err)
 	}
@@ -205,10 +198,19 @@ func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
 	return templates.Watch(source.TypedSource[request](d.entrance))
 }
 
+// controllerOptions are those of the controllers of templates and of policies.
+func controllerOptions[T comparable](mgr manager.Manager, workers int, o Options) controller.TypedOptions[T] {
+	options := queues.Options[T](mgr, workers, o.Backoff)
+	// One process may run several control planes.
+	options.SkipNameValidation = new(true)
+	options.UsePriorityQueue, options.RateLimiter = &o.PriorityQueue, limiter[T](o)
+	return options
+}
+
 // limiter paces retries: each item backs off by itself, and without priorities
 // all of them share a rate, so that they leave room for what users change.
 func limiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
-	single := workqueue.NewTypedItemExponentialFailureRateLimiter[T](o.BaseDelay, o.MaxDelay)
+	single := queues.Limiter[T](o.Backoff)
 	if o.PriorityQueue {
 		return single
 	}

@@ -184,7 +184,7 @@ func TestRetriesShareARateOnlyWithoutPriorities(t *testing.T) {
 		}
 		return delay
 	}
-	if got := last(); got != o.BaseDelay {
+	if got := last(); got != o.Backoff.Base {
 		t.Errorf("with priorities the fourth item waits %s", got)
 	}
 	o.PriorityQueue = false

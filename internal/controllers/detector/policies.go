@@ -18,7 +18,6 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -57,14 +56,9 @@ func blankPolicy(claim policy.Claim) policy.Object {
 func (d *detector) addPolicies(mgr manager.Manager) ([]*view, error) {
 	var views []*view
 	for _, of := range scopes {
-		c, err := controller.New(of.controller, mgr, controller.Options{
-			SkipNameValidation:      new(true),
-			MaxConcurrentReconciles: d.policyWorkers(of),
-			NewQueue:                queues.For[reconcile.Request](mgr),
-			Reconciler:              &policyReconciler{detector: d, scope: of},
-			UsePriorityQueue:        &d.options.PriorityQueue,
-			RateLimiter:             limiter[reconcile.Request](d.options),
-		})
+		options := controllerOptions[reconcile.Request](mgr, d.policyWorkers(of), d.options)
+		options.Reconciler = &policyReconciler{detector: d, scope: of}
+		c, err := controller.New(of.controller, mgr, options)
 		if err != nil {
 			return nil, fmt.Errorf("adding %s: %w", of.controller, err)
 		}

@@ -29,6 +29,7 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/guard"
@@ -43,8 +44,8 @@ const Name = "execution-controller"
 type Options struct {
 	// Workers is how many Works of one member are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the back-off of a Work that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a Work that failed.
+	Backoff queues.Backoff
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Deletions are the limits beyond which deletions that nothing explains wait
@@ -60,7 +61,7 @@ type Options struct {
 // DefaultOptions serve the push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push,
+		Workers: 5, Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 		Deletions: guard.DefaultLimits(), DeletionsPerSecond: 100, DeletionBurst: 500,
 	}
 }
@@ -113,7 +114,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		c.explain = &explainer{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), wishes: newWishes(time.Now), proofs: newProofs()}
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
+		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.Wake)

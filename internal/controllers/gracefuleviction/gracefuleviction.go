@@ -19,11 +19,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -65,15 +63,15 @@ type Options struct {
 	// ends no eviction by health: what is stored may have been reported long ago, and
 	// clusters take a moment to tell how it is now.
 	Steady, Settle time.Duration
-	// BaseDelay and MaxDelay bound the back-off of a binding that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a binding that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, Steady: 2 * time.Second, Settle: 5 * time.Second,
-		BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute,
+		Backoff: queues.DefaultBackoff(),
 	}
 }
 
@@ -110,10 +108,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(binding.New(namespaced), builder.WithPredicates(bindings.While(underEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-			WithOptions(controller.Options{
-				MaxConcurrentReconciles: workers, NewQueue: queues.For[reconcile.Request](mgr),
-				RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-			}).
+			WithOptions(queues.Options[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)

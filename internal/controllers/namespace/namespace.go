@@ -22,10 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -52,15 +50,15 @@ var gvk = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 type Options struct {
 	// Workers is how many pairs of Namespace and cluster are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the back-off of a pair that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a pair that failed.
+	Backoff queues.Backoff
 	// SkippedNamespaces are not propagated.
 	SkippedNamespaces policy.SkippedNamespaces
 }
 
 // DefaultOptions skip the control plane's own Namespaces only.
 func DefaultOptions() Options {
-	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
+	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
 
 // request asks for one Namespace in one cluster.
@@ -92,10 +90,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("namespace", about.namespace, "member", about.cluster)
 		}).
-		WithOptions(controller.TypedOptions[request]{
-			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[request](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(queues.Options[request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)

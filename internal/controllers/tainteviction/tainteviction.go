@@ -21,7 +21,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,13 +62,13 @@ type Options struct {
 	PurgeMode policyv1alpha1.PurgeMode
 	// PreserveState takes the state along for which a policy asks.
 	PreserveState bool
-	// BaseDelay and MaxDelay bound the back-off of an eviction that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of an eviction that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Enabled: true, Rate: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, BaseDelay: 5 * time.Millisecond, MaxDelay: time.Minute}
+	return Options{Enabled: true, Rate: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: queues.DefaultBackoff()}
 }
 
 // request names a binding and one of its clusters.
@@ -131,16 +130,15 @@ func (r *reconciler) add(mgr manager.Manager) error {
 	name := queueName(r.namespaced)
 	logger := mgr.GetLogger().WithValues("controller", name)
 	// One worker: those that must leave wait for each other anyway.
-	c, err := controller.NewTyped(name, mgr, controller.TypedOptions[request]{
-		Reconciler: r, MaxConcurrentReconciles: 1, NewQueue: queues.For[request](mgr),
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](r.options.BaseDelay, r.options.MaxDelay),
-		LogConstructor: func(of *request) logr.Logger {
-			if of == nil {
-				return logger
-			}
-			return logger.WithValues("binding", of.String(), "member", of.cluster)
-		},
-	})
+	options := queues.Options[request](mgr, 1, r.options.Backoff)
+	options.Reconciler = r
+	options.LogConstructor = func(of *request) logr.Logger {
+		if of == nil {
+			return logger
+		}
+		return logger.WithValues("binding", of.String(), "member", of.cluster)
+	}
+	c, err := controller.NewTyped(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", name, err)
 	}

@@ -20,10 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,13 +45,13 @@ const lagDelay = 20 * time.Millisecond
 type Options struct {
 	// Workers is how many Clusters are worked on at once.
 	Workers int
-	// BaseDelay and MaxDelay bound the back-off of a Cluster that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a Cluster that failed.
+	Backoff queues.Backoff
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second}
+	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
 
 type reconciler struct {
@@ -74,10 +72,7 @@ func Add(mgr manager.Manager, o Options) error {
 		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(clusterOfWork), builder.WithPredicates(gone())).
 		Watches(empty(clusterRoles), everyCluster, builder.WithPredicates(ruled())).
 		Watches(empty(clusterRoleBindings), everyCluster, builder.WithPredicates(r.bound())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: o.Workers, NewQueue: queues.For[reconcile.Request](mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BaseDelay, o.MaxDelay),
-		}).
+		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)

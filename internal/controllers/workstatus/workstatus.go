@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -39,8 +40,8 @@ type Options struct {
 	// Window is how long changes in a member are gathered before they are looked
 	// at.
 	Window time.Duration
-	// BaseDelay and MaxDelay bound the back-off of a Work that failed.
-	BaseDelay, MaxDelay time.Duration
+	// Backoff is that of a Work that failed.
+	Backoff queues.Backoff
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
 }
@@ -49,7 +50,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, Window: 20 * time.Millisecond,
-		BaseDelay: 5 * time.Millisecond, MaxDelay: 30 * time.Second, Mode: clusterv1alpha1.Push,
+		Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 	}
 }
 
@@ -80,7 +81,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, BaseDelay: o.BaseDelay, MaxDelay: o.MaxDelay, Serves: c.scope.Serves,
+		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.Wake)

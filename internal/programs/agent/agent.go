@@ -127,11 +127,7 @@ func (o *Options) host() programs.HostOptions {
 	settings := o.Settings
 	of := &settings.Controllers
 	settings.Only, of.Selected = o.Cluster.Name, o.Controllers
-	of.BaseDelay, of.MaxDelay = o.Backoff.BaseDelay, o.Backoff.MaxDelay
-	of.MemberMaxDelay = min(of.MemberMaxDelay, o.Backoff.MaxDelay)
-	if o.given("rate-limiter-max-delay") {
-		of.MemberMaxDelay = o.Backoff.MaxDelay
-	}
+	of.Backoff, of.MemberBackoff = o.Backoff.Of(of.Backoff, o.flags), o.Backoff.Of(of.MemberBackoff, o.flags)
 	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	if qps, burst := o.Members.Limit(); qps > 0 {
@@ -139,8 +135,6 @@ func (o *Options) host() programs.HostOptions {
 	}
 	return host
 }
-
-func (o *Options) given(flag string) bool { return o.flags != nil && o.flags.Changed(flag) }
 
 // ineffective are the flags that were given for nothing.
 func (o *Options) ineffective() []string {

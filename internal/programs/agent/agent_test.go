@@ -102,7 +102,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		t.Errorf("election %+v", host.Election)
 	}
 	delays := []time.Duration{
-		of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, of.MemberSettle, host.Resync,
+		of.Backoff.Base, of.Backoff.Max, of.MemberBackoff.Max, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, of.MemberSettle, host.Resync,
 		agent.Lease.Duration, agent.Lease.Interval(), agent.Rotation.Interval,
 	}
 	wantDelays := []time.Duration{

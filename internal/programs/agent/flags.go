@@ -33,7 +33,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
 	const queues = "Objects wait for themselves only, so this limit has no effect."
-	o.Backoff.AddFlags(set, "Works wait 30s at most for their cluster, unless --rate-limiter-max-delay is given.", queues)
+	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given it is 1m at most, and 30s for a Work that waits for its cluster.", queues)
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is watched is handed out again. 0 is never: every change is told anyway.")
 }
 

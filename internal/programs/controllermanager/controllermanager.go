@@ -93,11 +93,7 @@ func (o *Options) Host() (programs.HostOptions, error) {
 	}
 	of.Selected, of.SkippedAPIs = o.Controllers, skipped
 	of.Workers.Pairs = o.Namespaces * programs.DefaultSettings(settings.Gates).Controllers.Workers.Pairs
-	of.BaseDelay, of.MaxDelay = o.Backoff.BaseDelay, o.Backoff.MaxDelay
-	of.MemberMaxDelay = min(of.MemberMaxDelay, o.Backoff.MaxDelay)
-	if o.given("rate-limiter-max-delay") {
-		of.MemberMaxDelay = o.Backoff.MaxDelay
-	}
+	of.Backoff, of.MemberBackoff = o.Backoff.Of(of.Backoff, o.flags), o.Backoff.Of(of.MemberBackoff, o.flags)
 	of.RetryRate, of.RetryBurst = o.Backoff.QPS, o.Backoff.BucketSize
 	host := programs.HostOptions{
 		Election: o.Election, Serving: o.Serving, Resync: o.Resync,
@@ -108,8 +104,6 @@ func (o *Options) Host() (programs.HostOptions, error) {
 	}
 	return host, nil
 }
-
-func (o *Options) given(flag string) bool { return o.flags != nil && o.flags.Changed(flag) }
 
 // ineffective are the flags that were given for nothing.
 func (o *Options) ineffective() []string {

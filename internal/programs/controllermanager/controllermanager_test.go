@@ -95,7 +95,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff(evictions, of.Evictions); diff != "" {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
-	delays := []time.Duration{of.BaseDelay, of.MaxDelay, of.MemberMaxDelay, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync,
+	delays := []time.Duration{of.Backoff.Base, of.Backoff.Max, of.MemberBackoff.Max, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync,
 		of.MemberSettle, of.Monitor.Period, of.Monitor.Grace.Period, of.Monitor.Grace.Startup}
 	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second,
 		21 * time.Second, 22 * time.Second, 23 * time.Second, 24 * time.Second}
@@ -130,7 +130,7 @@ func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
 	if diff := cmp.Diff(want.Workers, got.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
 	}
-	if want.BaseDelay != got.BaseDelay || want.MaxDelay != got.MaxDelay || want.MemberMaxDelay != got.MemberMaxDelay ||
+	if want.Backoff != got.Backoff || want.MemberBackoff != got.MemberBackoff ||
 		want.StatusPeriod != got.StatusPeriod || want.Thresholds != got.Thresholds || want.Inventory != got.Inventory {
 		t.Errorf("without flags %+v, want %+v", got, want)
 	}
@@ -144,7 +144,7 @@ func TestAShorterBackoffHoldsForMembersToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := host.Settings.Controllers.MemberMaxDelay; got != 10*time.Second {
+	if got := host.Settings.Controllers.MemberBackoff.Max; got != 10*time.Second {
 		t.Errorf("Works wait up to %s for their cluster", got)
 	}
 }

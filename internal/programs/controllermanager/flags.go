@@ -25,7 +25,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 func (o *Options) AddSettings(set *pflag.FlagSet) {
 	o.flags = set
 	o.Backoff.AddFlags(set,
-		"Works wait 30s at most for their cluster, unless --rate-limiter-max-delay is given.",
+		"Unless --rate-limiter-max-delay is given it is 1m at most, and 30s for a Work that waits for its cluster.",
 		"For templates and policies, and without the feature gate ControllerPriorityQueue only: with it, changes need no room left for them.")
 	o.Members.AddFlags(set, "cluster-api", "the API server of each member cluster")
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is watched is handed out again. 0 is never: every change is told anyway.")

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/access/queues"
 )
 
 // Backoff is how long an object that failed waits: the base delay, doubled with
@@ -25,6 +27,7 @@ func DefaultBackoff() Backoff {
 
 // Names of the flags that not every queue heeds.
 const (
+	maxDelay          = "rate-limiter-max-delay"
 	BackoffQPS        = "rate-limiter-qps"
 	BackoffBucketSize = "rate-limiter-bucket-size"
 )
@@ -33,9 +36,19 @@ const (
 // queues heed the delays, and limits which heed the limits.
 func (b *Backoff) AddFlags(flags *pflag.FlagSet, delays, limits string) {
 	flags.DurationVar(&b.BaseDelay, "rate-limiter-base-delay", b.BaseDelay, "How long an object waits after its first failure. "+delays)
-	flags.DurationVar(&b.MaxDelay, "rate-limiter-max-delay", b.MaxDelay, "How long an object waits at most after failures in a row. "+delays)
+	flags.DurationVar(&b.MaxDelay, maxDelay, b.MaxDelay, "How long an object waits at most after failures in a row. "+delays)
 	flags.IntVar(&b.QPS, BackoffQPS, b.QPS, "Failed objects of a queue that are tried again in a second. "+limits)
 	flags.IntVar(&b.BucketSize, BackoffBucketSize, b.BucketSize, "Failed objects of a queue that may exceed that rate at once. "+limits)
+}
+
+// Of is the back-off of queues that wait that long when no flag was given: the base
+// delay of the flags, and their limit where it is less. A limit that was given counts
+// in any case.
+func (b *Backoff) Of(queue queues.Backoff, set *pflag.FlagSet) queues.Backoff {
+	if set != nil && set.Changed(maxDelay) {
+		return queues.Backoff{Base: b.BaseDelay, Max: b.MaxDelay}
+	}
+	return queues.Backoff{Base: b.BaseDelay, Max: max(b.BaseDelay, min(queue.Max, b.MaxDelay))}
 }
 
 // Validate returns the mistakes.
