@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -59,7 +60,9 @@ type eviction struct {
 	// confirmed tells that the scheduler knows the present generation.
 	confirmed bool
 	// placed tells that all of the workload has clusters, not counting what returns.
-	placed  bool
+	placed bool
+	// failed are the clusters in which the workload failed as it is now.
+	failed  sets.Set[string]
 	outcome Outcome
 }
 
@@ -69,6 +72,7 @@ func WorkOff(bound binding.Object, c Circumstances) Outcome {
 	e := &eviction{
 		Circumstances: c, spec: spec.DeepCopy(), status: status,
 		confirmed: status.SchedulerObservedGeneration == bound.GetGeneration(), placed: Placed(spec),
+		failed: FailuresOf(bound, c.Now).Avoided(),
 	}
 	for i := range spec.GracefulEvictionTasks {
 		e.work(spec.GracefulEvictionTasks[i].DeepCopy())
@@ -193,7 +197,8 @@ func (e *eviction) says(cluster string, health workv1alpha2.ResourceHealth) bool
 
 // returns tells that a workload for which there is no other place may have its old
 // one again: what drove it out is over, or was the workload itself and has had its
-// time. Without that it would be kept there for good, and get no change any more.
+// time, or has been changed since. Without that it would be kept there for good, and
+// get no change any more, not even the one that mends it.
 func (e *eviction) returns(task *workv1alpha2.GracefulEvictionTask) bool {
 	if e.placed || !e.Habitable(task.FromCluster) || counted(e.spec) && Placed(e.spec) {
 		return false
@@ -202,7 +207,7 @@ func (e *eviction) returns(task *workv1alpha2.GracefulEvictionTask) bool {
 	case workv1alpha2.EvictionProducerTaintManager:
 		return true
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
-		return e.late(task) || e.says(task.FromCluster, workv1alpha2.ResourceHealthy)
+		return e.late(task) || e.says(task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failed.Has(task.FromCluster)
 	default:
 		return false
 	}

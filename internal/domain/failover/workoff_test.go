@@ -56,6 +56,14 @@ func leaving(cluster string, replicas int32, minutes int) workv1alpha2.GracefulE
 	return task
 }
 
+// failed makes a binding remember that one state of its template failed in the cluster
+// a, and have another or the same.
+func failed(b *workv1alpha2.ResourceBinding, then, now string) {
+	b.Spec.Resource.ResourceVersion = now
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
+	b.Annotations = map[string]string{workv1alpha2.FailedInAnnotation: fmt.Sprintf(`{"template":%q,"clusters":{"a":"2026-05-01T11:59:00Z"}}`, then)}
+}
+
 func changed(task workv1alpha2.GracefulEvictionTask, change func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {
 	change(&task)
 	return task
@@ -199,8 +207,23 @@ func TestWorkOff(t *testing.T) {
 		"an application that is unhealthy does not return before its time is over": {
 			bound: reporting(bound(2), unhealthy, "a"),
 			task:  changed(leaving("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) {
+			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
 				c.Habitable = in("a")
+				failed(b, "7", "7")
+			}, want: "keeps a until 12:09",
+		},
+		"an application that was changed since it failed returns": {
+			bound: reporting(bound(2), unhealthy, "a"), task: changed(leaving("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
+			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
+				c.Habitable = in("a")
+				failed(b, "7", "8")
+			}, want: "returns a; on a:2",
+		},
+		"an application that was changed does not return when it has another place": {
+			bound: reporting(bound(2, target("b", 2)), unhealthy, "a", "b"), task: changed(leaving("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
+			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
+				c.Habitable = in("a")
+				failed(b, "7", "8")
 			}, want: "keeps a until 12:09",
 		},
 		"an application that is healthy again returns": {
@@ -311,6 +334,7 @@ func drawn(t *rapid.T) *workv1alpha2.ResourceBinding {
 		b.Spec.GracefulEvictionTasks = append(b.Spec.GracefulEvictionTasks, task)
 	}
 	b.Generation = rapid.Int64Range(3, 4).Draw(t, "generation")
+	failed(b, "7", rapid.SampledFrom([]string{"7", "8"}).Draw(t, "template"))
 	return b
 }
 
