@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,12 +54,7 @@ type Reviewer struct {
 // StandardRules are the zero rules with the checks of schedules and time zones.
 func StandardRules() rules.Rules {
 	return rules.Rules{
-		ParseSchedule: func(expression string) error {
-			if _, err := cron.ParseStandard(expression); err != nil {
-				return fmt.Errorf("must be a cron expression: %w", err)
-			}
-			return nil
-		},
+		ParseSchedule: parseSchedule,
 		LoadTimeZone: func(name string) error {
 			if _, err := time.LoadLocation(name); err != nil {
 				return fmt.Errorf("must be a time zone: %w", err)
@@ -66,6 +62,21 @@ func StandardRules() rules.Rules {
 			return nil
 		},
 	}
+}
+
+var errOnlyTimeZone = errors.New("must be a cron expression: nothing follows the time zone")
+
+// parseSchedule wants a cron expression, which may begin with a time zone. The
+// parser counts on a blank behind the zone and panics without one.
+func parseSchedule(expression string) error {
+	zoned := strings.HasPrefix(expression, "TZ=") || strings.HasPrefix(expression, "CRON_TZ=")
+	if zoned && !strings.Contains(expression, " ") {
+		return errOnlyTimeZone
+	}
+	if _, err := cron.ParseStandard(expression); err != nil {
+		return fmt.Errorf("must be a cron expression: %w", err)
+	}
+	return nil
 }
 
 // complete defaults content, an object of that kind, in place.
