@@ -88,7 +88,7 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 	if err != nil {
 		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
-	from.Cluster, from.Clusters = registry.Getter(storage.Cluster), registry.Lister(storage.Cluster)
+	from.Cluster, from.Clusters = registry.Getter(storage.Cluster.Store), registry.Lister(storage.Cluster.Store)
 	members, err := proxy.New(from)
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ func TestClusters(t *testing.T) {
 		"an update without resourceVersion wins":                testUnconditional,
 		"an ID is registered once":                              testUniqueID,
 		"an ID is registered once by concurrent creates":        testConcurrentIDs,
+		"a rehearsal tells that an ID is registered":            testRehearsedID,
 		"server-side apply shares the spec between writers":     testApply,
 		"a watch reports what happens":                          testWatch,
 		"a field selector finds a name":                         testFieldSelector,
@@ -232,6 +233,27 @@ func testUniqueID(t *testing.T, karmada client.WithWatch) {
 		t.Errorf("registering the same cluster again: got %v, want already exists", err)
 	}
 	created(t, karmada, member("m3")) // no ID is no duplicate of no ID
+}
+
+func testRehearsedID(t *testing.T, karmada client.WithWatch) {
+	first := member("m1")
+	first.Spec.ID = "id-1"
+	created(t, karmada, first)
+	second := member("m2")
+	second.Spec.ID = "id-1"
+	err := karmada.Create(t.Context(), second, client.DryRunAll)
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "the cluster ID id-1 or the cluster name m1 has been registered") {
+		t.Errorf("rehearsing a creation with a registered ID: got %v", err)
+	}
+	second = created(t, karmada, member("m2"))
+	second.Spec.ID = "id-1"
+	if err := karmada.Update(t.Context(), second, client.DryRunAll); !apierrors.IsInvalid(err) {
+		t.Errorf("rehearsing to take a registered ID: got %v, want Invalid", err)
+	}
+	first.Spec.Region = "r1"
+	if err := karmada.Update(t.Context(), first, client.DryRunAll); err != nil {
+		t.Errorf("rehearsing a change that keeps the own ID: got %v", err)
+	}
 }
 
 func testConcurrentIDs(t *testing.T, karmada client.WithWatch) {

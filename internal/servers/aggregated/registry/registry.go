@@ -5,7 +5,8 @@
 //   - A write to the main resource never changes the status, a write to the
 //     status never changes anything else.
 //   - The generation grows by one exactly when the stored spec changes.
-//   - One server process never stores two Clusters with the same non-empty ID.
+//   - No two Clusters with the same non-empty ID stay stored that were created by
+//     whatever replicas, or that one server process has written.
 package registry
 
 import (
@@ -31,7 +32,7 @@ import (
 // Storage serves clusters and clusters/status.
 type Storage struct {
 	// Cluster is the main resource.
-	Cluster *genericregistry.Store
+	Cluster *Clusters
 	// Status is the subresource that controllers report to.
 	Status *Status
 }
@@ -71,7 +72,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 	statusWrites := statusStrategy{writes}
 	statusStore.UpdateStrategy = statusWrites
 	statusStore.ResetFieldsStrategy = statusWrites
-	return &Storage{Cluster: store, Status: &Status{store: &statusStore}}, nil
+	return &Storage{Cluster: newClusters(store), Status: &Status{store: &statusStore}}, nil
 }
 
 // attributes returns what label and field selectors look at.

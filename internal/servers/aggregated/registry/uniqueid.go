@@ -21,8 +21,8 @@ import (
 // were registered under two names would be scheduled to twice. The check and the
 // write happen under one lock, which only writes that bring in an ID take.
 //
-// Two server replicas can still accept the same ID within the same instant; the
-// check is a guard against mistakes, not a transaction.
+// That lock is one of this process. What another replica writes in the same instant
+// is found by Clusters.
 type uniqueIDs struct {
 	apistorage.Interface
 	root string
@@ -112,12 +112,20 @@ func (u *uniqueIDs) claimID(ctx context.Context, obj runtime.Object, before stri
 
 func (u *uniqueIDs) checkID(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	var clusters clusterv1alpha1.ClusterList
-	everything := apistorage.ListOptions{Predicate: apistorage.Everything, Recursive: true}
-	if err := u.GetList(ctx, u.root, everything, &clusters); err != nil {
+	if err := u.GetList(ctx, u.root, everything(), &clusters); err != nil {
 		return fmt.Errorf("looking for other clusters with ID %q: %w", cluster.Spec.ID, err)
 	}
-	for i := range clusters.Items {
-		other := &clusters.Items[i]
+	return refuseTaken(cluster, clusters.Items)
+}
+
+func everything() apistorage.ListOptions {
+	return apistorage.ListOptions{Predicate: apistorage.Everything, Recursive: true}
+}
+
+// refuseTaken refuses a Cluster with the ID of another one.
+func refuseTaken(cluster *clusterv1alpha1.Cluster, clusters []clusterv1alpha1.Cluster) error {
+	for i := range clusters {
+		other := &clusters[i]
 		if other.Spec.ID != cluster.Spec.ID || other.Name == cluster.Name {
 			continue
 		}

@@ -1,0 +1,55 @@
+package aggregated_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func TestAnIDIsRegisteredOnceWhicheverReplicaIsAsked(t *testing.T) {
+	etcd := startEtcd(t)
+	replicas := []client.WithWatch{newClient(t, start(t, options(t, etcd))), newClient(t, start(t, options(t, etcd)))}
+	const ids = 30
+	var (
+		group    sync.WaitGroup
+		mu       sync.Mutex
+		accepted = map[string]bool{}
+	)
+	for id := range ids {
+		for i, karmada := range replicas {
+			group.Go(func() {
+				c := member(fmt.Sprintf("m%d-%d", id, i))
+				c.Spec.ID = fmt.Sprintf("id-%d", id)
+				err := karmada.Create(t.Context(), c)
+				mu.Lock()
+				defer mu.Unlock()
+				accepted[c.Name] = err == nil
+			})
+		}
+	}
+	group.Wait()
+	var list clusterv1alpha1.ClusterList
+	if err := replicas[0].List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	bearers := map[string]string{}
+	for _, c := range list.Items {
+		if other, taken := bearers[c.Spec.ID]; taken {
+			t.Errorf("clusters %s and %s have the same ID", other, c.Name)
+		}
+		bearers[c.Spec.ID] = c.Name
+		if !accepted[c.Name] {
+			t.Errorf("cluster %s is stored, and whoever created it was told otherwise", c.Name)
+		}
+		delete(accepted, c.Name)
+	}
+	for name, told := range accepted {
+		if told {
+			t.Errorf("cluster %s was accepted, and is not stored", name)
+		}
+	}
+}
