@@ -63,6 +63,16 @@ func TestPackagesDoNotReachWhatTheyMustNot(t *testing.T) {
 	}
 }
 
+// A program that judges time zones must know them all, whatever the machine holds.
+func TestProgramsThatJudgeTimeZonesBringThem(t *testing.T) {
+	g := load(t)
+	for _, program := range []string{"cmd/karmada", "cmd/karmada-webhook"} {
+		if g.way(module+"/"+program, func(at string) bool { return at == "time/tzdata" }) == nil {
+			t.Errorf("%s does not link time/tzdata: import it where time zones are loaded", program)
+		}
+	}
+}
+
 func TestIndirectImportsAreFound(t *testing.T) {
 	g := graph{}
 	link := func(from string, to ...string) {

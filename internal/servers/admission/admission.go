@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // images and small machines hold no time zones, and schedules name them
 
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
