@@ -13,6 +13,8 @@ import (
 	"net"
 
 	"github.com/spf13/pflag"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // requests to the control plane are measured
 
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
@@ -73,6 +75,9 @@ func (o *options) Validate() error {
 
 // Run implements command.Options.
 func (o *options) Run(ctx context.Context) error {
+	if err := command.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
+		return err
+	}
 	if err := o.connect(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
@@ -84,6 +85,24 @@ func TestThereIsNoLimitUnlessOneIsGiven(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheVersionIsAMetric(t *testing.T) {
+	cmd := command.New(Program())
+	cmd.SetArgs([]string{"--etcd-servers=x", "--kubeconfig=" + filepath.Join(t.TempDir(), "missing")})
+	if err := cmd.ExecuteContext(t.Context()); err == nil {
+		t.Fatal("it runs without an API server before it")
+	}
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "karmada_build_info" {
+			return
+		}
+	}
+	t.Error("karmada_build_info is not among the metrics that the server shows")
 }
 
 // kubeconfigFile leads to where nobody listens.

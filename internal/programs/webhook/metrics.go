@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"karmada.io/karmada/internal/programs/command"
 )
 
 // metrics are what a webhook counts, in a registry of its own. The names are those
@@ -19,7 +23,7 @@ type metrics struct {
 	latency  *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+func newMetrics() (*metrics, error) {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -34,11 +38,26 @@ func newMetrics() *metrics {
 	}
 	m.registry.MustRegister(m.requests, m.latency,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	return m, command.RegisterBuildInfo(m.registry)
 }
 
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	measured := prometheus.Gatherers{m.registry, prometheus.GathererFunc(libraries(ctrlmetrics.Registry.Gather))}
+	return promhttp.HandlerFor(measured, promhttp.HandlerOpts{})
+}
+
+// libraries is what libraries measure in the registry of the process: requests to
+// the control plane, and the certificate that is read anew. What else may be there
+// belongs to others.
+func libraries[Family interface{ GetName() string }](gather func() ([]Family, error)) func() ([]Family, error) {
+	others := func(family Family) bool {
+		name := family.GetName()
+		return !strings.HasPrefix(name, "rest_client_") && !strings.HasPrefix(name, "certwatcher_")
+	}
+	return func() ([]Family, error) {
+		families, err := gather()
+		return slices.DeleteFunc(families, others), err
+	}
 }
 
 // observe counts the questions that have a path of their own. Others are not

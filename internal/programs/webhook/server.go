@@ -45,7 +45,11 @@ func New(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server,
 	if err != nil {
 		return nil, fmt.Errorf("loading the serving certificate %s and its key %s, see --cert-dir: %w", o.certFile(), o.keyFile(), err)
 	}
-	s, told := &Server{certificate: certificate}, newMetrics()
+	told, err := newMetrics()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{certificate: certificate}
 	if err := s.open(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), answers(told.observe(admission.Webhook(reviewer)))); err != nil {
 		return nil, err
 	}

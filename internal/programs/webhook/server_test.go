@@ -128,6 +128,8 @@ func TestQuestionsAreAnsweredOverTLS(t *testing.T) {
 		"readiness beside the questions":      {http.MethodGet, s.url + "/readyz/", "", http.StatusOK, "ok"},
 		"health":                              {http.MethodGet, s.status + "/healthz", "", http.StatusOK, "ok"},
 		"readiness":                           {http.MethodGet, s.status + "/readyz", "", http.StatusOK, "ok"},
+		"the version as a metric":             {http.MethodGet, s.status + "/metrics", "", http.StatusOK, "karmada_build_info{"},
+		"what libraries measure":              {http.MethodGet, s.status + "/metrics", "", http.StatusOK, "certwatcher_read_certificate_total "},
 		"metrics on the address of health":    {http.MethodGet, s.status + "/metrics", "", http.StatusOK, `controller_runtime_webhook_requests_total{code="200",webhook="/validate-clustertaintpolicy"} 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
