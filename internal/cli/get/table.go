@@ -130,6 +130,8 @@ type layout struct {
 	// watched tells that rows are changes, which say of each object whether it is
 	// managed, wherever it is.
 	watched bool
+	// columns are those of tables that come without, as most changes do.
+	columns []metav1.TableColumnDefinition
 }
 
 // asksForPods tells whether pods are among the answers.
@@ -160,10 +162,11 @@ func isPod(mapping *meta.RESTMapping) bool {
 	return mapping.GroupVersionKind.GroupKind() == schema.GroupKind{Kind: "Pod"}
 }
 
-// addColumns puts CLUSTER in the second place and ADOPTION in the last one. A
-// table of a watch may come without definitions of columns, which are those of
-// the table before.
+// addColumns puts CLUSTER in the second place and ADOPTION in the last one.
 func (l layout) addColumns(table *metav1.Table, where place.Place) {
+	if len(table.ColumnDefinitions) == 0 {
+		table.ColumnDefinitions = slices.Clone(l.columns)
+	}
 	if len(table.ColumnDefinitions) > 0 {
 		adoption := metav1.TableColumnDefinition{Name: "Adoption", Type: "string"}
 		if l.narrow {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -288,13 +287,19 @@ func TestFailuresNameTheMember(t *testing.T) {
 
 func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 	columns := []string{"Name", "Ready"}
+	o, out, _ := testOptions()
 	streamOf := func(where place.Place, first *unstructured.Unstructured, later ...watch.Event) *stream {
 		changes := watch.NewFakeWithChanSize(len(later)+1, false)
 		for _, event := range later {
 			changes.Action(event.Type, event.Object)
 		}
 		changes.Stop()
-		return &stream{place: where, mapping: deployments(first).Mapping, first: []runtime.Object{first}, changes: changes}
+		s, err := o.newStream(where, []*resource.Info{deployments(first)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.changes = changes
+		return s
 	}
 	// Later tables of a watch come without definitions of columns.
 	later := func(r row) *unstructured.Unstructured {
@@ -302,7 +307,6 @@ func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 		table.Object["columnDefinitions"] = nil
 		return table
 	}
-	o, out, _ := testOptions()
 	o.watch, o.outputWatchEvents = true, true
 	printer, err := o.printer(deployments(nil).Mapping, false)
 	if err != nil {
@@ -323,6 +327,39 @@ func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
 ADDED      web    Karmada   x       N
 ADDED      web    east      x       Y
 DELETED    web    east      x       Y
+`
+	if diff := cmp.Diff(want, trimmed(out.String())); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+}
+
+// The server defines the columns in the first event, which is what is there
+// already: of that only changes are wanted.
+func TestChangesAloneHaveTheColumnsOfTheList(t *testing.T) {
+	present := serverTable([]string{"Name", "Ready"}, row{name: "web", managed: true})
+	later := present.DeepCopy()
+	later.Object["columnDefinitions"] = nil
+	o, out, _ := testOptions()
+	o.watchOnly = true
+	s, err := o.newStream(east, []*resource.Info{deployments(present)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := watch.NewFakeWithChanSize(2, false)
+	changes.Add(present)
+	changes.Modify(later)
+	changes.Stop()
+	s.changes, s.skipFirst = changes, true
+	printer, err := o.printer(s.mapping, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
+	if err := errors.Join(append(show.changes(t.Context(), []*stream{s}), show.firsts([]*stream{s}))...); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME   CLUSTER   READY   ADOPTION
+web    east      x       Y
 `
 	if diff := cmp.Diff(want, trimmed(out.String())); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)

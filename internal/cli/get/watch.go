@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"karmada.io/karmada/internal/cli/place"
 )
 
 // change is what happened somewhere, or why no more will be heard from there.
 type change struct {
-	place place.Place
-	kind  watch.EventType
+	from *stream
+	kind watch.EventType
 	// object is nil at the end of a watch.
 	object runtime.Object
 	err    error
@@ -30,6 +31,7 @@ type change struct {
 type stream struct {
 	place   place.Place
 	mapping *meta.RESTMapping
+	form    layout
 	first   []runtime.Object
 	changes watch.Interface
 	// skipFirst tells that the watch begins with what first holds, or with what is
@@ -102,16 +104,16 @@ func (o *options) open(ctx context.Context, where place.Place, args []string) (*
 	if len(infos) == 0 {
 		return nil, errors.New("there is nothing to watch")
 	}
-	s := &stream{place: where, mapping: infos[0].Mapping}
+	s, err := o.newStream(where, infos)
+	if err != nil {
+		return nil, err
+	}
 	// From 0 a watch begins with the present state of the one object.
 	version := "0"
 	if !result.TargetsSingleItems() {
 		version = infos[len(infos)-1].ResourceVersion
 	}
 	s.skipFirst = result.TargetsSingleItems()
-	for _, info := range infos {
-		s.first = append(s.first, info.Object)
-	}
 	if s.changes, err = result.Watch(version); err != nil {
 		return nil, err
 	}
@@ -119,6 +121,24 @@ func (o *options) open(ctx context.Context, where place.Place, args []string) (*
 		s.changes.Stop() // nobody waits for it any more
 	}
 	return s, ctx.Err()
+}
+
+// newStream is the watch of what was listed, before it is opened.
+func (o *options) newStream(where place.Place, listed []*resource.Info) (*stream, error) {
+	mapping := listed[0].Mapping
+	s := &stream{place: where, mapping: mapping, form: layout{narrow: isPod(mapping), watched: true}}
+	for _, info := range listed {
+		s.first = append(s.first, info.Object)
+	}
+	if !o.table() {
+		return s, nil
+	}
+	table, err := tableOf(s.first[0])
+	if err != nil {
+		return nil, err
+	}
+	s.form.columns = table.ColumnDefinitions
+	return s, nil
 }
 
 // shown is the output of a watch.
@@ -137,7 +157,7 @@ func (s *shown) firsts(streams []*stream) error {
 	}
 	for _, from := range streams {
 		for _, object := range from.first {
-			if err := s.print(change{place: from.place, kind: watch.Added, object: object}, from.layout()); err != nil {
+			if err := s.print(change{from: from, kind: watch.Added, object: object}); err != nil {
 				return err
 			}
 		}
@@ -158,16 +178,16 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 			return errs
 		case next := <-all:
 			if next.err != nil {
-				errs = append(errs, next.place.Prefix(next.err))
+				errs = append(errs, next.from.place.Prefix(next.err))
 			}
 			if next.object == nil {
 				if open--; open > 0 {
 					// The table goes on, and would look complete.
-					s.Program.Tell("no more changes are heard of from %s: its watch has ended", next.place)
+					s.Program.Tell("no more changes are heard of from %s: its watch has ended", next.from.place)
 				}
 				continue
 			}
-			if err := s.print(next, streams[0].layout()); err != nil {
+			if err := s.print(next); err != nil {
 				return append(errs, err)
 			}
 			if err := s.out.Flush(); err != nil {
@@ -178,13 +198,10 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 	return errs
 }
 
-// layout is how changes are shown.
-func (f *stream) layout() layout { return layout{narrow: isPod(f.mapping), watched: true} }
-
 // forward passes on the changes of one place.
 func (f *stream) forward(ctx context.Context, all chan<- change) {
 	send := func(c change) bool {
-		c.place = f.place
+		c.from = f
 		select {
 		case all <- c:
 			return true
@@ -208,23 +225,21 @@ func (f *stream) forward(ctx context.Context, all chan<- change) {
 	send(change{})
 }
 
-func (s *shown) print(c change, form layout) error {
-	object := c.object
+func (s *shown) print(c change) error {
 	if s.table() {
-		table, err := tableOf(object)
+		table, err := tableOf(c.object)
 		if err != nil {
-			return fmt.Errorf("reading a change from %s: %w", c.place.Name(), err)
+			return fmt.Errorf("reading a change from %s: %w", c.from.place.Name(), err)
 		}
-		form.addColumns(table, c.place)
-		object = table
-		return s.printOne(c.kind, object)
+		c.from.form.addColumns(table, c.from.place)
+		return s.printOne(c.kind, table)
 	}
-	items, err := itemsOf(object)
+	items, err := itemsOf(c.object)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		if err := s.printOne(c.kind, origin(item, c.place)); err != nil {
+		if err := s.printOne(c.kind, origin(item, c.from.place)); err != nil {
 			return err
 		}
 	}
