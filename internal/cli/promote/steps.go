@@ -40,10 +40,6 @@ func (p promotion) of(ctx context.Context, object found) error {
 	if err := domain.Refuse(object.Unstructured); err != nil {
 		return err
 	}
-	if manager := domain.Manager(object.Unstructured); manager != "" {
-		p.Program.Tell("warning: %s is kept by Work %s of a control plane; if another one than this still runs, both will change it in turn",
-			title(object.mapping, object.GetNamespace(), object.GetName()), manager)
-	}
 	plan := plan{object: object, template: domain.Template(object.Unstructured)}
 	if p.autoPolicy {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(domain.Policy(plan.template, p.cluster, p.policyName, p.dependencies))
@@ -53,6 +49,7 @@ func (p promotion) of(ctx context.Context, object found) error {
 		plan.policy = &unstructured.Unstructured{Object: content}
 	}
 	if p.output != "" {
+		p.warnOfManager(object)
 		return p.print(plan)
 	}
 	there, err := p.look(ctx, &plan)
@@ -64,7 +61,17 @@ func (p promotion) of(ctx context.Context, object found) error {
 			resourceOf(object.mapping.Resource, object.Unstructured), p.cluster)
 		return nil
 	}
+	p.warnOfManager(object)
 	return p.carryOut(ctx, plan)
+}
+
+// warnOfManager tells of a control plane that has the object already. That is this
+// very one as long as the template is there, and then not worth a word.
+func (p promotion) warnOfManager(object found) {
+	if manager := domain.Manager(object.Unstructured); manager != "" {
+		p.Program.Tell("warning: %s is kept by Work %s of a control plane; if another one than this still runs, both will change it in turn",
+			title(object.mapping, object.GetNamespace(), object.GetName()), manager)
+	}
 }
 
 // print writes what would be created.
