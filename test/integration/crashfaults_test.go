@@ -67,7 +67,7 @@ type life struct {
 	dead      bool
 	points    map[string]point
 	instances map[string]*trace
-	last      time.Time
+	last      time.Duration
 	lastWrite write
 }
 
@@ -80,7 +80,7 @@ type trace struct {
 }
 
 func newLife(hosts map[string]string) *life {
-	return &life{hosts: hosts, points: map[string]point{}, instances: map[string]*trace{}, last: time.Now()}
+	return &life{hosts: hosts, points: map[string]point{}, instances: map[string]*trace{}, last: clock.now()}
 }
 
 // wrap puts the life in front of a transport.
@@ -153,7 +153,7 @@ func (l *life) sent(instance string, made write, dies bool) {
 	made.nth = of.counts[made]
 	of.made = append(of.made, made)
 	of.dead = of.dead || dies
-	l.last, l.lastWrite = time.Now(), made
+	l.last, l.lastWrite = clock.now(), made
 }
 
 // trace is that of an instance; l.mu is held.
@@ -189,7 +189,7 @@ func (l *life) over() bool {
 func (l *life) quiet(during time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if since := time.Since(l.last); since < during {
+	if since := clock.since(l.last); since < during {
 		return fmt.Errorf("the last write was %s ago: %s", since, l.lastWrite)
 	}
 	return nil

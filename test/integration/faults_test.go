@@ -35,12 +35,11 @@ const (
 )
 
 const (
-	// usual is how long a change may take on its way to a cluster that is well; who
-	// waits for another cluster waits for half a minute.
-	usual = 5 * time.Second
-	// afterwards is how long what has waited may take when the fault is over. It
-	// leaves a busy machine its time; what it was is in the log.
-	afterwards = 10 * time.Second
+	// usual is how long a change may take on its way to a cluster that is well, and
+	// afterwards how long what has waited may take when the fault is over. Both leave a
+	// busy machine its time; what it was is in the log. Who waits for another cluster,
+	// or sleeps between two tries, waits for half a minute.
+	usual, afterwards = 20 * time.Second, 20 * time.Second
 )
 
 // world is three clusters with a workload in all of them: member1, one that is
@@ -194,13 +193,13 @@ func (w *world) arrives(cluster string) time.Duration {
 			w.t.Logf("what does not arrive is for %s", cluster)
 		}
 	}()
-	began, side := time.Now(), w.inside(cluster)
+	began, side := clock.now(), w.inside(cluster)
 	await(w.t, side, w.kept(), hasColor(w.color()))
 	await(w.t, side, w.web(), replicas(1+w.round))
 	await(w.t, side, w.named("coming"), exists)
 	awaitGone(w.t, side, w.named("going"))
 	arrived = true
-	return time.Since(began)
+	return clock.since(began)
 }
 
 // rollOut makes all replicas ready in a cluster.

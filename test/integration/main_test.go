@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 	// Clients look for another certificate every five minutes, which is longer than
 	// some live here.
 	transport.CertCallbackRefreshDuration = time.Second
+	clock.start()
 	os.Exit(run(m, *logs))
 }
 

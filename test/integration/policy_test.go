@@ -22,7 +22,7 @@ import (
 
 // soon is how fast what nobody polls for happens, and less than any interval at
 // which something is looked at anyway.
-const soon = 10 * time.Second
+const soon = 20 * time.Second
 
 // claimedBy tells how an object is not claimed by the policy of that name; empty
 // means no policy at all.
@@ -50,16 +50,16 @@ func awaitRest(t testing.TB, objects ...client.Object) {
 		}
 		return all, nil
 	}
-	last, since := "", time.Now()
+	last, since := "", clock.now()
 	testenv.Eventually(t, "end of the writes", func(ctx context.Context) error {
 		now, err := versions(ctx)
 		if err != nil {
 			return err
 		}
 		if now != last {
-			last, since = now, time.Now()
+			last, since = now, clock.now()
 		}
-		if time.Since(since) < quiet {
+		if clock.since(since) < quiet {
 			return errors.New(now)
 		}
 		return nil
@@ -146,11 +146,11 @@ func TestTemplateThatLeavesTheLabelsOfItsPolicyIsReleasedAtOnce(t *testing.T) {
 	bound := propagated(t, template, member1)
 	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed)
 
-	began := time.Now()
+	began := clock.now()
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Labels["tier"] = "back" })
 	await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap](""))
 	await(t, env.Karmada, bound, claimedBy[*workv1alpha2.ResourceBinding](""))
-	if took := time.Since(began); took > soon {
+	if took := clock.since(began); took > soon {
 		t.Errorf("released after %s", took)
 	}
 	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPolicyLost)
@@ -212,7 +212,7 @@ func TestKindsThatAppearAndGoAreFollowedWithoutDelay(t *testing.T) {
 		bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: round + "-gadget"}}
 		definition := define(t, env.Karmada, gadgets())
 		cleanUp(t, definition)
-		began := time.Now()
+		began := clock.now()
 		testenv.Eventually(t, "a kind that is "+round, func(ctx context.Context) error {
 			return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template(round)))
 		})
@@ -220,7 +220,7 @@ func TestKindsThatAppearAndGoAreFollowedWithoutDelay(t *testing.T) {
 		await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 			return same("template", stored.GetUID(), b.Spec.Resource.UID)
 		})
-		if took := time.Since(began); took > soon {
+		if took := clock.since(began); took > soon {
 			t.Errorf("objects of a kind that is %s are propagated after %s", round, took)
 		}
 		awaitRest(t, bound)
@@ -326,12 +326,12 @@ func TestBindingFollowsThePriorityClassOfItsPolicy(t *testing.T) {
 		t.Errorf("the binding without its priority: %v", err)
 	}
 	for _, value := range []int32{100, -5} {
-		began := time.Now()
+		began := clock.now()
 		env.Create(t, class(value))
 		bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 			return same("priority", &workv1alpha2.SchedulePriority{Priority: value}, b.Spec.SchedulePriority)
 		})
-		if took := time.Since(began); took > soon {
+		if took := clock.since(began); took > soon {
 			t.Errorf("the priority follows after %s", took)
 		}
 		awaitRest(t, template, bound)

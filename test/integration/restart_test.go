@@ -137,15 +137,15 @@ func awaitNoWrites(t testing.TB) {
 		}
 		return nil
 	})
-	last, since := writes(t), time.Now()
+	last, since := writes(t), clock.now()
 	testenv.Eventually(t, "end of all writes", func(context.Context) error {
 		now := writes(t)
 		if err := sameWrites(last, now); err != nil {
-			last, since = now, time.Now()
+			last, since = now, clock.now()
 			return err
 		}
-		if time.Since(since) < settled {
-			return fmt.Errorf("nothing is written only since %s", time.Since(since))
+		if calm := clock.since(since); calm < settled {
+			return fmt.Errorf("nothing is written only since %s", calm)
 		}
 		return nil
 	})

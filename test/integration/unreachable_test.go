@@ -118,12 +118,12 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 			template := configMap(namespace, fmt.Sprintf("%s-%02d", prefix, i))
 			templates, objects = append(templates, template), append(objects, template)
 		}
-		began := time.Now()
+		began := clock.now()
 		env.Create(t, append([]client.Object{policyFor(t, on(member1, name), objects...)}, objects...)...)
 		for _, template := range templates {
 			inMember(t, member1, template, exists)
 		}
-		return templates, time.Since(began)
+		return templates, clock.since(began)
 	}
 	arrive := func(templates []*corev1.ConfigMap) {
 		for _, template := range templates {
@@ -145,9 +145,9 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 			}
 		}
 		between.set(false)
-		opened := time.Now()
+		opened := clock.now()
 		arrive(templates)
-		released = append(released, time.Since(opened))
+		released = append(released, clock.since(opened))
 	}
 	// A worker that waited for the hanging member would wait for half a minute. What
 	// is less is what else this machine has to do; how much the healthy member waits
