@@ -42,17 +42,24 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 // Holds checks for a while that nothing becomes wrong.
 func Holds(t testing.TB, what string, during time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
+	if err := Held(t.Context(), during, check); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Held checks for a while that nothing becomes wrong, and returns what does.
+func Held(ctx context.Context, during time.Duration, check func(ctx context.Context) error) error {
 	deadline := time.NewTimer(during)
 	defer deadline.Stop()
 	ticker := time.NewTicker(eventuallyPoll)
 	defer ticker.Stop()
 	for {
-		if err := check(t.Context()); err != nil {
-			t.Fatalf("%s: %v", what, err)
+		if err := check(ctx); err != nil {
+			return err
 		}
 		select {
 		case <-deadline.C:
-			return
+			return nil
 		case <-ticker.C:
 		}
 	}

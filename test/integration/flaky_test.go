@@ -48,8 +48,8 @@ type mood int32
 const (
 	// well lets everything through.
 	well mood = iota
-	// sick answers that its health is bad.
-	sick
+	// unwell answers once that its health is bad, and is well then.
+	unwell
 	// lost cuts every connection.
 	lost
 )
@@ -78,7 +78,7 @@ func newFlaky(t *testing.T, name string) *flaky {
 		switch {
 		case mood(f.mood.Load()) == lost:
 			panic(http.ErrAbortHandler)
-		case mood(f.mood.Load()) == sick && r.URL.Path == "/readyz":
+		case r.URL.Path == "/readyz" && f.mood.CompareAndSwap(int32(unwell), int32(well)):
 			w.WriteHeader(http.StatusInternalServerError)
 		default:
 			through.ServeHTTP(w, r)
