@@ -12,6 +12,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/util/completion"
 
@@ -97,6 +98,9 @@ func (o *options) check(_ *cobra.Command, args []string) error {
 		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.Program.Name)
 	case o.outputWatchEvents && !o.watching():
 		return command.Wrong("--output-watch-events needs --watch or --watch-only")
+	}
+	if _, err := labels.Parse(o.labels); err != nil {
+		return command.Wrong("--labels: %w", err)
 	}
 	if _, err := o.print.ToPrinter(); err != nil {
 		return command.Wrong("%w", err)
