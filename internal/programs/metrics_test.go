@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,14 +47,14 @@ func (l *ledger) MustRegister(collectors ...prometheus.Collector) {
 	}
 }
 
-// registered are the facts of the metrics of all components, by name.
-func registered(t *testing.T) map[string]fact {
+// registered are the facts of the metrics of components, by name.
+func registered(t *testing.T, components ...Component) map[string]fact {
 	t.Helper()
 	before, l := metrics.Registry, &ledger{Registry: prometheus.NewRegistry()}
 	metrics.Registry = l
 	t.Cleanup(func() { metrics.Registry = before })
 	host := unconnected(t)
-	for _, component := range Components() {
+	for _, component := range components {
 		if err := component.Add(host); err != nil {
 			t.Fatalf("adding %s: %v", component.Name, err)
 		}
@@ -109,9 +108,13 @@ func unconnected(t *testing.T) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	counted, err := member.NewMetrics(metrics.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &Host{
 		Manager: mgr, Settings: settings, Rules: interpreter.Chain(), Renderings: report.NewRenderings(),
-		Members: member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader()}),
+		Members: member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: counted}),
 		Reports: report.NewWorks(mgr.GetClient(), report.DefaultOptions()),
 	}
 }
@@ -151,8 +154,9 @@ type fact struct {
 	Buckets []float64
 }
 
-// facts reads the table; built are the names that must exist.
-func facts(t *testing.T) (known map[string]fact, built []string) {
+// facts reads the table; built are the names that must exist, and inAgent those
+// that must exist in the agent too.
+func facts(t *testing.T) (known map[string]fact, built, inAgent []string) {
 	t.Helper()
 	content, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
@@ -163,7 +167,7 @@ func facts(t *testing.T) (known map[string]fact, built []string) {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		columns := strings.Split(line+" |", "|")
+		columns := strings.Split(line+" | |", "|")
 		for i := range columns {
 			columns[i] = strings.TrimSpace(columns[i])
 		}
@@ -178,8 +182,11 @@ func facts(t *testing.T) (known map[string]fact, built []string) {
 		if known[name] = f; !planned {
 			built = append(built, name)
 		}
+		if columns[4] == "agent" {
+			inAgent = append(inAgent, name)
+		}
 	}
-	return known, built
+	return known, built, inAgent
 }
 
 var errNotBuckets = errors.New("these are no buckets")
@@ -203,22 +210,31 @@ func buckets(column string) ([]float64, error) {
 }
 
 func TestMetricsAreThoseThatDashboardsRead(t *testing.T) {
-	known, built := facts(t)
-	got := registered(t)
-	for name, measured := range got {
-		want, ok := known[name]
-		if !ok {
-			t.Errorf("%s is not in the table of metrics", name)
-			continue
-		}
-		if diff := cmp.Diff(want, measured); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	slices.Sort(built)
-	for _, name := range built {
-		if _, ok := got[name]; !ok {
-			t.Errorf("%s is not measured", name)
-		}
+	known, built, inAgent := facts(t)
+	for name, test := range map[string]struct {
+		components []Component
+		want       []string
+	}{
+		"of a control plane": {Components(), built},
+		"of an agent":        {[]Component{AgentComponent()}, inAgent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := registered(t, test.components...)
+			for name, measured := range got {
+				want, ok := known[name]
+				if !ok {
+					t.Errorf("%s is not in the table of metrics", name)
+					continue
+				}
+				if diff := cmp.Diff(want, measured); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			for _, name := range test.want {
+				if _, ok := got[name]; !ok {
+					t.Errorf("%s is not measured", name)
+				}
+			}
+		})
 	}
 }
