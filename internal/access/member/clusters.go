@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -67,10 +68,11 @@ type Clusters struct {
 
 // entry is one member with what it was opened with.
 type entry struct {
-	mu     sync.Mutex
-	member *Member
-	from   source
-	shown  *credentials
+	mu        sync.Mutex
+	member    *Member
+	forgotten bool
+	from      source
+	shown     *credentials
 	// secret and version are what was read, at readAt.
 	secret  types.NamespacedName
 	version string
@@ -133,9 +135,25 @@ func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 
 // For is Get for a Cluster that was read already.
 func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
-	e := c.entry(cluster.Name)
+	for {
+		opened, err := c.through(ctx, c.entry(cluster.Name), cluster)
+		if !errors.Is(err, errForgotten) {
+			return opened, err
+		}
+	}
+}
+
+// errForgotten tells that an entry is none any more.
+var errForgotten = errors.New("the member was forgotten")
+
+// through is For by an entry. One that was forgotten since it was taken must hold
+// nothing any more, for nobody would close it.
+func (c *Clusters) through(ctx context.Context, e *entry, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.forgotten {
+		return nil, errForgotten
+	}
 	if e.member != nil && c.current(e, cluster) {
 		c.options.Metrics.reused()
 		return e.member, nil
@@ -257,6 +275,7 @@ func (c *Clusters) Forget(name string) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.forgotten = true
 	if e.member != nil {
 		c.close(e)
 	}

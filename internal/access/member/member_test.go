@@ -127,6 +127,22 @@ func TestATokenIsReadAnewNowAndThen(t *testing.T) {
 	}
 }
 
+func TestAMemberThatWasForgottenMeanwhileIsNotOpenedWhereNobodyClosesIt(t *testing.T) {
+	w := newWorld(t, newAPIServer(t, "token"), "token")
+	overtaken := w.members.entry("m1")
+	w.members.Forget("m1")
+	if opened, err := w.members.through(t.Context(), overtaken, w.cluster); !errors.Is(err, errForgotten) || opened != nil || overtaken.member != nil {
+		t.Errorf("opened %v, error %v, want nothing and that it was forgotten", opened, err)
+	}
+	opened := w.get(t)
+	w.members.Forget("m1")
+	select {
+	case <-opened.ended:
+	default:
+		t.Error("the member that is opened afterwards was not closed")
+	}
+}
+
 func TestAMemberThatMovedIsOpenedAnew(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
 	w := newWorld(t, first, "token")
