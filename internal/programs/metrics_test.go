@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,17 +48,15 @@ func (l *ledger) MustRegister(collectors ...prometheus.Collector) {
 	}
 }
 
-// registered are the facts of the metrics of components, by name.
-func registered(t *testing.T, components ...Component) map[string]fact {
+// registered are the facts of the metrics of a component, by name.
+func registered(t *testing.T, component Component) map[string]fact {
 	t.Helper()
 	before, l := metrics.Registry, &ledger{Registry: prometheus.NewRegistry()}
 	metrics.Registry = l
 	t.Cleanup(func() { metrics.Registry = before })
 	host := unconnected(t)
-	for _, component := range components {
-		if err := component.Add(host); err != nil {
-			t.Fatalf("adding %s: %v", component.Name, err)
-		}
+	if err := component.Add(host); err != nil {
+		t.Fatalf("adding %s: %v", component.Name, err)
 	}
 	if err := command.RegisterBuildInfo(l); err != nil {
 		t.Fatal(err)
@@ -154,39 +153,40 @@ type fact struct {
 	Buckets []float64
 }
 
-// facts reads the table; built are the names that must exist, and inAgent those
-// that must exist in the agent too.
-func facts(t *testing.T) (known map[string]fact, built, inAgent []string) {
+// row is a fact with the programs that must have it, or may if it is planned.
+type row struct {
+	fact
+	planned  bool
+	programs []string
+}
+
+// facts reads the table.
+func facts(t *testing.T) map[string]row {
 	t.Helper()
 	content, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known = map[string]fact{}
+	known := map[string]row{}
 	for line := range strings.SplitSeq(string(content), "\n") {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		columns := strings.Split(line+" | |", "|")
+		columns := strings.Split(line, "|")
 		for i := range columns {
 			columns[i] = strings.TrimSpace(columns[i])
 		}
 		name, planned := strings.CutPrefix(columns[0], "? ")
-		f := fact{Kind: columns[1]}
+		r := row{fact: fact{Kind: columns[1]}, planned: planned, programs: strings.Split(columns[4], ",")}
 		if columns[2] != "" {
-			f.Labels = strings.Split(columns[2], ",")
+			r.Labels = strings.Split(columns[2], ",")
 		}
-		if f.Buckets, err = buckets(columns[3]); err != nil {
+		if r.Buckets, err = buckets(columns[3]); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if known[name] = f; !planned {
-			built = append(built, name)
-		}
-		if columns[4] == "agent" {
-			inAgent = append(inAgent, name)
-		}
+		known[name] = r
 	}
-	return known, built, inAgent
+	return known
 }
 
 var errNotBuckets = errors.New("these are no buckets")
@@ -210,28 +210,26 @@ func buckets(column string) ([]float64, error) {
 }
 
 func TestMetricsAreThoseThatDashboardsRead(t *testing.T) {
-	known, built, inAgent := facts(t)
-	for name, test := range map[string]struct {
-		components []Component
-		want       []string
-	}{
-		"of a control plane": {Components(), built},
-		"of an agent":        {[]Component{AgentComponent()}, inAgent},
+	known, components := facts(t), Components()
+	for program, component := range map[string]Component{
+		"manager":   components[slices.Index(Names(), ControllerManager)],
+		"scheduler": components[slices.Index(Names(), Scheduler)],
+		"agent":     AgentComponent(),
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := registered(t, test.components...)
+		t.Run(program, func(t *testing.T) {
+			got := registered(t, component)
 			for name, measured := range got {
 				want, ok := known[name]
-				if !ok {
+				if !ok || !slices.Contains(want.programs, program) {
 					t.Errorf("%s is not in the table of metrics", name)
 					continue
 				}
-				if diff := cmp.Diff(want, measured); diff != "" {
+				if diff := cmp.Diff(want.fact, measured); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
-			for _, name := range test.want {
-				if _, ok := got[name]; !ok {
+			for name, want := range known {
+				if _, ok := got[name]; !ok && !want.planned && slices.Contains(want.programs, program) {
 					t.Errorf("%s is not measured", name)
 				}
 			}
