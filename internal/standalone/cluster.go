@@ -208,7 +208,7 @@ func (c *Cluster) ServingCert() (certFile, keyFile string) {
 // StartControllers runs the named controllers of kube-controller-manager; none
 // means all that are on by default.
 func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
-	s, err := startControllerManager(ctx, c.certs, c.insideKubeconfig(), c.options, controllers)
+	s, err := startControllerManager(ctx, c.certs, c.insider(), c.options, controllers)
 	if err != nil {
 		return err
 	}
@@ -243,12 +243,12 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	if err := c.StartControllers(ctx); err != nil {
 		return err
 	}
-	scheduler, err := startScheduler(ctx, c.insideKubeconfig())
+	scheduler, err := startScheduler(ctx, c.insider())
 	if err != nil {
 		return err
 	}
 	c.group.add(stageClients, scheduler)
-	simulator, err := startSimulator(ctx, c.insideKubeconfig(), kubelet)
+	simulator, err := startSimulator(ctx, c.insider(), kubelet)
 	if err != nil {
 		return err
 	}

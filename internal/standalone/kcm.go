@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/configz"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
-	schedulerapp "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"karmada.io/karmada/internal/pki"
 )
@@ -28,13 +28,13 @@ var KarmadaControllers = []string{
 
 // startControllerManager runs the named controllers of kube-controller-manager;
 // none means all that are on by default.
-func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig string, o Options, controllers []string) (*server, error) {
+func startControllerManager(ctx context.Context, certs pki.Dir, in insider, o Options, controllers []string) (*server, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return nil, fmt.Errorf("making options of kube-controller-manager: %w", err)
 	}
 	args := append([]string{
-		"--kubeconfig=" + kubeconfig,
+		"--kubeconfig=" + in.kubeconfig,
 		"--cluster-name=" + o.Name,
 		"--leader-elect=false",
 		"--secure-port=0",
@@ -58,29 +58,14 @@ func startControllerManager(ctx context.Context, certs pki.Dir, kubeconfig strin
 	if err != nil {
 		return nil, fmt.Errorf("completing options of kube-controller-manager: %w", err)
 	}
+	in.enter(config.Kubeconfig)
+	config.Client, err = kubernetes.NewForConfig(rest.AddUserAgent(config.Kubeconfig, options.KubeControllerManagerUserAgent))
+	if err != nil {
+		return nil, fmt.Errorf("making client of kube-controller-manager: %w", err)
+	}
 	return start(ctx, "kube-controller-manager", func(ctx context.Context) error {
 		// A process shows the configuration of one, and the next one could not start.
 		defer configz.Delete(app.ConfigzName)
 		return app.Run(ctx, config.Complete())
-	}), nil
-}
-
-// schedulerConfigz is the name under which kube-scheduler shows its configuration.
-const schedulerConfigz = "componentconfig"
-
-// startScheduler runs kube-scheduler.
-func startScheduler(ctx context.Context, kubeconfig string) (*server, error) {
-	s := scheduleroptions.NewOptions()
-	args := append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0"}, unthrottled...)
-	if err := parse("kube-scheduler", *s.Flags, args); err != nil {
-		return nil, err
-	}
-	config, scheduler, err := schedulerapp.Setup(ctx, s)
-	if err != nil {
-		return nil, fmt.Errorf("completing options of kube-scheduler: %w", err)
-	}
-	return start(ctx, "kube-scheduler", func(ctx context.Context) error {
-		defer configz.Delete(schedulerConfigz)
-		return schedulerapp.Run(ctx, config, scheduler)
 	}), nil
 }

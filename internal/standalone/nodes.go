@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
@@ -146,12 +147,12 @@ func simulatedNode(index int, o NodeOptions, kubelet int) *corev1.Node {
 
 // startSimulator lets KWOK play the kubelets of the simulated nodes: it keeps
 // the nodes ready and lets the Pods on them run, complete and end.
-func startSimulator(ctx context.Context, kubeconfig string, kubelet int) (*server, error) {
-	clients, err := kwokclient.NewClientset("", kubeconfig)
+func startSimulator(ctx context.Context, in insider, kubelet int) (*server, error) {
+	clients, err := kwokclient.NewClientset("", in.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("making clients of the node simulator: %w", err)
 	}
-	config, err := simulatorConfig(clients, kubelet)
+	config, err := simulatorConfig(clients, in, kubelet)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +169,12 @@ func startSimulator(ctx context.Context, kubeconfig string, kubelet int) (*serve
 	}), nil
 }
 
-func simulatorConfig(clients kwokclient.Clientset, kubelet int) (controllers.Config, error) {
+func simulatorConfig(clients kwokclient.Clientset, in insider, kubelet int) (controllers.Config, error) {
 	config, err := clients.ToRESTConfig()
 	if err != nil {
 		return controllers.Config{}, fmt.Errorf("reading kubeconfig of the node simulator: %w", err)
 	}
+	in.enter(config) // all its clients share it
 	dynamicClient, err := clients.ToDynamicClient()
 	if err != nil {
 		return controllers.Config{}, err
@@ -185,7 +187,9 @@ func simulatorConfig(clients kwokclient.Clientset, kubelet int) (controllers.Con
 	if err != nil {
 		return controllers.Config{}, fmt.Errorf("making REST client of the node simulator: %w", err)
 	}
-	typed, err := kubernetes.NewForConfig(config)
+	compact := rest.CopyConfig(config)
+	compact.ContentType = runtime.ContentTypeProtobuf
+	typed, err := kubernetes.NewForConfig(compact)
 	if err != nil {
 		return controllers.Config{}, fmt.Errorf("making client of the node simulator: %w", err)
 	}
