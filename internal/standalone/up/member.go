@@ -49,6 +49,9 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	cluster, err := standalone.Start(ctx, standalone.Options{
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
 		Programs: true, Log: zapcore.AddSync(os.Stderr),
+		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},
+		// Whoever calls a simulated cluster administers it, and is never made to wait.
+		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
 	})
 	if err == nil {
 		defer cluster.Stop()

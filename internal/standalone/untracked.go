@@ -1,0 +1,46 @@
+package standalone
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// untrackedName is that of the admission plugin.
+const untrackedName = "KarmadaUntrackedFields"
+
+// untracked stores new objects without managed fields unless somebody applies them on
+// the server's side. Its controllers alone write an object of a simulated cluster,
+// again and again, and the bookkeeping of who owns which field is a fifth of what
+// that costs. Who applies such an object later starts the bookkeeping: what was
+// there before belongs to "before-first-apply".
+type untracked struct{ *admission.Handler }
+
+var _ admission.MutationInterface = untracked{}
+
+// Untracked is the plugin for clusters that simulate: see there.
+func Untracked() AdmissionPlugin {
+	return AdmissionPlugin{Name: untrackedName, Register: func(plugins *admission.Plugins) {
+		plugins.Register(untrackedName, func(io.Reader) (admission.Interface, error) {
+			return untracked{admission.NewHandler(admission.Create)}, nil
+		})
+	}}
+}
+
+// Admit implements admission.MutationInterface.
+func (untracked) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	object, err := meta.Accessor(a.GetObject())
+	if err != nil || slices.ContainsFunc(object.GetManagedFields(), isApplied) {
+		return nil //nolint:nilerr // what has no metadata has no managed fields
+	}
+	object.SetManagedFields(nil)
+	return nil
+}
+
+func isApplied(fields metav1.ManagedFieldsEntry) bool {
+	return fields.Operation == metav1.ManagedFieldsOperationApply
+}
