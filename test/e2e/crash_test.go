@@ -75,7 +75,7 @@ func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	foreground.interrupt(t)
-	crashed.awaitEnd(t, time.Second)
+	crashed.awaitEnd(t, stopPatience)
 }
 
 func TestAStartCanBeInterrupted(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAStartCanBeInterrupted(t *testing.T) {
 		return err
 	})
 	foreground.interrupt(t)
-	begun.awaitEnd(t, time.Second)
+	begun.awaitEnd(t, stopPatience)
 }
 
 // submit creates the Deployments of the burst, a few at a time.

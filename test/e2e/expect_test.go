@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	patience  = time.Minute
+	patience  = 2 * time.Minute
 	pollEvery = 50 * time.Millisecond
+	lastLook  = 10 * time.Second
 )
 
-// poll asks until nothing is wrong. At the end of ctx it returns what was wrong
-// last, and not that the last request was given up.
+// poll asks until nothing is wrong, and a last time at the end of ctx: the machine may
+// have stood still since the time before. Then it returns what was wrong last, and not
+// that a request was given up.
 func poll(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -36,6 +38,11 @@ func poll(ctx context.Context, check func(context.Context) error) error {
 		}
 		select {
 		case <-ctx.Done():
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+			defer cancel()
+			if check(late) == nil {
+				return nil
+			}
 			return last
 		case <-ticker.C:
 		}

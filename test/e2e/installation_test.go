@@ -25,9 +25,9 @@ import (
 
 const (
 	// startPatience is how long an installation may take to start.
-	startPatience = 3 * time.Minute
+	startPatience = 6 * time.Minute
 	// stopPatience is how long one may take to stop.
-	stopPatience = 10 * time.Second
+	stopPatience = time.Minute
 )
 
 // installation is one data directory of karmada, seen from outside.
@@ -53,7 +53,7 @@ func (i *installation) up(ctx context.Context, args ...string) error {
 
 // remove stops it and removes what it has left.
 func (i *installation) remove() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
 	defer cancel()
 	if result := invoke(ctx, nil, "karmada", "down", "--purge", "--data-dir", i.dir); result.code != 0 {
 		fmt.Fprintln(os.Stderr, result.stderr)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os/exec"
@@ -28,9 +29,10 @@ const (
 	controllerManager = "karmada-controller-manager"
 	scheduler         = "karmada-scheduler"
 	// leaseDuration is how long a standby waits for a leader that was killed,
-	// renewDeadline how long a leader tries to keep its Lease.
-	leaseDuration = 4 * time.Second
-	renewDeadline = 2 * time.Second
+	// renewDeadline how long a leader tries to keep its Lease: longer than a machine
+	// that has other things to do stands still.
+	leaseDuration = 15 * time.Second
+	renewDeadline = 12 * time.Second
 )
 
 // startProgram starts a component of Karmada as a process of its own, against the
@@ -319,13 +321,17 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// freeAddress is an address that nobody listened on a moment ago.
+// freeAddress is an address that nobody listened on a moment ago, with a port that no
+// system takes for the near end of a connection.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 20 {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))) //nolint:gosec // no secret
+		if err == nil {
+			defer func() { _ = listener.Close() }()
+			return listener.Addr().String()
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("there is no free port")
+	return ""
 }
