@@ -34,16 +34,21 @@ func NewLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the name of this host: %w", err)
 	}
+	owner, claim := identify(flags.PodUID(), election)
+	named := &Lease{claim: claim, LeaseLock: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + owner},
+	}}
+	return named.Through(karmada)
+}
+
+// Through is the same Lease with the same owner, by another way to the control plane.
+func (l *Lease) Through(karmada *rest.Config) (*Lease, error) {
 	leases, err := coordinationv1.NewForConfig(karmada)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	owner, claim := identify(flags.PodUID(), election)
-	return &Lease{claim: claim, LeaseLock: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + owner},
-	}}, nil
+	return &Lease{claim: l.claim, LeaseLock: &resourcelock.LeaseLock{LeaseMeta: l.LeaseMeta, Client: leases, LockConfig: l.LockConfig}}, nil
 }
 
 // identify returns what tells a process from all others: its Pod, if it is known

@@ -101,17 +101,58 @@ func (o *Options) Run(ctx context.Context) error {
 	return err
 }
 
-// live registers the cluster and serves it until ctx ends.
+// live registers the cluster and serves it until ctx ends, by whatever way its
+// kubeconfig tells.
 func (o *Options) live(ctx context.Context) error {
 	a, err := o.agent()
 	if err != nil {
 		return err
 	}
+	for {
+		err := a.live(ctx)
+		select {
+		case <-a.karmada.moved:
+		default:
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if a, err = o.again(ctx, a); a == nil {
+			return err
+		}
+	}
+}
+
+// again makes the agent anew after its kubeconfig has changed. One that has changed
+// once more, and cannot be read, is waited for.
+func (o *Options) again(ctx context.Context, before *agent) (*agent, error) {
+	// Nobody is to go on by the way that is no more.
+	before.karmada.renewed()
+	for {
+		a, err := o.agent()
+		if err == nil {
+			a.lease = before.lease
+			return a, nil
+		}
+		klog.FromContext(ctx).Error(err, "Waiting for a kubeconfig of the control plane")
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(lookInterval):
+		}
+	}
+}
+
+// live registers the cluster and serves it until ctx ends, or its kubeconfig leads
+// elsewhere.
+func (a *agent) live(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
 		a.karmada.watch(ctx)
+		end()
 	}()
 	defer func() { end(); <-watching }()
 	registered, err := a.register(ctx)

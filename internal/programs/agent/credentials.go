@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 )
@@ -35,7 +36,11 @@ type credentials struct {
 	secret func(ctx context.Context) ([]byte, error)
 	// renewed is called when others were taken.
 	renewed func()
-	now     func() time.Time
+	// way is what the kubeconfig said at the start besides the credentials; moved is
+	// closed when it says something else.
+	way   way
+	moved chan struct{}
+	now   func() time.Time
 
 	mu      sync.Mutex
 	current *identity
@@ -60,19 +65,26 @@ func newCredentials(path, context string) (*credentials, *rest.Config, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig that --karmada-kubeconfig names: %w", err)
 	}
-	c := &credentials{path: path, context: context, file: file, now: time.Now, wake: make(chan struct{}, 1), renewed: func() {}}
-	config, err := c.parse(file)
+	c := &credentials{path: path, context: context, file: file, now: time.Now, wake: make(chan struct{}, 1), renewed: func() {}, moved: make(chan struct{})}
+	loaded, err := c.load(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+	}
+	config, err := c.configOf(loaded)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
 	}
 	if c.current, err = identityOf(config); err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
 	}
+	if c.way, err = wayOf(loaded, context); err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+	}
 	return c, config, nil
 }
 
-// parse reads a kubeconfig. Files that it names are looked for beside it.
-func (c *credentials) parse(kubeconfig []byte) (*rest.Config, error) {
+// load reads a kubeconfig. Files that it names are looked for beside it.
+func (c *credentials) load(kubeconfig []byte) (*clientcmdapi.Config, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -86,6 +98,10 @@ func (c *credentials) parse(kubeconfig []byte) (*rest.Config, error) {
 	if err := clientcmd.ResolveLocalPaths(loaded); err != nil {
 		return nil, err
 	}
+	return loaded, nil
+}
+
+func (c *credentials) configOf(loaded *clientcmdapi.Config) (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveClientConfig(*loaded, c.context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 }
 
@@ -145,7 +161,11 @@ func (c *credentials) get() *identity {
 // take uses the credentials of another kubeconfig from now on, unless they are
 // older than those that work.
 func (c *credentials) take(ctx context.Context, kubeconfig []byte, from string) error {
-	config, err := c.parse(kubeconfig)
+	loaded, err := c.load(kubeconfig)
+	if err != nil {
+		return err
+	}
+	config, err := c.configOf(loaded)
 	if err != nil {
 		return err
 	}
@@ -226,7 +246,7 @@ func (c *credentials) accept(ctx context.Context, of *identity) {
 	}
 }
 
-// watch follows the kubeconfig until ctx ends.
+// watch follows the kubeconfig until ctx ends, or until it leads elsewhere.
 func (c *credentials) watch(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -234,6 +254,8 @@ func (c *credentials) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-c.moved:
 			return
 		case <-ticker.C:
 		case <-c.wake:
@@ -251,29 +273,39 @@ func (c *credentials) watch(ctx context.Context) {
 // look takes what the file holds now, and what the Secret does if the control
 // plane refuses what was taken before.
 func (c *credentials) look(ctx context.Context) error {
-	var errs []error
-	switch file, err := os.ReadFile(c.path); {
-	case err != nil:
-		errs = append(errs, fmt.Errorf("reading the kubeconfig of the control plane: %w", err))
-	case !bytes.Equal(file, c.file) || c.isRefused():
-		// A file that names others may say something new in the same words.
-		if err := c.take(ctx, file, c.path); err != nil {
-			errs = append(errs, fmt.Errorf("reading the kubeconfig %s of the control plane: %w", c.path, err))
-		}
-		c.file = file
-	}
-	if c.secret == nil || !c.isRefused() {
-		return errors.Join(errs...)
+	elsewhere, err := c.lookAtFile(ctx)
+	if elsewhere || c.secret == nil || !c.isRefused() {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 	defer cancel()
-	kubeconfig, err := c.secret(ctx)
-	if err == nil && len(kubeconfig) > 0 {
-		if err = c.take(ctx, kubeconfig, "its Secret in the cluster"); err != nil {
-			errs = append(errs, fmt.Errorf("reading the kubeconfig of the control plane in its Secret: %w", err))
-		}
+	kubeconfig, unread := c.secret(ctx)
+	if unread != nil || len(kubeconfig) == 0 {
+		return err
 	}
-	return errors.Join(errs...)
+	if taken := c.take(ctx, kubeconfig, "its Secret in the cluster"); taken != nil {
+		err = errors.Join(err, fmt.Errorf("reading the kubeconfig of the control plane in its Secret: %w", taken))
+	}
+	return err
+}
+
+// lookAtFile takes what the file holds, unless it is for elsewhere: then it is not to
+// be shown here.
+func (c *credentials) lookAtFile(ctx context.Context) (elsewhere bool, err error) {
+	file, err := os.ReadFile(c.path)
+	if err != nil {
+		return false, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
+	}
+	elsewhere, err = c.leadsElsewhere(ctx, file)
+	// A file that names others may say something new in the same words.
+	if err == nil && !elsewhere && (!bytes.Equal(file, c.file) || c.isRefused()) {
+		err = c.take(ctx, file, c.path)
+	}
+	c.file = file
+	if err != nil {
+		return false, fmt.Errorf("reading the kubeconfig %s of the control plane: %w", c.path, err)
+	}
+	return elsewhere, nil
 }
 
 func (c *credentials) isRefused() bool {

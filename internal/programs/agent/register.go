@@ -39,6 +39,8 @@ type agent struct {
 	local   *rest.Config
 	cluster enroll.Agent
 	host    programs.HostOptions
+	// lease is that of the election, nil before the first life.
+	lease *programs.Lease
 }
 
 // agent makes both sides of the options.

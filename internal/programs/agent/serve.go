@@ -4,28 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/rest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/flags"
 )
 
 // serve serves the cluster until ctx ends. An agent that cannot renew its Lease
 // stops working, for another one may have taken it, and begins anew in the same
 // process: a program that ended each time the control plane is away would be kept
-// from starting for minutes by then. One whose Cluster is gone waits for it.
+// from starting for minutes by then. So does one that cannot even start for a reason
+// that passes. One whose Cluster is gone waits for it.
 func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
-	lock, err := newLock(a.karmada.forever, a.host.Election)
+	lock, err := a.newLock()
 	if err != nil {
 		return err
 	}
-	for id := registered.Spec.ID; ; {
+	id, pause := registered.Spec.ID, time.Duration(0)
+	for {
 		lock.leases.belongTo(registered)
 		began := time.Now()
 		err := a.life(ctx, id, lock)
@@ -37,11 +43,43 @@ func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) 
 				return err
 			}
 			continue
-		case isForeign(err) || !a.host.Election.Enabled || !lock.held.Load() || time.Since(began) < a.host.Election.RenewDeadline:
+		}
+		worked := time.Since(began) >= a.host.Election.RenewDeadline
+		if isForeign(err) || !worked && !passes(err) {
 			return err
 		}
-		klog.FromContext(ctx).Info("Beginning anew", "reason", fmt.Sprint(err))
+		pause = pauseAfter(worked && lock.held.Load(), pause)
+		klog.FromContext(ctx).Info("Beginning anew", "reason", fmt.Sprint(err), "after", pause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.karmada.get().replaced:
+		case <-time.After(pause):
+		}
 	}
+}
+
+// beginPause and beginLimit bound the pauses between lives that end early.
+const (
+	beginPause = time.Second
+	beginLimit = time.Minute
+)
+
+// pauseAfter is how long to wait after a life and the pause before it. One that has
+// led for a while is followed at once.
+func pauseAfter(led bool, before time.Duration) time.Duration {
+	if led {
+		return 0
+	}
+	return min(max(2*before, beginPause), beginLimit)
+}
+
+// passes tells that an error came from somebody who may answer otherwise the next
+// time, and is not what this process makes of its flags.
+func passes(err error) bool {
+	var unanswered net.Error
+	return errors.As(err, &unanswered) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown || meta.IsNoMatchError(err) || discovery.IsGroupDiscoveryFailedError(err)
 }
 
 // life runs the controllers once, as long as the agent leads and has its Cluster.
@@ -82,18 +120,24 @@ type lock struct {
 	held atomic.Bool
 }
 
-// newLock makes the Lease. The configuration should wait for the control plane: a
-// replica that stands by has nothing better to do.
-func newLock(karmada *rest.Config, election flags.Election) (*lock, error) {
+// newLock makes the Lease, with the owner of the one before. It waits for the control
+// plane: a replica that stands by has nothing better to do.
+func (a *agent) newLock() (*lock, error) {
+	election := a.host.Election
 	if !election.Enabled {
 		return &lock{}, nil
 	}
-	lease, err := programs.NewLease(karmada, election)
+	var err error
+	if a.lease == nil {
+		a.lease, err = programs.NewLease(a.karmada.forever, election)
+	} else {
+		a.lease, err = a.lease.Through(a.karmada.forever)
+	}
 	if err != nil {
 		return nil, err
 	}
-	made := &lock{retry: election.RetryPeriod, Interface: lease}
-	made.leases.LeasesGetter, lease.Client = lease.Client, &made.leases
+	made := &lock{retry: election.RetryPeriod, Interface: a.lease}
+	made.leases.LeasesGetter, a.lease.Client = a.lease.Client, &made.leases
 	return made, nil
 }
 
