@@ -274,4 +274,11 @@ func TestAPlacementThatNamesNoClusterThatExistsSaysSo(t *testing.T) {
 	if diff := cmp.Diff([]string{event, event}, l.told()); diff != "" {
 		t.Error(diff)
 	}
+	// The binding, too, tells of the end of it.
+	l.clusters.put(member("membre1"), true)
+	l.pass(t)
+	event = "Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {membre1:4}"
+	if diff := cmp.Diff([]string{event, event}, l.told()); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -38,7 +38,9 @@ func describe(targets []workv1alpha2.TargetCluster) string {
 }
 
 // tellFailures tells why the binding, or some of its affinity groups, could not be
-// placed: on the binding and on the template, once until the causes change.
+// placed: on the binding and on the template, once until the causes change. A
+// binding whose failures were told is told the result as well, or they would be
+// the last that is heard of it.
 func (s *scheduler) tellFailures(p pass, v verdict) {
 	failures := failuresOf(p.stored, v)
 	if !s.told.differs(p.request, failures) {
@@ -49,9 +51,13 @@ func (s *scheduler) tellFailures(p pass, v verdict) {
 		s.events.Failed(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
 		s.events.Failed(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
 	}
-	if len(failures) == 0 {
-		s.events.Recovered(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
-		s.events.Recovered(template, workv1alpha2.EventReasonScheduleBindingFailed)
+	if len(failures) > 0 {
+		return
+	}
+	s.events.Recovered(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
+	s.events.Recovered(template, workv1alpha2.EventReasonScheduleBindingFailed)
+	if v.reason == workv1alpha2.BindingReasonSuccess {
+		s.events.Decided(p.stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(p.stored))
 	}
 }
 
