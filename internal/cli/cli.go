@@ -104,13 +104,23 @@ func Run(name string) int {
 	root := New(program)
 	ran, err := root.ExecuteContextC(ctx)
 	if err != nil {
-		program.Tell("error: %s", strings.TrimSpace(err.Error()))
+		program.Tell("error: %s", message(ctx, err))
 		var wrong *command.UsageError
 		if errors.As(err, &wrong) {
 			program.Tell("See '%s --help'.", ran.CommandPath())
 		}
 	}
 	return command.ExitCode(err)
+}
+
+// message is what people read of an error. They know of no context, but of the key
+// that they have pressed.
+func message(ctx context.Context, err error) string {
+	text := strings.TrimSpace(err.Error())
+	if ctx.Err() != nil {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+	}
+	return text
 }
 
 // New makes the root command with all others below it.

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -57,6 +60,31 @@ func exitCode(err error) int {
 		return -1
 	}
 	return coded.ExitCode()
+}
+
+func TestAnInterruptIsToldAsOne(t *testing.T) {
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	tests := map[string]struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		"by the user": {
+			ctx: interrupted, err: fmt.Errorf("asking members: %w", context.Canceled), want: "asking members: interrupted",
+		},
+		"with more to tell": {
+			ctx: interrupted, err: errors.Join(context.Canceled, errors.New("Secret a is left")), want: "interrupted\nSecret a is left",
+		},
+		"by somebody else": {ctx: t.Context(), err: fmt.Errorf("etcd: %w", context.Canceled), want: "etcd: context canceled"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := message(test.ctx, test.err); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
 }
 
 func TestEveryCommandHelpsByExampleAndHasAGroup(t *testing.T) {
