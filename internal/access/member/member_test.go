@@ -192,10 +192,14 @@ func TestAClusterThatSaysNotHowToReachItIsAClearError(t *testing.T) {
 
 func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 	block := func(request *http.Request) (*http.Response, error) {
+		var answer <-chan time.Time
+		if request.URL.Query().Has("watch") {
+			answer = time.After(50 * time.Millisecond)
+		}
 		select {
 		case <-request.Context().Done():
 			return nil, request.Context().Err()
-		case <-time.After(50 * time.Millisecond):
+		case <-answer:
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 	}

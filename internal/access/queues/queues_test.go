@@ -44,8 +44,8 @@ func TestWorkersLeaveAQueueThatEndsWhileThereIsWork(t *testing.T) {
 		go func() { running.Wait(); close(left) }()
 		select {
 		case <-left:
-		case <-time.After(10 * time.Second):
-			t.Fatal("a worker is still there ten seconds after the end")
+		case <-time.After(time.Minute):
+			t.Fatal("a worker is still there a minute after the end")
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestAConnectionThatIsCutEndsPromptly(t *testing.T) {
 	transport := Transport(prompt(&around{base}, 100*time.Millisecond, 100*time.Millisecond), Options{Pause: time.Millisecond})
 	get := func() {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
 		if err != nil {

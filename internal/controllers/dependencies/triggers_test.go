@@ -205,7 +205,7 @@ func (s *server) ServerResourcesForGroupVersion(version string) (*metav1.APIReso
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if !toolscache.WaitForCacheSync(ctx.Done(), so) {
 		t.Fatalf("%s does not come", what)

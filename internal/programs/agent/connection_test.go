@@ -120,7 +120,7 @@ func TestRequestsGoOnWithCredentialsThatAreReplaced(t *testing.T) {
 			}
 			next := "new"
 			s.token.Store(&next)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var asking sync.WaitGroup
 			asking.Go(func() {

@@ -208,7 +208,7 @@ func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	req := request(t, "POST", front.URL+path, "")
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "echo")

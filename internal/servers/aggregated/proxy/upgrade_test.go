@@ -197,7 +197,7 @@ func TestAnUpgradeHasNoBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		// What follows would be read both as the body and as bytes of the stream.
 		fmt.Fprint(conn, "POST /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\n"+test.rest)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -222,7 +222,7 @@ func TestHeadersOfAnUpgradeReachTheMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprint(conn, "GET /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: keep-alive, Upgrade, X-Private\r\nUpgrade: websocket\r\n"+
 		"X-Private: mine\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Host: inside\r\nX-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v5\r\nSec-WebSocket-Key: abc\r\nAuthorization: Bearer stolen\r\nProxy-Authorization: Basic x\r\n\r\nearly")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
