@@ -28,6 +28,7 @@ func (s *Side) Occupant(ctx context.Context, namespace string) (string, error) {
 	if err != nil {
 		return "", s.Explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
 	}
+	ctx = context.WithValue(ctx, unasked{}, true)
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -88,7 +88,7 @@ func newSide(name string, config *rest.Config, log registration.Log) (*Side, err
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = RequestTimeout
-	config.WarningHandler = warnings{side: name, log: log}
+	config.WarningHandlerWithContext = warnings{side: name, log: log}
 	mapper := newMapper()
 	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
@@ -289,9 +289,15 @@ type warnings struct {
 	log  registration.Log
 }
 
-func (w warnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.log.Printf("warning from %s: %s", w.side, text)
+func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
+	if ctx.Value(unasked{}) == nil {
+		w.log.Printf("warning from %s: %s", w.side, text)
+	}
 }
+
+// unasked marks requests that the user does not know of: that a kind is deprecated
+// is nothing to tell whom who only wants to know whether there are any.
+type unasked struct{}
 
 func checkConfig(config *rest.Config, side string) error {
 	if config == nil {

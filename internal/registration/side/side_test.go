@@ -2,8 +2,13 @@ package side_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
@@ -25,5 +30,42 @@ func TestAnErrorNamesSideAddressAndObject(t *testing.T) {
 		`The credentials for member "east" are wrong or have expired: get a new kubeconfig.`
 	if got.Error() != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Whether a namespace is empty is asked of every kind, also of deprecated ones.
+func TestWarningsAreOfWhatTheUserDoes(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answers := map[string]string{
+			"/api":                               `{"kind": "APIVersions", "versions": ["v1"]}`,
+			"/apis":                              `{"kind": "APIGroupList", "apiVersion": "v1"}`,
+			"/api/v1":                            `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "endpoints", "kind": "Endpoints", "namespaced": true, "verbs": ["list", "delete"]}]}`,
+			"/api/v1/namespaces/karmada-cluster": `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "karmada-cluster"}}`,
+			"/api/v1/namespaces/karmada-cluster/endpoints": `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}`,
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasPrefix(r.URL.Path, "/api/v1/") {
+			w.Header().Set("Warning", `299 - "old"`)
+		}
+		fmt.Fprint(w, answers[r.URL.Path])
+	}))
+	defer server.Close()
+	var told []string
+	log := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	member, err := side.Member("east", &rest.Config{Host: server.URL}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if occupant, err := member.Occupant(t.Context(), "karmada-cluster"); err != nil || occupant != "" {
+		t.Fatalf("occupied by %q: %v", occupant, err)
+	}
+	if len(told) > 0 {
+		t.Errorf("told %q of what nobody asked for", told)
+	}
+	if _, err := member.Get(t.Context(), registration.Namespace("karmada-cluster")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`warning from member "east": old`}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
