@@ -53,8 +53,11 @@ func (s *Side) Remove(ctx context.Context, of Removal) error {
 		return err
 	}
 	err := s.AwaitGone(waiting, of.Cluster)
-	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
+	if err == nil || waiting.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("cluster %q was deleted and goes on leaving, the command does not wait for it: %w", of.Cluster.Name, err)
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

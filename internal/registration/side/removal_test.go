@@ -1,6 +1,8 @@
 package side_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -63,6 +65,21 @@ func TestARemovalThatIsHeldSaysByWhom(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "crd") {
 		t.Errorf("a binding is blamed that does not list it: %q", err)
+	}
+}
+
+func TestARemovalThatNobodyWaitsForGoesOn(t *testing.T) {
+	karmada, east := deadCluster(t, 2)
+	ctx, interrupt := context.WithCancel(t.Context())
+	karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+		Delete: func(ctx context.Context, api client.WithWatch, object client.Object, how ...client.DeleteOption) error {
+			defer interrupt()
+			return api.Delete(ctx, object, how...)
+		},
+	})
+	err := karmada.Remove(ctx, side.Removal{Cluster: east, Wait: time.Minute})
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), `cluster "east" was deleted and goes on leaving`) {
+		t.Errorf("got %v", err)
 	}
 }
 
