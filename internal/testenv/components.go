@@ -12,9 +12,6 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// stopLimit is how long the components may take to end.
-const stopLimit = 10 * time.Second
-
 // components are the components of Karmada as one life of a process.
 type components struct {
 	stop context.CancelFunc
@@ -65,8 +62,8 @@ func (e *Env) StopComponents() error {
 	select {
 	case err := <-running.done:
 		return err
-	case <-time.After(stopLimit):
-		return fmt.Errorf("the components still run %s after they were told to stop", stopLimit)
+	case <-time.After(Patience):
+		return fmt.Errorf("the components still run %s after they were told to stop", Patience)
 	}
 }
 

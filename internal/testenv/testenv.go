@@ -125,12 +125,16 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 		return nil, fmt.Errorf("making directory of member %q: %w", name, err)
 	}
 	token := uuid.NewString()
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
 	tokens := filepath.Join(dir, "tokens.csv")
 	if err := os.WriteFile(tokens, []byte(token+",karmada,karmada,system:masters\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("writing token of member %q: %w", name, err)
 	}
 	member := &Member{Token: token, options: standalone.Options{
-		Name: name, CommonName: name, Dir: dir,
+		Name: name, CommonName: name, Dir: dir, Port: port,
 		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount"},
 	}}
 	if err := member.Start(ctx); err != nil {
@@ -203,5 +207,6 @@ func (m *Member) Stop() { m.cluster.Stop() }
 
 // Patience is how long a test waits for what must happen. The controller of
 // namespaces begins five seconds after a deletion and looks again every eight, so
-// that a namespace with a few layers of finalizers takes half a minute to go.
-const Patience = time.Minute
+// that a namespace with a few layers of finalizers takes half a minute to go, and a
+// machine that has other things to do takes as long again.
+const Patience = 2 * time.Minute

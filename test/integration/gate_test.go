@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -38,7 +39,7 @@ func (p *passage) hangUp() {
 // newGate makes an open gate to the server with that URL.
 func newGate(t testing.TB, server string) *gate {
 	t.Helper()
-	return newGateOn(t, "127.0.0.1:0", server)
+	return newGateOn(t, fmt.Sprintf("127.0.0.1:%d", freePort(t)), server)
 }
 
 // newGateOn is newGate at an address, such as that of a gate which ended.

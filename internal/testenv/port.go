@@ -1,0 +1,27 @@
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports that servers of tests may have. No system takes one of these for the near end
+// of a connection, so that a port stays free while its server is down.
+const firstPort, lastPort = 20000, 30000
+
+// FreePort is a port of the loopback address at which nobody listens.
+func FreePort() (int, error) {
+	var errs []error
+	for range 20 {
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // no secret
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+		errs = append(errs, err)
+	}
+	return 0, fmt.Errorf("looking for a free port: %w", errors.Join(errs...))
+}
