@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"karmada.io/karmada/internal/testenv"
 )
 
 const (
@@ -11,16 +13,17 @@ const (
 	// may miss.
 	beat  = 20 * time.Millisecond
 	blink = 10 * beat
-	// tries are how often a machine that stands still may spoil a check.
-	tries = 10
+	// aftermath is for how long what a machine has missed is made up for.
+	aftermath = 10 * time.Second
 )
 
 // awake is a clock that stands still while the process does: what a machine that has
 // other things to do takes away counts for nothing that is measured. Its zero value
 // does not go before start.
 type awake struct {
-	ran    atomic.Int64
-	pauses atomic.Int64
+	// ran is how long the process has run, in nanoseconds, paused what that was when it
+	// stood still last.
+	ran, paused atomic.Int64
 }
 
 // clock is the one of this process.
@@ -34,8 +37,8 @@ func (a *awake) start() {
 			passed := now.Sub(last)
 			last = now
 			if passed > blink {
-				a.pauses.Add(1)
-				passed = blink
+				a.paused.Store(a.ran.Add(int64(blink)))
+				continue
 			}
 			a.ran.Add(int64(passed))
 		}
@@ -48,17 +51,23 @@ func (a *awake) now() time.Duration { return time.Duration(a.ran.Load()) }
 // since is how long the process has run since then.
 func (a *awake) since(then time.Duration) time.Duration { return a.now() - then }
 
+// disturbed tells whether the process stood still lately.
+func (a *awake) disturbed() bool {
+	return a.paused.Load() > 0 && a.since(time.Duration(a.paused.Load())) < aftermath
+}
+
 // undisturbed demands that a check finds nothing wrong. It is made again when the
-// machine stood still meanwhile: then it says nothing about what is checked.
+// machine stood still lately: then it says nothing about what is checked.
 func undisturbed(t testing.TB, what string, check func() error) {
 	t.Helper()
-	for try := 1; ; try++ {
-		before := clock.pauses.Load()
+	again := time.NewTicker(blink)
+	defer again.Stop()
+	for began := clock.now(); ; <-again.C {
 		err := check()
 		if err == nil {
 			return
 		}
-		if clock.pauses.Load() == before || try == tries {
+		if !clock.disturbed() || clock.since(began) > testenv.Patience {
 			t.Fatalf("%s: %v", what, err)
 		}
 		t.Logf("%s: tried again, for the machine stood still: %v", what, err)

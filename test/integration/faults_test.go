@@ -291,12 +291,14 @@ func noticed(name string, status metav1.ConditionStatus, taint string) func(*wor
 func unimpressed(name string) func(*world) {
 	return func(w *world) {
 		w.arrives(name)
-		testenv.Holds(w.t, name+" is ready", 2*time.Second, func(ctx context.Context) error {
-			c := clusterNamed(name)
-			if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
-				return err
-			}
-			return all(readyIs(metav1.ConditionTrue), taintedBy())(c)
+		undisturbed(w.t, name+" is ready", func() error {
+			return testenv.Held(w.t.Context(), 2*time.Second, func(ctx context.Context) error {
+				c := clusterNamed(name)
+				if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+					return err
+				}
+				return all(readyIs(metav1.ConditionTrue), taintedBy())(c)
+			})
 		})
 	}
 }
