@@ -243,6 +243,7 @@ func TestWorkloadStaysWhenItsClusterServesItsKindNoMore(t *testing.T) {
 		}
 		return nil
 	})
+	awaitGone(t, member(member1), served)
 	reschedule(t, bound)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(same("generation that was scheduled", b.Generation, b.Status.SchedulerObservedGeneration), names(member1)(b))

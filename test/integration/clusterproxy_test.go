@@ -293,17 +293,20 @@ func watches(t *testing.T, side kubernetes.Interface, namespace string) {
 func everywhere(t *testing.T, namespace string) {
 	t.Helper()
 	side := clientOf(t, through(env.Config, "*"))
-	list, err := side.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, item := range list.Items {
-		got = append(got, item.Annotations[clusterv1alpha1.QueryFromClusterAnnotation]+"/"+item.Name)
-	}
-	if !slices.Contains(got, "gate/settings") {
-		t.Errorf("the lists of all clusters have %q", got)
-	}
+	testenv.Eventually(t, "the lists of all clusters", func(ctx context.Context) error {
+		list, err := side.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, item := range list.Items {
+			got = append(got, item.Annotations[clusterv1alpha1.QueryFromClusterAnnotation]+"/"+item.Name)
+		}
+		if !slices.Contains(got, "gate/settings") {
+			return fmt.Errorf("they have %q", got)
+		}
+		return nil
+	})
 	if found, err := side.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil || found.Data["color"] != "blue" {
 		t.Errorf("the one object: %v, %v", found, err)
 	}

@@ -411,10 +411,11 @@ func leavingWhenIll(mode policyv1alpha1.PurgeMode, tolerated int32) func(*policy
 
 func TestApplicationLeavesWhereItStaysUnhealthyAndNotWhereItRecovers(t *testing.T) {
 	t.Parallel()
-	// Long enough for a machine that is slow to roll out again what is ill.
-	const patience = 15 * time.Second
+	// Long enough for a machine that is slow to roll out again what is ill, or what has
+	// just come.
+	const patience, soon = 30 * time.Second, 12
 	flapping := serve(t, "flapping", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeGracefully, int32(patience.Seconds())))
-	failing := serve(t, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, 5))
+	failing := serve(t, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, soon))
 	rollOut(t, member1, flapping, 1)
 	ill := await(t, env.Karmada, bindingOf(t, flapping), healths(workv1alpha2.ResourceUnhealthy))
 	since := time.Now()
@@ -478,7 +479,10 @@ func TestNothingIsLostWhenTheComponentsEndInTheMiddleOfEvictions(t *testing.T) {
 	}
 	taint(t, member1)
 	for _, reached := range []func(*workv1alpha2.ResourceBinding) bool{
-		func(b *workv1alpha2.ResourceBinding) bool { return len(b.Spec.GracefulEvictionTasks) > 0 },
+		// All of them may be further when somebody looks.
+		func(b *workv1alpha2.ResourceBinding) bool {
+			return len(b.Spec.GracefulEvictionTasks) > 0 || names(member1)(b) != nil
+		},
 		func(b *workv1alpha2.ResourceBinding) bool { return names(member2)(b) == nil },
 		func(b *workv1alpha2.ResourceBinding) bool { return names(member2)(b) == nil && leaves()(b) == nil },
 	} {

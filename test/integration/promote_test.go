@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"karmada.io/karmada/internal/cli"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/testenv"
 )
 
 // kubeconfig writes a client configuration to a file.
@@ -79,7 +81,7 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		return karmadactl(t, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
 	}
 	// The control plane may act for the administrator as soon as the member knows it.
-	awaitImpersonator(t)
+	awaitImpersonator(t, origin)
 
 	t.Run("what is wrong is said before anything is made", func(t *testing.T) {
 		taken := policyFor(t, on(origin), configMap(namespace, "other"))
@@ -213,10 +215,15 @@ Resource "rbac.authorization.k8s.io/v1, Resource=clusterroles"(%[1]s) is promote
 
 // awaitImpersonator waits until member3 lets the control plane act for its
 // administrators.
-func awaitImpersonator(t *testing.T) {
+func awaitImpersonator(t *testing.T, cluster string) {
 	t.Helper()
 	await(t, member(member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
 	await(t, member(member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
+	side := clientOf(t, through(env.Config, cluster))
+	testenv.Eventually(t, "a member that knows of them", func(ctx context.Context) error {
+		_, err := side.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		return err
+	})
 }
 
 // policyOf is the name of the policy that a promoted Deployment gets.

@@ -66,6 +66,23 @@ func rolledOut(ctx context.Context, cluster string, template *appsv1.Deployment,
 	return member(cluster).Status().Update(ctx, object)
 }
 
+// reports writes the status of an object as soon as a member has it, again on a
+// conflict.
+func reports[T client.Object](t testing.TB, cluster string, template T, change func(T)) {
+	t.Helper()
+	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
+		object, ok := empty(template).(T)
+		if !ok {
+			return fmt.Errorf("%T does not copy itself", template)
+		}
+		if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return member(cluster).Status().Update(ctx, object)
+	})
+}
+
 // current tells how conditions of an object are not of its present generation.
 func current(list []metav1.Condition, kind string, generation int64) error {
 	found := meta.FindStatusCondition(list, kind)
@@ -216,11 +233,7 @@ func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	for cluster, ip := range map[string]string{member1: "192.0.2.2", member2: "192.0.2.1"} {
-		made := inMember(t, cluster, template, exists)
-		made.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}}
-		if err := member(cluster).Status().Update(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		reports(t, cluster, template, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
 	}
 	await(t, env.Karmada, template, func(s *corev1.Service) error {
 		var got []string
@@ -424,11 +437,7 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 		member1: {StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)},
 		member2: {StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)},
 	} {
-		made := inMember(t, cluster, template, exists)
-		made.Status = status
-		if err := member(cluster).Status().Update(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		reports(t, cluster, template, func(j *batchv1.Job) { j.Status = status })
 	}
 	await(t, env.Karmada, template, func(j *batchv1.Job) error {
 		var got []string

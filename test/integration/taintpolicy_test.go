@@ -2,12 +2,14 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -16,7 +18,10 @@ func matching(kind string, operator policyv1alpha1.MatchConditionOperator, statu
 }
 
 func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
-	withSettings(t, "Failover=true", nil)
+	withSettings(t, "Failover=true", func(s *programs.Settings) {
+		// Nobody renews a Lease of the cluster.
+		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = time.Hour, time.Hour
+	})
 	cluster := inPullMode(t, "tainted")
 	dns := func(status metav1.ConditionStatus) {
 		report(t, cluster.Name, reportsReady, metav1.Condition{Type: "ServiceDomainNameResolutionReady", Status: status, Reason: "Detected"})

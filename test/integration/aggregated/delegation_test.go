@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,7 +147,7 @@ func proxied(t *testing.T, config *rest.Config, path string) string {
 		t.Fatal(err)
 	}
 	defer transport.CloseIdleConnections()
-	transport.Timeout = 10 * time.Second
+	transport.Timeout = patience
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
 		config.Host+"/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/"+path, nil)
 	if err != nil {

@@ -327,8 +327,8 @@ func testWatch(t *testing.T, karmada client.WithWatch) {
 			if object, ok := event.Object.(*clusterv1alpha1.Cluster); !ok || event.Type != want || object.Name != "m1" {
 				t.Errorf("got %s of %v, want %s of m1", event.Type, event.Object, want)
 			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("no event within 10s, want %s", want)
+		case <-time.After(patience):
+			t.Fatalf("no event within %s, want %s", patience, want)
 		}
 	}
 }

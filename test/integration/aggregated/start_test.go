@@ -25,6 +25,9 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
+// patience is how long what must happen may take.
+const patience = 2 * time.Minute
+
 // startEtcd runs etcd on a unix socket until the test ends, and returns its
 // endpoint.
 func startEtcd(t *testing.T) string {
@@ -110,8 +113,8 @@ func start(t *testing.T, o *aggregated.Options) *rest.Config {
 	case err := <-done:
 		done <- nil
 		t.Fatalf("the server ended before it was ready: %v", err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("the server is not ready after 30s")
+	case <-time.After(patience):
+		t.Fatalf("the server is not ready after %s", patience)
 	}
 	t.Logf("ready after %s", time.Since(begin).Round(time.Millisecond))
 	return &rest.Config{
