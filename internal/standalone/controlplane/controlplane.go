@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
@@ -179,6 +180,7 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	}
 	options.Karmada = c.Inside()
 	options.KubeAPIQPS = -1
+	c.judgeIn(options.Server.Admission)
 	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
 	serving := options.Server.SecureServing
 	serving.Listener = listener
@@ -228,6 +230,13 @@ func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
 	inside := c.reviewer()
 	inside.Claim = c.claims.ask
 	admission.Register(plugins, inside)
+}
+
+// judgeIn makes the server of the Cluster API judge by the same rules, which
+// protect Clusters from deletion too: here is no webhook that it could ask.
+func (c *ControlPlane) judgeIn(options *genericoptions.AdmissionOptions) {
+	admission.Register(options.Plugins, c.reviewer())
+	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.PluginName)
 }
 
 // reviewer answers for this process: it asks nobody else.
