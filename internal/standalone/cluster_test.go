@@ -17,7 +17,7 @@ import (
 // A cluster is expensive, so one test follows it through its life: it starts,
 // runs a Deployment, stops, finds its objects again, and runs another one.
 func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), Programs: true}
 
@@ -66,7 +66,7 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 
 // Whoever reads the metrics of one must not wait for the storage of another.
 func TestMetricsAreReadAtOnceWhenAnotherClusterHasStopped(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	clusters := map[string]*Cluster{}
 	for _, name := range []string{"runs", "stopped"} {

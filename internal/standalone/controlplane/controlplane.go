@@ -43,7 +43,7 @@ const (
 )
 
 const (
-	availableTimeout = time.Minute
+	availableTimeout = 2 * time.Minute
 	availablePoll    = 50 * time.Millisecond
 )
 

@@ -33,7 +33,7 @@ func secretVolume(name string) corev1.Volume {
 const (
 	nodeName  = "programs"
 	namespace = "karmada-system"
-	patience  = 20 * time.Second
+	patience  = time.Minute
 )
 
 // testNode is a node on an API server that keeps objects and does nothing else.

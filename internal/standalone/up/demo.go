@@ -29,7 +29,7 @@ import (
 
 const (
 	demoMembers = 3
-	demoTimeout = 2 * time.Minute
+	demoTimeout = 4 * time.Minute
 	demoPoll    = 100 * time.Millisecond
 	demoName    = "nginx"
 	demoSpace   = metav1.NamespaceDefault

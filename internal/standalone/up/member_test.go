@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // hold plays a member of an earlier start, in the directory of an installation.
 func hold(t *testing.T) (dir dataDir, path string, end func()) {

@@ -31,7 +31,7 @@ import (
 
 // TestTakingUpMeetsARealAPIServer has one, which is the control plane and the member.
 func TestTakingUpMeetsARealAPIServer(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	cluster, err := standalone.Start(ctx, standalone.Options{Name: "both", CommonName: "both", Dir: t.TempDir()})
 	if err != nil {

@@ -75,7 +75,7 @@ func (o Options) components() (run, left []string) {
 }
 
 // readyTimeout is how long members may take to become Ready.
-const readyTimeout = 2 * time.Minute
+const readyTimeout = 4 * time.Minute
 
 // installation is one run of `karmada up`.
 type installation struct {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // follower collects a log while it is written.
 type follower struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // The test program is also the node and the program of the test, by this variable.
 const actVariable = "KARMADA_TEST_ACT"
