@@ -13,11 +13,11 @@ import (
 // untrackedName is that of the admission plugin.
 const untrackedName = "KarmadaUntrackedFields"
 
-// untracked stores new objects without managed fields unless somebody applies them on
-// the server's side. Its controllers alone write an object of a simulated cluster,
-// again and again, and the bookkeeping of who owns which field is a fifth of what
-// that costs. Who applies such an object later starts the bookkeeping: what was
-// there before belongs to "before-first-apply".
+// untracked stores what the controllers of a simulated cluster make, such as Pods and
+// events, without managed fields. They alone write it, again and again, and the
+// bookkeeping of who owns which field is a fifth of what that costs. What a user makes,
+// or Karmada, has its managed fields as in any cluster, and so has what is applied on
+// the server's side.
 type untracked struct{ *admission.Handler }
 
 var _ admission.MutationInterface = untracked{}
@@ -34,8 +34,11 @@ func Untracked() AdmissionPlugin {
 // Admit implements admission.MutationInterface.
 func (untracked) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	object, err := meta.Accessor(a.GetObject())
-	if err != nil || slices.ContainsFunc(object.GetManagedFields(), isApplied) {
+	if err != nil || metav1.GetControllerOf(object) == nil && a.GetKind().Kind != "Event" {
 		return nil //nolint:nilerr // what has no metadata has no managed fields
+	}
+	if slices.ContainsFunc(object.GetManagedFields(), isApplied) {
+		return nil
 	}
 	object.SetManagedFields(nil)
 	return nil

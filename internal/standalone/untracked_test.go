@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-func TestFieldsAreTrackedOfWhatIsApplied(t *testing.T) {
+func TestFieldsAreTrackedOfAllButWhatControllersMake(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation}
 	}
@@ -19,10 +19,11 @@ func TestFieldsAreTrackedOfWhatIsApplied(t *testing.T) {
 		object runtime.Object
 		want   int
 	}{
-		"a Pod that a controller creates": {object: podWith(created), want: 0},
-		"a Pod that a user applies":       {object: podWith(applied), want: 1},
-		"a Pod of two":                    {object: podWith(created, applied), want: 2},
-		"what has no metadata":            {object: &metav1.Status{}, want: 0},
+		"a Pod that a controller creates":       {object: owned(podWith(created)), want: 0},
+		"a Pod that somebody creates":           {object: podWith(created), want: 1},
+		"a Pod of a controller that is applied": {object: owned(podWith(applied)), want: 1},
+		"a Pod of two":                          {object: owned(podWith(created, applied)), want: 2},
+		"what has no metadata":                  {object: &metav1.Status{}, want: 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +41,11 @@ func TestFieldsAreTrackedOfWhatIsApplied(t *testing.T) {
 			}
 		})
 	}
+}
+
+func owned(pod *core.Pod) *core.Pod {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "1", Controller: new(true)}}
+	return pod
 }
 
 func podWith(owners ...metav1.ManagedFieldsEntry) *core.Pod {
