@@ -72,9 +72,11 @@ func (o *outages) end(now time.Time) (took time.Duration, was bool) {
 
 // await returns true when it is time to try: because the outage is over, or
 // because it is the caller's turn after a pause, who must then say tried. It
-// returns false when ctx ends before.
-func (o *outage) await(ctx context.Context, pause time.Duration) bool {
+// returns false when ctx ends before, or ended is closed.
+func (o *outage) await(ctx context.Context, ended <-chan struct{}, pause time.Duration) bool {
 	select {
+	case <-ended:
+		return false
 	case <-o.over:
 		return ctx.Err() == nil
 	case <-ctx.Done():
@@ -88,10 +90,11 @@ func (o *outage) await(ctx context.Context, pause time.Duration) bool {
 		return true
 	case <-o.over:
 		return ctx.Err() == nil
+	case <-ended:
 	case <-ctx.Done():
-		o.tried()
-		return false
 	}
+	o.tried()
+	return false
 }
 
 // tried gives the turn to the next one. Somebody who was told of the end may say

@@ -39,6 +39,9 @@ type Options struct {
 	// WatchLimit is the same for a watch, which has nothing better to do than to
 	// wait. Default is Limit; a negative one means as long as its context.
 	WatchLimit time.Duration
+	// Ended, once it is closed, ends all waiting: nobody wants answers of this server
+	// any more. Who asks may have no context to end. Nil never is.
+	Ended <-chan struct{}
 	// Unavailable takes the answers 502 and 503 for none: a proxy or an aggregator
 	// gives them while the server behind it is away. Who waits for one API group is
 	// not disturbed by the answers of others.
@@ -87,7 +90,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer cancel()
 	for away != nil {
 		lost := t.lost(away, response, err)
-		if !lost.await(ctx, t.options.Pause) {
+		if !lost.await(ctx, t.options.Ended, t.options.Pause) {
 			return response, err
 		}
 		discard(response)

@@ -191,6 +191,28 @@ func TestOneThatGivesUpLetsAnotherOneTry(t *testing.T) {
 	})
 }
 
+func TestNobodyWaitsForAServerThatIsWantedNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away, ended := &server{err: refused}, make(chan struct{})
+		through := Transport(away, Options{Limit: time.Hour, Ended: ended})
+		began := time.Now()
+		var asking sync.WaitGroup
+		for range 3 {
+			asking.Go(func() {
+				if _, err := ask(context.WithoutCancel(t.Context()), t, through, http.MethodGet, ""); !errors.Is(err, syscall.ECONNREFUSED) {
+					t.Errorf("error %v, want the last one of the server", err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(ended)
+		asking.Wait()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("they waited %s longer", took)
+		}
+	})
+}
+
 func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int32

@@ -54,8 +54,8 @@ func connect(path, context string, qps float32, burst int) (*connection, error) 
 		}
 	}
 	c.plain = rest.AddUserAgent(config, programs.Agent)
-	c.waiting = awaiting(c.plain, reconnect.Options{Limit: patience, WatchLimit: -1, Unavailable: true, Lost: lost(config.Host), Back: back(config.Host)})
-	c.forever = awaiting(c.plain, reconnect.Options{Limit: 365 * 24 * time.Hour})
+	c.waiting = awaiting(c.plain, reconnect.Options{Limit: patience, WatchLimit: -1, Ended: held.moved, Unavailable: true, Lost: lost(config.Host), Back: back(config.Host)})
+	c.forever = awaiting(c.plain, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: held.moved})
 	return c, nil
 }
 

@@ -33,14 +33,18 @@ func TestAKubeconfigThatLeadsElsewhereIsNoticed(t *testing.T) {
 		edit        func(*clientcmdapi.Config)
 		moved, told bool
 	}{
-		"as before":            {edit: func(*clientcmdapi.Config) {}},
-		"another token":        {edit: func(c *clientcmdapi.Config) { c.AuthInfos["east"].Token = "new" }},
-		"other names":          {edit: func(c *clientcmdapi.Config) { c.Clusters["other"] = &clientcmdapi.Cluster{Server: other.URL} }},
-		"another server":       {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].Server = other.URL }, moved: true},
-		"a proxy":              {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].ProxyURL = "http://proxy" }, moved: true},
-		"one more authority":   {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].CertificateAuthorityData = append(certificates(c), certificates(c)...) }, moved: true},
-		"a user with password": {edit: func(c *clientcmdapi.Config) { *c.AuthInfos["east"] = clientcmdapi.AuthInfo{Username: "u", Password: "p"} }, moved: true},
-		"no good authority":    {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].CertificateAuthorityData = []byte("x") }, told: true},
+		"as before":      {edit: func(*clientcmdapi.Config) {}},
+		"another token":  {edit: func(c *clientcmdapi.Config) { c.AuthInfos["east"].Token = "new" }},
+		"other names":    {edit: func(c *clientcmdapi.Config) { c.Clusters["other"] = &clientcmdapi.Cluster{Server: other.URL} }},
+		"another server": {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].Server = other.URL }, moved: true},
+		"a proxy":        {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].ProxyURL = "http://proxy" }, moved: true},
+		"one more authority": {edit: func(c *clientcmdapi.Config) {
+			c.Clusters["karmada"].CertificateAuthorityData = append(certificates(c), certificates(c)...)
+		}, moved: true},
+		"a user with password": {edit: func(c *clientcmdapi.Config) {
+			*c.AuthInfos["east"] = clientcmdapi.AuthInfo{Username: "u", Password: "p"}
+		}, moved: true},
+		"no good authority": {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].CertificateAuthorityData = []byte("x") }, told: true},
 		"an authority that is not there": {edit: func(c *clientcmdapi.Config) {
 			c.Clusters["karmada"].CertificateAuthorityData, c.Clusters["karmada"].CertificateAuthority = nil, authority
 		}, told: true},
