@@ -31,7 +31,10 @@ the accounts that join made in the member are deleted as well.`,
 			{{program}} unjoin east --cluster-kubeconfig=$HOME/.kube/east.config
 
 			# Remove a member that is gone for good
-			{{program}} unjoin east --force --wait=10s`),
+			{{program}} unjoin east --force --wait=10s
+
+			# Clean up what is left of a member that has no Cluster any more
+			{{program}} unjoin east --force --cluster-kubeconfig=$HOME/.kube/east.config`),
 		Args: command.OneName("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			unjoin.Name = args[0]
@@ -54,7 +57,7 @@ the accounts that join made in the member are deleted as well.`,
 	flags := cmd.Flags()
 	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace given to join")
 	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "check everything and change nothing")
-	flags.BoolVar(&unjoin.Force, "force", false, "if the cluster is not gone in time, remove it by dropping finalizers: what was propagated to it stays there")
+	flags.BoolVar(&unjoin.Force, "force", false, "if the cluster is not gone in time, remove it by dropping finalizers: what was propagated to it stays there. A member that cannot be reached or cleaned up is only warned of. Where there is no such Cluster, clean up what an interrupted join or unjoin has left")
 	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "how long the removal may take")
 	return cmd
 }
