@@ -115,30 +115,27 @@ func (o *Options) live(ctx context.Context) error {
 		default:
 			return err
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if a, err = o.again(ctx, a); a == nil {
-			return err
+		if a = o.again(ctx, a); a == nil {
+			return nil //nolint:nilerr // it was told to end
 		}
 	}
 }
 
 // again makes the agent anew after its kubeconfig has changed. One that has changed
-// once more, and cannot be read, is waited for.
-func (o *Options) again(ctx context.Context, before *agent) (*agent, error) {
+// once more, and cannot be read, is waited for; nil is the end of ctx.
+func (o *Options) again(ctx context.Context, before *agent) *agent {
 	// Nobody is to go on by the way that is no more.
 	before.karmada.renewed()
 	for {
 		a, err := o.agent()
 		if err == nil {
 			a.lease = before.lease
-			return a, nil
+			return a
 		}
 		klog.FromContext(ctx).Error(err, "Waiting for a kubeconfig of the control plane")
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil
 		case <-time.After(lookInterval):
 		}
 	}
