@@ -259,7 +259,8 @@ func (p *pulled) scale(t *testing.T, template *appsv1.Deployment, to int32) time
 
 func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 	p := newPulled(t, "pull-serves")
-	running := p.run(t, "--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443")
+	described := []string{"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443"}
+	running := p.run(t, described...)
 	ready := p.awaitReady(t)
 	want := clusterv1alpha1.ClusterSpec{
 		ID: p.id(t), SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://outside:6443", ProxyURL: "http://proxy:3128",
@@ -295,21 +296,23 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 	testenv.Update(t, p.member.Client, deployment(namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 7 })
 	await(t, p.member.Client, deployment(namespace, "web", 0), replicas(3))
 
-	// What was not reported yet is after a start.
-	awaitNoWrites(t)
-	if err := running.stop(t); err != nil {
-		t.Errorf("the agent ended with %v", err)
-	}
-	awaitNoWrites(t)
-	before, began := writes(t), time.Now()
-	p.run(t, "--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443")
-	await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
-		if l.Spec.RenewTime.Before(&metav1.MicroTime{Time: began}) {
-			return fmt.Errorf("renewed last at %s", l.Spec.RenewTime)
+	undisturbed(t, "nothing is written after a start", func() error {
+		// What was not reported yet is.
+		awaitNoWrites(t)
+		if err := running.stop(t); err != nil {
+			t.Errorf("the agent ended with %v", err)
 		}
-		return nil
+		awaitNoWrites(t)
+		before, began := writes(t), time.Now()
+		running = p.run(t, described...)
+		await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
+			if l.Spec.RenewTime.Before(&metav1.MicroTime{Time: began}) {
+				return fmt.Errorf("renewed last at %s", l.Spec.RenewTime)
+			}
+			return nil
+		})
+		return holdsStill(t, before)
 	})
-	testenv.Holds(t, "nothing is written", settled, func(context.Context) error { return sameWrites(before, writes(t)) })
 
 	deleteObject(t, env.Karmada, deployment(namespace, "web", 0))
 	awaitGone(t, p.member.Client, deployment(namespace, "web", 0))

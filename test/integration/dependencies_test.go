@@ -309,11 +309,7 @@ func TestRestartWithDependenciesWritesNothing(t *testing.T) {
 		})
 	}
 	restart(t)
-	awaitNoWrites(t)
-
-	before := writes(t)
-	restart(t)
-	holdsStill(t, before)
+	startsSilently(t)
 	// The references are known again.
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
 	inMember(t, member1, configMap(namespace, "settings"), hasColor("red"))

@@ -336,9 +336,9 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 // more.
 func failsToRegister(t *testing.T, wanted pull.Register, told ...string) {
 	t.Helper()
-	for _, times := range []time.Duration{1, 4, 16} {
+	for _, patience := range []time.Duration{wanted.Timeout, 15 * time.Second, testenv.Patience} {
 		patient := wanted
-		patient.Timeout *= times
+		patient.Timeout = patience
 		err := patient.Run(t.Context())
 		if err == nil {
 			t.Fatal("it registers")
@@ -350,7 +350,7 @@ func failsToRegister(t *testing.T, wanted pull.Register, told ...string) {
 		if !wrong {
 			return
 		}
-		if times == 16 || !strings.Contains(err.Error(), patient.Timeout.String()) {
+		if patience == testenv.Patience || !strings.Contains(err.Error(), patient.Timeout.String()) {
 			t.Fatalf("got %v, want %q", err, told)
 		}
 		t.Logf("tried again with more time: %v", err)
