@@ -15,6 +15,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/registration"
@@ -208,5 +210,18 @@ func TestAnAgentWithoutAClusterGivesItsNameBack(t *testing.T) {
 	}
 	if left := sidetest.Content(t, karmada); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAProtectedClusterIsNotUnregisteredByForceEither(t *testing.T) {
+	stored := sidetest.Registered("east", "member", clusterv1alpha1.Pull)
+	stored.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
+	leaving := &departure{
+		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: true, Log: t.Logf},
+		member:     sidetest.With(t, ""), memberID: "member", karmada: sidetest.With(t, "", &stored), borrowed: true,
+	}
+	want := `cluster "east": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
+	if err := leaving.find(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
@@ -146,6 +147,10 @@ func (d *departure) find(ctx context.Context) error {
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
 	case d.memberID != "" && found.Spec.ID != "" && found.Spec.ID != d.memberID:
 		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", d.member.Name, d.member.Host, d.memberID, d.Name, found.Spec.ID)
+	}
+	// Before anything is touched: with force the member would lose its agent.
+	if err := admission.Deletable(found); err != nil {
+		return fmt.Errorf("cluster %q: %w", d.Name, err)
 	}
 	d.cluster = found
 	return nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/grant"
@@ -142,11 +143,14 @@ func TestADryRunTellsAndChangesNothing(t *testing.T) {
 
 func TestUnjoiningFindsTheCluster(t *testing.T) {
 	push, pull := sidetest.Registered("east", "id", clusterv1alpha1.Push), sidetest.Registered("agent", "id", clusterv1alpha1.Pull)
-	karmada := sidetest.With(t, "", &push, &pull)
+	protected := sidetest.Registered("vault", "id", clusterv1alpha1.Push)
+	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
+	karmada := sidetest.With(t, "", &push, &pull, &protected)
 	tests := map[string]string{
 		"east":  "",
 		"west":  `there is no Cluster "west" in it (https://it); with --force what a run that was interrupted has left of it is deleted`,
 		"agent": `cluster "agent" is in Pull mode: use unregister`,
+		"vault": `cluster "vault": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {

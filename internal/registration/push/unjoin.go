@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/side"
@@ -110,6 +111,9 @@ func (u Unjoin) find(ctx context.Context, karmada *side.Side) (*clusterv1alpha1.
 	}
 	if found.Spec.SyncMode == clusterv1alpha1.Pull {
 		return nil, fmt.Errorf("cluster %q is in Pull mode: use unregister", u.Name)
+	}
+	if err := admission.Deletable(found); err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", u.Name, err)
 	}
 	return found, nil
 }
