@@ -22,7 +22,8 @@ type untracked struct{ *admission.Handler }
 
 var _ admission.MutationInterface = untracked{}
 
-// Untracked is the plugin for clusters that simulate: see there.
+// Untracked is the plugin of clusters in which everything is simulated: they store
+// managed fields of nothing but what is applied on the server's side.
 func Untracked() AdmissionPlugin {
 	return AdmissionPlugin{Name: untrackedName, Register: func(plugins *admission.Plugins) {
 		plugins.Register(untrackedName, func(io.Reader) (admission.Interface, error) {
