@@ -116,7 +116,7 @@ func (o *Options) live(ctx context.Context) error {
 			return err
 		}
 		if a = o.again(ctx, a); a == nil {
-			return nil //nolint:nilerr // it was told to end
+			return nil
 		}
 	}
 }
