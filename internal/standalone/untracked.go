@@ -15,15 +15,15 @@ const untrackedName = "KarmadaUntrackedFields"
 
 // untracked stores what the controllers of a simulated cluster make, such as Pods and
 // events, without managed fields. They alone write it, again and again, and the
-// bookkeeping of who owns which field is a fifth of what that costs. What a user makes,
-// or Karmada, has its managed fields as in any cluster, and so has what is applied on
-// the server's side.
+// bookkeeping of who owns which field is a good part of what that costs. What a user
+// makes, or Karmada, has its managed fields as in any cluster, and so has what is
+// applied on the server's side.
 type untracked struct{ *admission.Handler }
 
 var _ admission.MutationInterface = untracked{}
 
-// Untracked is the plugin of clusters in which everything is simulated: they store
-// managed fields of nothing but what is applied on the server's side.
+// Untracked is the plugin of simulated clusters: they store no managed fields of what
+// controllers make, unless it is applied on the server's side.
 func Untracked() AdmissionPlugin {
 	return AdmissionPlugin{Name: untrackedName, Register: func(plugins *admission.Plugins) {
 		plugins.Register(untrackedName, func(io.Reader) (admission.Interface, error) {
