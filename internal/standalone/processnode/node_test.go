@@ -403,8 +403,8 @@ func TestADeletedPodEndsItsProgramFirst(t *testing.T) {
 	pod := n.await(t, "wait", "running", running)
 	pid := processOf(t, pod)
 	follower := follow(t, n, "wait")
-	if !follower.until("waiting") {
-		t.Fatalf("it wrote %q", follower.text())
+	if !follower.Until("waiting") {
+		t.Fatalf("it wrote %q", follower.Text())
 	}
 	// What an API server does when somebody deletes a Pod on a node.
 	now, grace := metav1.Now(), int64(5)
@@ -413,8 +413,8 @@ func TestADeletedPodEndsItsProgramFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.await(t, "wait", "end of the Pod", isGone)
-	if !follower.until("ending") {
-		t.Errorf("it was not asked to end, it wrote %q", follower.text())
+	if !follower.Until("ending") {
+		t.Errorf("it was not asked to end, it wrote %q", follower.Text())
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d is still there (%v)", pid, err)

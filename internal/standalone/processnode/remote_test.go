@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,54 +17,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+
+	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
 )
 
-// follower collects a log while it is written.
-type follower struct {
-	mu      sync.Mutex
-	written bytes.Buffer
-	news    chan struct{}
-	ended   chan struct{}
-}
-
-func newFollower() *follower {
-	return &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
-}
-
-func (f *follower) Write(text []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	select {
-	case f.news <- struct{}{}:
-	default:
-	}
-	return f.written.Write(text)
-}
-
-func (f *follower) text() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.written.String()
-}
-
-// until waits for a text and reports whether it came.
-func (f *follower) until(text string) bool {
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !strings.Contains(f.text(), text) {
-		select {
-		case <-f.news:
-		case <-f.ended:
-			return strings.Contains(f.text(), text)
-		case <-limit.C:
-			return false
-		}
-	}
-	return true
-}
-
 // follow reads the log of a Pod as `kubectl logs -f` does.
-func follow(t *testing.T, n *testNode, name string) *follower {
+func follow(t *testing.T, n *testNode, name string) *logtest.Follower {
 	t.Helper()
 	server := httptest.NewServer(n.Handler())
 	t.Cleanup(server.Close)
@@ -75,9 +32,9 @@ func follow(t *testing.T, n *testNode, name string) *follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFollower()
+	f := logtest.NewFollower()
 	go func() {
-		defer close(f.ended)
+		defer f.End()
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return
@@ -206,12 +163,12 @@ func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, ended := newFollower(), newFollower(), make(chan error, 1)
+	stdout, stderr, ended := logtest.NewFollower(), logtest.NewFollower(), make(chan error, 1)
 	go func() {
 		ended <- executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("typed"), Stdout: stdout, Stderr: stderr})
 	}()
-	if !stdout.until("tick") || !stderr.until("tock") {
-		t.Fatalf("it wrote %q and %q", stdout.text(), stderr.text())
+	if !stdout.Until("tick") || !stderr.Until("tock") {
+		t.Fatalf("it wrote %q and %q", stdout.Text(), stderr.Text())
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -219,7 +176,7 @@ func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("the end of the program is told as %v", err)
 	}
-	if text := stdout.text(); !strings.HasSuffix(text, "the end\n") || strings.Contains(text, "tock") {
+	if text := stdout.Text(); !strings.HasSuffix(text, "the end\n") || strings.Contains(text, "tock") {
 		t.Errorf("its last output is %.40q", text[max(0, len(text)-40):])
 	}
 	n.await(t, "tick", "end", func(pod *corev1.Pod) error {
@@ -232,7 +189,7 @@ func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: newFollower(), Stderr: newFollower()})
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: logtest.NewFollower(), Stderr: logtest.NewFollower()})
 	if err == nil || !strings.Contains(err.Error(), errNotRunning.Error()) {
 		t.Errorf("attaching after the end: %v", err)
 	}

@@ -7,52 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
 )
-
-const patience = time.Minute
-
-// follower collects a log while it is written.
-type follower struct {
-	mu      sync.Mutex
-	written strings.Builder
-	news    chan struct{}
-	ended   chan struct{}
-}
-
-func (f *follower) Write(text []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	select {
-	case f.news <- struct{}{}:
-	default:
-	}
-	return f.written.Write(text)
-}
-
-func (f *follower) text() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.written.String()
-}
-
-// until waits for a text and reports whether it came.
-func (f *follower) until(text string) bool {
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !strings.Contains(f.text(), text) {
-		select {
-		case <-f.news:
-		case <-f.ended:
-			return strings.Contains(f.text(), text)
-		case <-limit.C:
-			return false
-		}
-	}
-	return true
-}
 
 // clockAt is a clock that goes on by a second each time it is read.
 func clockAt(start time.Time) func() time.Time {
@@ -115,9 +74,9 @@ func TestALogIsBoundedAndFollowedOverItsTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
+	f := logtest.NewFollower()
 	go func() {
-		defer close(f.ended)
+		defer f.End()
 		if err := Read(t.Context(), path, log, Query{Tail: -1, Follow: true}, f); err != nil {
 			t.Error(err)
 		}
@@ -128,16 +87,16 @@ func TestALogIsBoundedAndFollowedOverItsTurns(t *testing.T) {
 		if _, err := fmt.Fprintf(out, "%d %s\n", n, line); err != nil {
 			t.Fatal(err)
 		}
-		if n%200 == 0 && !f.until(fmt.Sprintf("%d xxx", n)) {
+		if n%200 == 0 && !f.Until(fmt.Sprintf("%d xxx", n)) {
 			t.Fatalf("line %d does not come", n)
 		}
 	}
 	log.Close()
-	if !f.until(fmt.Sprintf("%d xxx", lines-1)) {
+	if !f.Until(fmt.Sprintf("%d xxx", lines-1)) {
 		t.Error("the last line does not come")
 	}
-	<-f.ended
-	text := f.text()
+	<-f.Ended()
+	text := f.Text()
 	for n := range lines {
 		if strings.Count(text, fmt.Sprintf("\n%d xxx", n)) != 1 && n > 0 {
 			t.Fatalf("line %d does not come once", n)
