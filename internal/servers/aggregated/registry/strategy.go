@@ -116,12 +116,14 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 // preparing has produced it already.
 func (strategy) Canonicalize(runtime.Object) {}
 
-// WarningsOnCreate returns nothing: what is accepted is meant.
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+// WarningsOnCreate tells of orders that are in vain.
+func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return cluster.Warnings(obj.(*clusterv1alpha1.Cluster), nil, s.rules.Now().Time)
+}
 
-// WarningsOnUpdate returns nothing: what is accepted is meant.
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+// WarningsOnUpdate tells of new orders that are in vain.
+func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return cluster.Warnings(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster), s.rules.Now().Time)
 }
 
 // GetResetFields tells server-side apply that nobody owns the status here.
