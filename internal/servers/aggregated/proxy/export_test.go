@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -23,6 +25,21 @@ var (
 
 // MaxUpgrades is how many streams to a member there may be.
 const MaxUpgrades = maxUpgrades
+
+// Send sends a request to a member over a transport.
+func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	way, err := p.way(req.Context(), cluster, &user.DefaultInfo{})
+	if err != nil {
+		return nil, err
+	}
+	return way.send(transport, req, way.info(req))
+}
+
+// Whole is the body of the answer to a request.
+func Whole(request context.Context, body io.ReadCloser) io.ReadCloser { return whole{body, request} }
+
+// ErrSilent is why a request to a silent member ends.
+var ErrSilent = errSilent
 
 // Below is where a request goes.
 func Below(endpoint *url.URL, path string, request *url.URL) *url.URL {

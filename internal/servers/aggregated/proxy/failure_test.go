@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
@@ -22,12 +25,8 @@ import (
 const patience = 300 * time.Millisecond
 
 func TestFailuresNameTheClusterAndWhatHelps(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nowhere := "https://" + closed.Addr().String()
-	_ = closed.Close()
+	// A port that was just closed may be another test's by now; nobody listens here.
+	const nowhere = "https://127.0.0.1:1"
 	silent := func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		<-req.Context().Done()
@@ -196,6 +195,36 @@ func TestAListThatStopsInTheMiddleIsCutOff(t *testing.T) {
 		t.Errorf("half a list %q looks like a whole one", body)
 	}
 }
+
+// A member can react to being cut off by ending what it does, as if it were done.
+func TestWhatIsSaidToARequestThatWasGivenUpIsNoAnswer(t *testing.T) {
+	f, _ := newFixture(t, http.NotFoundHandler())
+	ctx, end := context.WithCancelCause(t.Context())
+	tooLate := roundTripper(func(*http.Request) (*http.Response, error) {
+		end(proxy.ErrSilent)
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	_, err := f.proxy.Send(f.cluster, tooLate, request(t, "GET", "https://m1/api/v1/pods", "").WithContext(ctx))
+	if !apierrors.IsTimeout(err) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+}
+
+func TestTheEndOfAnAnswerThatWasGivenUpIsNone(t *testing.T) {
+	ctx, end := context.WithCancelCause(t.Context())
+	body := proxy.Whole(ctx, io.NopCloser(strings.NewReader("half")))
+	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	end(proxy.ErrSilent)
+	if rest, err := io.ReadAll(body); !errors.Is(err, proxy.ErrSilent) {
+		t.Errorf("got %q, %v, want that the member is silent", rest, err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // A client that reads nothing must not keep its place among the requests.
 func TestWhoDoesNotReadIsCutOff(t *testing.T) {

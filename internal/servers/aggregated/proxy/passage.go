@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -117,16 +118,54 @@ func (w *way) plain(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = watched{ReadCloser: req.Body, dog: dog}
 	}
-	resp, err := w.identified(w.member.transport.requests, req, info)
+	resp, err := w.send(w.member.transport.requests, req, info)
 	if err != nil {
-		err = explain(ctx, w.cluster, w.limits, err)
 		done()
 		return nil, err
 	}
 	dog.alive()
 	heard = cutOff(ctx, w.client)
-	resp.Body = watched{ReadCloser: resp.Body, dog: dog, done: done}
+	resp.Body = watched{ReadCloser: whole{resp.Body, ctx}, dog: dog, done: done}
 	return resp, nil
+}
+
+// send sends a request in the name of the caller, and explains what fails.
+func (w *way) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
+	resp, err := w.identified(inTime{transport}, req, info)
+	if err != nil {
+		return nil, explain(req.Context(), w.cluster, w.limits, err)
+	}
+	return resp, nil
+}
+
+// inTime takes nothing for an answer that a member says to a request that was given
+// up: over HTTP/1.1 the end of the connection can make a handler return, which reads
+// like an empty success.
+type inTime struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t inTime) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(req)
+	if err == nil && req.Context().Err() != nil {
+		_ = resp.Body.Close()
+		return nil, context.Cause(req.Context())
+	}
+	return resp, err
+}
+
+// whole is the body of an answer. Its end is no end once the request was given up,
+// for the same reason: half a list must not look like a whole one.
+type whole struct {
+	io.ReadCloser
+	request context.Context
+}
+
+func (w whole) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && w.request.Err() != nil {
+		err = context.Cause(w.request)
+	}
+	return n, err
 }
 
 // info is what a request asks of the member; nothing is known of one that cannot be

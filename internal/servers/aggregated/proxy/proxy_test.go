@@ -318,6 +318,8 @@ func TestAnHTTPProxyIsUsedForRequestsAndUpgrades(t *testing.T) {
 	}))
 	tunnel := &tunnels{}
 	server := httptest.NewServer(tunnel)
+	t.Cleanup(server.Close)
+	// Tunnels outlast the requests that opened them.
 	t.Cleanup(server.CloseClientConnections)
 	proxyURL, err := url.Parse(server.URL)
 	if err != nil {

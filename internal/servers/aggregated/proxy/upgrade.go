@@ -44,9 +44,9 @@ func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.
 	dog := newWatchdog(p.way.limits.silence, func() { end(errSilent) })
 	defer dog.stop()
 	out := upgradeRequest(req.WithContext(ctx), target)
-	resp, err := p.way.identified(p.way.member.transport.upgrades, out, p.way.info(out))
+	resp, err := p.way.send(p.way.member.transport.upgrades, out, p.way.info(out))
 	if err != nil {
-		p.responder.Error(explain(ctx, p.way.cluster, p.way.limits, err))
+		p.responder.Error(err)
 		return
 	}
 	defer resp.Body.Close()
@@ -60,6 +60,7 @@ func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.
 		dog = newWatchdog(p.way.limits.refusal, func() { end(errSilent) })
 		defer dog.stop()
 		defer cutOff(ctx, w)()
+		resp.Body = whole{resp.Body, ctx}
 		passBack(w, resp)
 	default:
 		p.responder.Error(p.invalidUpgrade(resp.Status))
