@@ -3,8 +3,6 @@ package architecture
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -55,14 +53,10 @@ func TestImpureCodeIsFound(t *testing.T) {
 
 func impurities(t *testing.T, path string, content []byte) []string {
 	t.Helper()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, content, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, at := parse(t, path, content)
 	var found []string
 	report := func(node ast.Node, format string, arguments ...any) {
-		found = append(found, fmt.Sprintf("%s: %s", files.Position(node.Pos()), fmt.Sprintf(format, arguments...)))
+		found = append(found, fmt.Sprintf("%s: %s", at(node), fmt.Sprintf(format, arguments...)))
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {

@@ -3,8 +3,6 @@ package architecture
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -54,23 +52,19 @@ func TestSlowRetriesAreFound(t *testing.T) {
 
 func slowRetries(t *testing.T, path string, content []byte) []string {
 	t.Helper()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, content, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, at := parse(t, path, content)
 	var found []string
 	built, told := 0, 0
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.CompositeLit:
 			if slices.Contains([]string{"controller.Options", "controller.TypedOptions"}, qualified(node.Type)) {
-				found = append(found, fmt.Sprintf("%s: makes its own controller options", files.Position(node.Pos())))
+				found = append(found, fmt.Sprintf("%s: makes its own controller options", at(node)))
 			}
 		case *ast.SelectorExpr:
 			switch name := qualified(node); {
 			case strings.HasPrefix(name, "workqueue.Default"):
-				found = append(found, fmt.Sprintf("%s: uses %s", files.Position(node.Pos()), name))
+				found = append(found, fmt.Sprintf("%s: uses %s", at(node), name))
 			case name == "builder.ControllerManagedBy", name == "builder.TypedControllerManagedBy":
 				built++
 			case node.Sel.Name == "WithOptions":

@@ -2,6 +2,9 @@ package architecture
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -120,4 +123,15 @@ func sources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// parse reads Go code. The result tells where a part of it stands.
+func parse(t *testing.T, path string, content []byte) (file *ast.File, at func(ast.Node) token.Position) {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, content, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, func(node ast.Node) token.Position { return files.Position(node.Pos()) }
 }
