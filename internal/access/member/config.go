@@ -87,6 +87,10 @@ func useProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 
 // withinTime ends a request that takes longer than the limit, so that a member that
 // accepts and never answers holds nobody for longer. A watch has no end of its own.
+//
+// What a member says after its time is no answer: over HTTP/1.1 the end of the
+// connection can make a handler return, which reads like an empty success, or like the
+// end of a list of which half was sent.
 func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
@@ -94,21 +98,37 @@ func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 		}
 		ctx, cancel := context.WithTimeout(request.Context(), limit)
 		response, err := next.RoundTrip(request.WithContext(ctx))
+		if err == nil && ctx.Err() != nil {
+			_ = response.Body.Close()
+			err = ctx.Err()
+		}
 		if err != nil {
 			cancel()
 			return nil, err
 		}
-		response.Body = &cancelOnClose{ReadCloser: response.Body, cancel: cancel}
+		response.Body = &timely{ReadCloser: response.Body, ctx: ctx, cancel: cancel}
 		return response, nil
 	}}
 }
 
-type cancelOnClose struct {
+// timely is the body of an answer that came in time, whose end must do so, too.
+type timely struct {
 	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // it is that of the request
 	cancel context.CancelFunc
 }
 
-func (c *cancelOnClose) Close() error {
-	defer c.cancel()
-	return c.ReadCloser.Close()
+// Read implements io.Reader.
+func (t *timely) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && t.ctx.Err() != nil {
+		err = t.ctx.Err()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (t *timely) Close() error {
+	defer t.cancel()
+	return t.ReadCloser.Close()
 }

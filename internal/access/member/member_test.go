@@ -219,6 +219,41 @@ func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 	}
 }
 
+// A member can react to being cut off by ending what it does, as if it were done.
+func TestWhatAMemberSaysAfterItsTimeIsNoAnswer(t *testing.T) {
+	late := func(request *http.Request) (*http.Response, error) {
+		<-request.Context().Done()
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}
+	half := func(request *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: endless{request.Context()}}, nil
+	}
+	for name, said := range map[string]func(*http.Request) (*http.Response, error){"an empty success": late, "the end of half a list": half} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member/readyz", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := withinTime(time.Millisecond, roundTripper{trip: said}).RoundTrip(request)
+		if err == nil {
+			_, err = io.ReadAll(response.Body)
+			_ = response.Body.Close()
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: err = %v, want that it came too late", name, err)
+		}
+	}
+}
+
+// endless is a body that ends when nobody wants it any more, as if it were whole.
+type endless struct{ ctx context.Context }
+
+func (e endless) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, io.EOF
+}
+
+func (endless) Close() error { return nil }
+
 func TestWhatIsOpenedAndClosedIsCounted(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
 	w := newWorld(t, first, "token")
