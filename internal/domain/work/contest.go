@@ -107,7 +107,7 @@ func DescribeContest(cluster string, manifest, observed *unstructured.Unstructur
 		}
 	}
 	return fmt.Sprintf("%s in cluster %s: %s %s it again and again after it was repaired, so repairs are slower now; "+
-		"let only one of the two decide, or let the member keep the field by a Retain rule", reference(manifest), cluster, by, does)
+		"let only one of the two decide: write into the template what the other wants, or stop the other", reference(manifest), cluster, by, does)
 }
 
 // lastManager is who wrote the object last, apart from ours and from those who

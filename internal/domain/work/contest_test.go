@@ -104,7 +104,7 @@ func TestWhoContestsIsNamed(t *testing.T) {
 		"another Work":               {held("true", "id-2", "uid-2", "w-2", ""), "Work karmada-es-m1/w-2 (permanent id id-2) changes it"},
 		"nobody knows":               {writtenBy(), "somebody changes it"},
 		"somebody who deletes it":    {nil, "somebody deletes it"},
-		"and what to do is told too": {writtenBy(), "Retain"},
+		"and what to do is told too": {writtenBy(), "write into the template what the other wants, or stop the other"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
