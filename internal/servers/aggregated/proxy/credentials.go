@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -18,7 +19,8 @@ func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, se
 	if err != nil {
 		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
-	token := secret.Data[clusterv1alpha1.SecretTokenKey]
+	// One that was put there from a file ends with a new line.
+	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
 		return "", unavailable(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey))
 	}

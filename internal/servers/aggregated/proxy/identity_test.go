@@ -119,6 +119,14 @@ func TestATokenThatWasRenewedIsReadAgain(t *testing.T) {
 	}
 }
 
+func TestATokenFromAFileIsTaken(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fmt.Fprint(w, req.Header.Get("Authorization")) }))
+	f.secrets["m1-impersonator"] = token("from a file\n")
+	if got := do(t, request(t, "GET", f.front(t).URL+"/proxy/api", "")); got.code != http.StatusOK || got.body != "Bearer from a file" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestRefusalsOfTheImpersonatorAreExplained(t *testing.T) {
 	const impersonator = `system:serviceaccount:karmada-cluster:karmada-impersonator`
 	tests := map[string]struct {
