@@ -117,6 +117,9 @@ func (r Reviewer) judge(ctx context.Context, kind *kind, version string, content
 		return nil, err
 	}
 	broken, warnings := judge.Validate(object, old)
+	if kind.unattended && old == nil {
+		warnings = append(warnings, fmt.Sprintf("%s: it is stored, and nothing follows: this version does not act on objects of this kind", kind.name))
+	}
 	if err := broken.ToAggregate(); err != nil {
 		return warnings, err
 	}

@@ -29,6 +29,8 @@ type kind struct {
 	// has to be told who owns which field, and knowing it would be a third of what
 	// such an object costs.
 	untracked bool
+	// unattended objects are stored and judged, and no component acts on them.
+	unattended bool
 	// versions make empty objects.
 	versions map[string]func() runtime.Object
 	// mutate and validate are the entries in the configurations; nil for none.
@@ -79,7 +81,7 @@ func policyKinds() []kind {
 			validate: asked("clusteroverridepolicy", create, update),
 		},
 		{
-			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"},
+			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"}, unattended: true,
 			versions: one(func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
 			validate: asked("federatedresourcequota", create, update),
 		},
@@ -126,12 +128,12 @@ func configKinds() []kind {
 	compiling.timeoutSeconds = 10
 	return []kind{
 		{
-			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, cluster: true,
+			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, cluster: true, unattended: true,
 			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
 			validate: asked("config", create, update),
 		},
 		{
-			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, cluster: true,
+			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, cluster: true, unattended: true,
 			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
 			validate: compiling,
 		},
@@ -142,12 +144,12 @@ func autoscalingKinds() []kind {
 	const group = autoscalingv1alpha1.GroupName
 	return []kind{
 		{
-			name: "FederatedHPA", resource: schema.GroupResource{Group: group, Resource: "federatedhpas"},
+			name: "FederatedHPA", resource: schema.GroupResource{Group: group, Resource: "federatedhpas"}, unattended: true,
 			versions: one(func() runtime.Object { return &autoscalingv1alpha1.FederatedHPA{} }),
 			mutate:   asked("autoscaling", create, update), validate: asked("federatedhpa", create, update),
 		},
 		{
-			name: "CronFederatedHPA", resource: schema.GroupResource{Group: group, Resource: "cronfederatedhpas"},
+			name: "CronFederatedHPA", resource: schema.GroupResource{Group: group, Resource: "cronfederatedhpas"}, unattended: true,
 			versions: one(func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} }),
 			validate: asked("cronfederatedhpa", create, update),
 		},
@@ -158,12 +160,12 @@ func networkingKinds() []kind {
 	const group = networkingv1alpha1.GroupName
 	return []kind{
 		{
-			name: "MultiClusterIngress", resource: schema.GroupResource{Group: group, Resource: "multiclusteringresses"},
+			name: "MultiClusterIngress", resource: schema.GroupResource{Group: group, Resource: "multiclusteringresses"}, unattended: true,
 			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} }),
 			validate: asked("multiclusteringress", create, update),
 		},
 		{
-			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"},
+			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"}, unattended: true,
 			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
 			mutate:   asked("multiclusterservice", create, update), validate: asked("multiclusterservice", create, update),
 		},

@@ -28,6 +28,7 @@ const (
 	strayPolicy    = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {association: true, resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`
 	brokenPolicy   = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {priority: high}}`
 	oldBinding     = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
+	interpreter    = `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: example.io/v1, kind: Widget}, customizations: {}}}`
 	strayWork      = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
 )
 
@@ -131,6 +132,8 @@ func TestPluginJudges(t *testing.T) {
 		"a binding's dependencies are a list":        {new: strayDependencies("ResourceBinding"), operation: admission.Create, code: http.StatusForbidden, says: []string{"metadata.annotations"}},
 		"a cluster binding is not judged":            {new: strayDependencies("ClusterResourceBinding"), operation: admission.Create},
 		"a Work that nobody applies is warned about": {new: strayWork, operation: admission.Create, warnings: 1},
+		"who wants what nobody does is told":         {new: interpreter, operation: admission.Create, warnings: 1},
+		"and is told once":                           {new: interpreter, old: interpreter, operation: admission.Update},
 		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},
 		"quota is asked last, and speaks for itself": {
 			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`, operation: admission.Create,

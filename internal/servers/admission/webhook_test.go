@@ -101,6 +101,7 @@ func TestWebhookJudges(t *testing.T) {
 		"no object is refused":                 {path: "/mutate-propagationpolicy", code: http.StatusBadRequest, says: "no object"},
 		"an unprotected object may go":         {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {a: b}}}`},
 		"a protected object may not go":        {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`, code: http.StatusForbidden, says: "protected"},
+		"what nobody acts on is warned about":  {path: "/validate-resourceinterpretercustomization", object: interpreter, warnings: 1},
 		"a Work is warned about when it comes": {path: "/mutate-work", object: strayWork, warnings: 1},
 	}
 	for name, test := range tests {
