@@ -204,7 +204,10 @@ func TestWhatIsSaidToARequestThatWasGivenUpIsNoAnswer(t *testing.T) {
 		end(proxy.ErrSilent)
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
-	_, err := f.proxy.Send(f.cluster, tooLate, request(t, "GET", "https://m1/api/v1/pods", "").WithContext(ctx))
+	resp, err := f.proxy.Send(f.cluster, tooLate, request(t, "GET", "https://m1/api/v1/pods", "").WithContext(ctx))
+	if err == nil {
+		_ = resp.Body.Close()
+	}
 	if !apierrors.IsTimeout(err) {
 		t.Errorf("got %v, want a timeout", err)
 	}
