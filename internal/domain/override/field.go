@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -118,11 +119,34 @@ func encodeJSON(document any) (string, error) {
 }
 
 func decodeYAML(text string) (any, error) {
+	if documents(text) > 1 {
+		// The decoder would drop all but the first without a word.
+		return nil, &mismatchError{remedy: "let the field hold a single YAML document", err: errors.New("decoding YAML: more than one document")}
+	}
 	var document any
 	if err := utilyaml.Unmarshal([]byte(text), &document); err != nil {
 		return nil, &mismatchError{remedy: "let fieldPath lead to a YAML document", err: fmt.Errorf("decoding YAML: %w", err)}
 	}
 	return document, nil
+}
+
+// documents counts the YAML documents in a text that say anything.
+func documents(text string) (count int) {
+	said := false
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \t\r\n"); strings.HasPrefix(line, "%") {
+			continue // about the document that follows
+		}
+		mark, rest, _ := strings.Cut(line, " ")
+		if mark == "---" || mark == "..." {
+			said, line = false, rest
+		}
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && !said {
+			said = true
+			count++
+		}
+	}
+	return count
 }
 
 func encodeYAML(document any) (string, error) {

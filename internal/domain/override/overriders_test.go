@@ -69,6 +69,15 @@ func TestOverriders(t *testing.T) {
 			`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a/0/x, operator: replace, value: 2}, {subPath: /c, operator: add, value: true}]}]`,
 			"{kind: ConfigMap, data: {f: \"a:\\n- x: 2\\nb: 1\\nc: true\\n\"}}",
 		},
+		"a single YAML document between marks": {
+			`{kind: ConfigMap, data: {f: "%YAML 1.1\n# why\n---\na: |\n  x\n  ---\n  y\n---\n# no more\n"}}`,
+			`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /b, operator: add, value: 1}]}]`,
+			`{kind: ConfigMap, data: {f: "a: |\n  x\n  ---\n  y\nb: 1\n"}}`,
+		},
+		"a YAML document on the line of its mark": {
+			`{kind: ConfigMap, data: {f: "--- {a: 1}\n"}}`, `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /b, operator: add, value: 2}]}]`,
+			`{kind: ConfigMap, data: {f: "a: 1\nb: 2\n"}}`,
+		},
 		"a document in JSON": {
 			`{kind: ConfigMap, data: {f: '{"b": [1, 2], "a": "<&>", "big": 12345678901234567890, "f": 1.0}'}}`,
 			`fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /b/0, operator: remove}]}]`,
@@ -118,6 +127,7 @@ func TestOverridersRefuse(t *testing.T) {
 		"a document in a number":           {"{kind: X, data: {f: 1}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
 		"a document that is no JSON":       {"{kind: X, data: {f: '{'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
 		"two documents in one field":       {"{kind: X, data: {f: '{} {}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
+		"two YAML documents in one field":  {"{kind: X, data: {f: \"a: 1\\n---\\nb: 2\\n\"}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: replace, value: 2}]}]`, "/data/f"},
 		"a document that is no YAML":       {"{kind: X, data: {f: 'a: b: c'}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: remove}]}]`, "/data/f"},
 		"a missing path inside a document": {"{kind: X, data: {f: '{}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
 		"adding below an empty YAML text":  {"{kind: X, data: {f: ''}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
