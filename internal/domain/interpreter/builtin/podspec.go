@@ -49,8 +49,9 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 
 // podRequest returns what a pod requests at the peak of its life, per resource:
 // while it runs, the sum of all containers and sidecars; while it starts, an
-// init container and the sidecars started before it. The overhead of the
-// runtime comes on top. Resources that no node accounts for, and zeros, are left
+// init container and the sidecars started before it. What the pod requests as a
+// whole goes before what its containers do. The overhead of the runtime comes on
+// top. Resources that no node accounts for, and zeros, are left
 // out. It is nil when nothing remains.
 func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	running, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
@@ -68,6 +69,7 @@ func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 		raise(peak, request)
 	}
 	raise(running, peak)
+	claimWhole(running, spec.Resources)
 	add(running, spec.Overhead)
 
 	for name, quantity := range running {
@@ -79,6 +81,30 @@ func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 		return nil
 	}
 	return running
+}
+
+// claimWhole puts what a pod requests as a whole in the place of what its
+// containers request together. A limit of the whole is a request where there is no
+// other.
+func claimWhole(request corev1.ResourceList, whole *corev1.ResourceRequirements) {
+	if whole == nil {
+		return
+	}
+	for name, quantity := range whole.Requests {
+		if isShared(name) {
+			request[name] = quantity.DeepCopy()
+		}
+	}
+	for name, quantity := range whole.Limits {
+		if _, ok := request[name]; !ok && isShared(name) {
+			request[name] = quantity.DeepCopy()
+		}
+	}
+}
+
+// isShared reports whether a pod can request the resource as a whole.
+func isShared(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 // isSidecar reports whether an init container keeps running beside the others.

@@ -55,6 +55,15 @@ func TestPodRequest(t *testing.T) {
 			spec: `{overhead: {cpu: 10m}, containers: [{resources: {requests: {cpu: 100m}}}], initContainers: [{resources: {requests: {cpu: "1"}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "1010m"},
 		},
+		"what the pod requests as a whole goes before its containers, the overhead on top": {
+			spec: `{overhead: {cpu: 10m}, resources: {requests: {cpu: "1", ephemeral-storage: 9Gi}}, containers: [
+				{resources: {requests: {cpu: 100m, memory: 1Gi, ephemeral-storage: 1Gi}}}], initContainers: [{resources: {requests: {cpu: "2"}}}]}`,
+			want: map[corev1.ResourceName]string{"cpu": "1010m", "memory": "1Gi", "ephemeral-storage": "1Gi"},
+		},
+		"a limit of the whole is a request where there is no other": {
+			spec: `{resources: {limits: {cpu: "1", memory: 4Gi, hugepages-2Mi: 2Mi}}, containers: [{resources: {requests: {memory: 1Gi}}}]}`,
+			want: map[corev1.ResourceName]string{"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi"},
+		},
 		"zeros are dropped": {
 			spec: `{containers: [{resources: {requests: {cpu: "0", memory: 1Gi}}}]}`,
 			want: map[corev1.ResourceName]string{"memory": "1Gi"},
