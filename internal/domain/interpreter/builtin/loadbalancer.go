@@ -33,7 +33,28 @@ func uniteLoadBalancers(_ context.Context, template *unstructured.Unstructured, 
 		return nil, err
 	}
 	status := corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: united.sorted()}}
+	keepModes(status.LoadBalancer.Ingress, old.LoadBalancer.Ingress)
 	return replaceStatus(template, &old, &status)
+}
+
+// keepModes gives entries without a mode the one with which they are stored. The
+// API server fills in the default, which members of earlier releases do not know:
+// without this every pass would miss it anew.
+func keepModes(list, stored []corev1.LoadBalancerIngress) {
+	known := make(map[entrance]bool, len(stored))
+	for i := range stored {
+		known[entranceOf(&stored[i])] = true
+	}
+	for i := range list {
+		filled := entranceOf(&list[i])
+		if filled.hasMode || known[filled] {
+			continue
+		}
+		filled.hasMode, filled.mode = true, corev1.LoadBalancerIPModeVIP
+		if known[filled] {
+			list[i].IPMode = new(filled.mode)
+		}
+	}
 }
 
 // hasEntrance reports whether a load balancer is set up.
@@ -54,15 +75,20 @@ type entrance struct {
 	mode         corev1.LoadBalancerIPMode
 }
 
+func entranceOf(ingress *corev1.LoadBalancerIngress) entrance {
+	key := entrance{hostname: ingress.Hostname, ip: ingress.IP}
+	if ingress.IPMode != nil {
+		key.hasMode, key.mode = true, *ingress.IPMode
+	}
+	return key
+}
+
 type entrances map[entrance]*corev1.LoadBalancerIngress
 
 // add unites an entry with the known one of the same identity; their ports are
 // united.
 func (e entrances) add(ingress *corev1.LoadBalancerIngress) {
-	key := entrance{hostname: ingress.Hostname, ip: ingress.IP}
-	if ingress.IPMode != nil {
-		key.hasMode, key.mode = true, *ingress.IPMode
-	}
+	key := entranceOf(ingress)
 	known := e[key]
 	if known == nil {
 		known = &corev1.LoadBalancerIngress{Hostname: ingress.Hostname, IP: ingress.IP, IPMode: ingress.IPMode}

@@ -45,6 +45,15 @@ func TestUniteLoadBalancers(t *testing.T) {
 		"an equal status is left alone": {
 			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1}]}}}`, statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
 		},
+		"a mode that the API server filled in is no difference": {
+			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: VIP}, {ip: 2.2.2.2, ipMode: VIP}]}}}`,
+			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`, `{loadBalancer: {ingress: [{ip: 2.2.2.2, ipMode: VIP}]}}`},
+		},
+		"a mode that a member takes back is one": {
+			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: Proxy}]}}}`,
+			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
+			want:     `{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`,
+		},
 		"other Services are left alone": {
 			template: `{apiVersion: v1, kind: Service, spec: {type: NodePort}, status: {loadBalancer: {}}}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
