@@ -3,9 +3,12 @@
 package token
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -70,8 +73,14 @@ func newCreate(program *command.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var pins []bootstraptoken.Pin
+			var (
+				endpoint string
+				pins     []bootstraptoken.Pin
+			)
 			if printCommand {
+				if endpoint, err = endpointOf(karmada); err != nil {
+					return err
+				}
 				if pins, err = bootstraptoken.Pins(karmada); err != nil {
 					return err
 				}
@@ -84,7 +93,7 @@ func newCreate(program *command.Program) *cobra.Command {
 				return advised(err)
 			}
 			if printCommand {
-				fmt.Fprintln(program.Out, registerCommand(program.Name, karmada, made, pins))
+				fmt.Fprintln(program.Out, registerCommand(program.Name, endpoint, made, pins))
 				return nil
 			}
 			fmt.Fprintln(program.Out, made)
@@ -117,17 +126,25 @@ func check(token bootstraptoken.Token, ttl time.Duration, printCommand bool) err
 	return nil
 }
 
+// endpointOf is the control plane as register takes it: host:port.
+func endpointOf(karmada *rest.Config) (string, error) {
+	server, err := url.Parse(registration.Endpoint(karmada))
+	if err != nil {
+		return "", fmt.Errorf("reading the address of the control plane: %w", err)
+	}
+	if strings.Trim(server.Path, "/") != "" {
+		return "", fmt.Errorf("the kubeconfig leads to the control plane by %s, and clusters register at host and port without a path: choose a kubeconfig or context that leads to its API server directly", karmada.Host)
+	}
+	return net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), "443")), nil
+}
+
 // registerCommand is what the administrator of a cluster runs to register it.
-func registerCommand(program string, karmada *rest.Config, token bootstraptoken.Token, pins []bootstraptoken.Pin) string {
+func registerCommand(program, endpoint string, token bootstraptoken.Token, pins []bootstraptoken.Pin) string {
 	hashes := make([]string, 0, len(pins))
 	for _, pin := range pins {
 		hashes = append(hashes, pin.String())
 	}
-	_, endpoint, found := strings.Cut(karmada.Host, "://")
-	if !found {
-		endpoint = karmada.Host
-	}
-	return fmt.Sprintf("%s register %s --token %s --discovery-token-ca-cert-hash %s", program, strings.TrimRight(endpoint, "/"), token, strings.Join(hashes, ","))
+	return fmt.Sprintf("%s register %s --token %s --discovery-token-ca-cert-hash %s", program, endpoint, token, strings.Join(hashes, ","))
 }
 
 func newList(program *command.Program) *cobra.Command {

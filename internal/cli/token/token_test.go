@@ -41,15 +41,25 @@ func TestTableOfTokens(t *testing.T) {
 
 func TestRegisterCommand(t *testing.T) {
 	token := bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
-	pins := []bootstraptoken.Pin{{1}, {2}}
-	for host, endpoint := range map[string]string{
-		"https://10.0.0.1:5443": "10.0.0.1:5443", "10.0.0.1:5443": "10.0.0.1:5443", "https://karmada.example/": "karmada.example",
+	got := registerCommand("kubectl karmada", "10.0.0.1:5443", token, []bootstraptoken.Pin{{1}, {2}})
+	want := "kubectl karmada register 10.0.0.1:5443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:01" + strings.Repeat("0", 62) + ",sha256:02" + strings.Repeat("0", 62)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTheEndpointIsOneThatRegisterTakes(t *testing.T) {
+	for host, want := range map[string]string{
+		"https://10.0.0.1:5443": "10.0.0.1:5443", "10.0.0.1:5443": "10.0.0.1:5443", "https://karmada.example/": "karmada.example:443",
+		"https://[::1]:5443": "[::1]:5443", "https://[::1]": "[::1]:443",
 	} {
-		got := registerCommand("kubectl karmada", &rest.Config{Host: host}, token, pins)
-		want := "kubectl karmada register " + endpoint + " --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:01" + strings.Repeat("0", 62) + ",sha256:02" + strings.Repeat("0", 62)
-		if got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+		got, err := endpointOf(&rest.Config{Host: host})
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", host, got, err, want)
 		}
+	}
+	if got, err := endpointOf(&rest.Config{Host: "https://example.com/k8s/clusters/c"}); err == nil || !strings.Contains(err.Error(), "without a path") {
+		t.Errorf("below a path: got %q, %v", got, err)
 	}
 }
 
