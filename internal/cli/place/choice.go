@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,8 @@ func (c *Choice) CheckFlags() error {
 	}
 	member := c.always || c.sides && c.scope.Members()
 	switch {
+	case strings.Contains(c.cluster, ","):
+		return command.Wrong("--cluster %s: this command acts in one member; name one", c.cluster)
 	case c.always && c.cluster == "":
 		return command.Wrong("a cluster must be specified: name the member with --cluster")
 	case member && c.cluster == "":

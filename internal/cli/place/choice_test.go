@@ -27,6 +27,7 @@ func TestAPlaceIsChosenInOneWay(t *testing.T) {
 		"a member, which no scope excludes":          {flags: either, args: []string{"--cluster", "east"}, want: "east"},
 		"a member, and the scope of the other side":  {flags: either, args: []string{"-C", "east", "-s", "karmada"}, wrong: "--cluster needs --operation-scope members"},
 		"both sides, where only one can be acted on": {flags: either, args: []string{"-s", "all"}, wrong: `unsupported value "all" of --operation-scope: use karmada or members`},
+		"several members, as other commands take":    {flags: either, args: []string{"-C", "east,west"}, wrong: "--cluster east,west: this command acts in one member; name one"},
 		"always a member":                            {flags: member, args: []string{"-C", "east"}, want: "east"},
 		"always a member, without saying which":      {flags: member, wrong: "a cluster must be specified: name the member with --cluster"},
 		"always the control plane":                   {flags: karmada, want: KarmadaName},
