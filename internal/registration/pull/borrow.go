@@ -84,7 +84,7 @@ func (d *departure) agent(ctx context.Context) (*installed, error) {
 // lies in a volume, which is a Secret.
 func (d *departure) borrow(ctx context.Context, found *installed) (*rest.Config, error) {
 	if found == nil {
-		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used", d.Namespace, d.AgentName, d.member.Name)
+		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster that was joined has none, and leaves with unjoin", d.Namespace, d.AgentName, d.member.Name)
 	}
 	file := flagOf(*found.container, "karmada-kubeconfig")
 	name, key := secretOf(found.deployment.Spec.Template.Spec, *found.container, file)

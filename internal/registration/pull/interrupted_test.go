@@ -176,7 +176,7 @@ func TestUnregisteringWhatWasKilledBeforeItHadAnAgent(t *testing.T) {
 			stored: agentSecret(t, agent.User("west")), want: `Secret agents/karmada-kubeconfig in https://it is that of the agent of Cluster "west", not of "east"`,
 		},
 		"those of a person are of no use": {stored: agentSecret(t, "anna"), want: "whose credentials for the control plane could be used"},
-		"there are none":                  {stored: registration.Namespace("agents"), want: "whose credentials for the control plane could be used"},
+		"there are none":                  {stored: registration.Namespace("agents"), want: "a cluster that was joined has none, and leaves with unjoin"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
