@@ -46,6 +46,19 @@ func ByPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.Clus
 			taints = remove(taints, policy.Spec.Taints)
 		}
 	}
+	return dated(taints, cluster.Spec.Taints)
+}
+
+// dated gives taints the time that they had. One that a policy removes and a younger
+// one adds was never gone: with a new time at each look, what tolerates it for a while
+// would do so for ever.
+func dated(taints, before []corev1.Taint) []corev1.Taint {
+	for i := range taints {
+		at := slices.IndexFunc(before, func(was corev1.Taint) bool { return was.MatchTaint(&taints[i]) && was.Value == taints[i].Value })
+		if at >= 0 {
+			taints[i].TimeAdded = before[at].TimeAdded
+		}
+	}
 	return taints
 }
 

@@ -85,6 +85,8 @@ func TestTaintsFollowThePolicies(t *testing.T) {
 		"the younger of two policies decides":               {map[string]metav1.ConditionStatus{"DNS": no}, nil, []policy{policyOf("b", 1, "dns", "", nil, broken), policyOf("a", 2, "dns", "", broken, nil)}, nil},
 		"the older of two policies gives the value":         {map[string]metav1.ConditionStatus{"DNS": no}, nil, []policy{policyOf("b", 1, "dns", "young", broken, nil), policyOf("c", 2, "dns", "old", broken, nil)}, []corev1.Taint{taintOf("dns", "old")}},
 		"of two of the same age the first by name is first": {map[string]metav1.ConditionStatus{"DNS": no}, nil, []policy{policyOf("b", 1, "dns", "second", broken, nil), policyOf("a", 1, "dns", "first", broken, nil)}, []corev1.Taint{taintOf("dns", "first")}},
+		"what one removes and a younger one adds was there": {map[string]metav1.ConditionStatus{"DNS": no}, []corev1.Taint{there}, []policy{policyOf("a", 2, "dns", "", nil, broken), policyOf("b", 1, "dns", "mine", broken, nil)}, []corev1.Taint{there}},
+		"with another value it is another one":              {map[string]metav1.ConditionStatus{"DNS": no}, []corev1.Taint{there}, []policy{policyOf("a", 2, "dns", "", nil, broken), policyOf("b", 1, "dns", "new", broken, nil)}, []corev1.Taint{taintOf("dns", "new")}},
 		"a policy for other clusters says nothing":          {map[string]metav1.ConditionStatus{"DNS": no}, nil, []policy{elsewhere}, nil},
 		"a policy for clusters with a label":                {map[string]metav1.ConditionStatus{"DNS": no}, nil, []policy{named}, []corev1.Taint{taintOf("dns", "")}},
 	}
