@@ -1,6 +1,7 @@
 package certrotation
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,7 +16,7 @@ import (
 // identity is who a kubeconfig says that its user is.
 type identity struct {
 	kubeconfig *clientcmdapi.Config
-	// user is the name of the entry of the current context.
+	// user is the name of the entry of the context.
 	user string
 	// chain is the client certificate, the leaf first.
 	chain []*x509.Certificate
@@ -23,8 +24,8 @@ type identity struct {
 
 var errNoCertificate = errors.New("its user has no client-certificate-data, so there is nothing to rotate; switch certRotation off")
 
-// parse reads the identity of the current context.
-func parse(kubeconfig []byte) (*identity, error) {
+// parse reads the identity of a context, of the current one if it has no name.
+func parse(kubeconfig []byte, context string) (*identity, error) {
 	if len(kubeconfig) == 0 {
 		return nil, errors.New("it is empty")
 	}
@@ -32,13 +33,14 @@ func parse(kubeconfig []byte) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no kubeconfig: %w", err)
 	}
-	current, ok := config.Contexts[config.CurrentContext]
+	context = cmp.Or(context, config.CurrentContext)
+	of, ok := config.Contexts[context]
 	if !ok {
-		return nil, fmt.Errorf("it has no context %q", config.CurrentContext)
+		return nil, fmt.Errorf("it has no context %q", context)
 	}
-	user, ok := config.AuthInfos[current.AuthInfo]
+	user, ok := config.AuthInfos[of.AuthInfo]
 	if !ok {
-		return nil, fmt.Errorf("it has no user %q", current.AuthInfo)
+		return nil, fmt.Errorf("it has no user %q", of.AuthInfo)
 	}
 	if len(user.ClientCertificateData) == 0 {
 		return nil, errNoCertificate
@@ -47,7 +49,7 @@ func parse(kubeconfig []byte) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its client certificate: %w", err)
 	}
-	return &identity{kubeconfig: config, user: current.AuthInfo, chain: chain}, nil
+	return &identity{kubeconfig: config, user: of.AuthInfo, chain: chain}, nil
 }
 
 // with returns the kubeconfig with another certificate and its key.

@@ -54,6 +54,8 @@ type Options struct {
 	Threshold float64
 	// Namespace is where the Secret is in the member.
 	Namespace string
+	// Context is the one of the kubeconfig that the agent uses; empty is the current.
+	Context string
 	// Member reads and writes the Secret, without a cache.
 	Member client.Client
 	// Renewed is given the new kubeconfig; nil tells nobody.
@@ -133,7 +135,7 @@ func (r *rotator) check(ctx context.Context) error {
 	if err := r.options.Member.Get(ctx, key, secret); err != nil {
 		return fmt.Errorf("reading Secret %s of the member, see --karmada-kubeconfig-namespace: %w", key, err)
 	}
-	held, err := parse(secret.Data[SecretKey])
+	held, err := parse(secret.Data[SecretKey], r.options.Context)
 	if err != nil {
 		return fmt.Errorf("reading key %s of Secret %s of the member: %w", SecretKey, key, err)
 	}

@@ -145,7 +145,7 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 		if err := member.Get(t.Context(), client.ObjectKeyFromObject(secretWith(nil)), secret); err != nil {
 			t.Fatal(err)
 		}
-		held, err := parse(secret.Data[SecretKey])
+		held, err := parse(secret.Data[SecretKey], "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,6 +172,32 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 			t.Errorf("a life of %d seconds was asked for", got)
 		}
 	})
+}
+
+func TestTheCertificateIsThatOfTheContextInUse(t *testing.T) {
+	by, now := newAuthority(t), time.Now()
+	config, err := clientcmd.Load(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["other"] = &clientcmdapi.Context{Cluster: "karmada-apiserver", AuthInfo: "admin"}
+	config.CurrentContext = "other"
+	encoded, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+		asked = append(asked, request.Name[:len(request.Name)-len("-12345")])
+		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
+	})
+	o := DefaultOptions()
+	o.Context, o.Member = "it", fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(encoded)).Build()
+	err = (&rotator{options: o, karmada: karmada, live: karmada, now: time.Now}).check(t.Context())
+	if diff := cmp.Diff([]string{"east"}, asked); diff != "" {
+		t.Errorf("certificates are asked for, of (-want +got):\n%s\nerror %v", diff, err)
+	}
 }
 
 func TestWhyACertificateIsNotRotated(t *testing.T) {

@@ -65,7 +65,7 @@ func (o *Options) agent() (*agent, error) {
 	a := &agent{karmada: karmada, clusters: clusters, local: local, cluster: o.Cluster, host: o.host()}
 	a.cluster.Karmada, a.cluster.Member = karmada.plain, local
 	rotation := &a.host.Settings.Agent.Rotation
-	rotation.Member = member
+	rotation.Member, rotation.Context = member, o.Context
 	rotation.Renewed = func(kubeconfig []byte) {
 		if err := karmada.take(context.Background(), kubeconfig, "its rotation"); err != nil {
 			klog.Background().Error(err, "Keeping the credentials for the control plane")
