@@ -7,11 +7,14 @@ package workstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -155,9 +158,16 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	return reconcile.Result{}, c.reflect(ctx, target, stored)
 }
 
-// reflect hands in the status and health of every object of the Work, at once.
-func (c *controller) reflect(ctx context.Context, target *member.Member, stored *workv1alpha1.Work) error {
+// holder is a member cluster, as far as it is looked at here.
+type holder interface {
+	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
+}
+
+// reflect hands in the status and health of every object of the Work, at once. One
+// that cannot be told keeps no other from being.
+func (c *controller) reflect(ctx context.Context, target holder, stored *workv1alpha1.Work) error {
 	var seen []reflection
+	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
 		if err != nil {
@@ -166,12 +176,24 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 		}
 		one, err := c.reflectOne(ctx, target, stored, manifest)
 		if err != nil {
-			c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
-			return err
+			failures = append(failures, err)
+			continue
 		}
 		seen = append(seen, one)
 	}
+	if len(seen) > 0 {
+		c.handIn(stored, seen)
+	}
+	if err := errors.Join(failures...); err != nil {
+		c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
+		return err
+	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
+	return nil
+}
+
+// handIn hands in what was seen; of the rest stays what was told before.
+func (c *controller) handIn(stored *workv1alpha1.Work, seen []reflection) {
 	c.reports.Report(stored, report.ManifestStatuses, paceOf(seen), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, one := range seen {
@@ -181,7 +203,6 @@ func (c *controller) reflect(ctx context.Context, target *member.Member, stored 
 			status.ManifestStatuses = merged
 		}
 	})
-	return nil
 }
 
 // paceOf is how much the news hurries: objects that are not healthy yet, or that
@@ -215,25 +236,29 @@ func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests 
 	}
 }
 
-func (c *controller) reflectOne(ctx context.Context, target *member.Member, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
+func (c *controller) reflectOne(ctx context.Context, target holder, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
 	identifier, err := work.Identify(stored.Spec.Workload.Manifests, manifest)
 	if err != nil {
 		return reflection{}, err
 	}
 	one := reflection{identifier: identifier}
+	cluster, _ := work.ClusterOf(stored.Namespace)
 	observed, cached, err := target.Get(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
 		one.gone = true
 		return one, nil
+	case meta.IsNoMatchError(err):
+		// Execution reports a kind that the member does not serve.
+		return one, nil
 	case err != nil:
-		return one, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), target.Name, err)
+		return one, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)
 	case !cached && !sameWork(observed, manifest):
 		return one, nil
 	}
 	status, err := c.status(ctx, observed)
 	if err != nil {
-		return one, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", target.Name, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		return one, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
 	}
 	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
 	return one, nil

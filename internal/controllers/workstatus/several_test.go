@@ -1,0 +1,99 @@
+package workstatus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// shelf holds what asking for ConfigMaps by name comes to; those of no name here
+// are there and well.
+type shelf map[string]error
+
+func (s shelf) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	object.SetName(key.Name)
+	return object, true, s[key.Name]
+}
+
+func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
+	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}
+	for name, tc := range map[string]struct {
+		asked shelf
+		want  []string
+		fails string
+	}{
+		"all are there": {nil, []string{"0 a Healthy", "1 b Healthy", "2 c Healthy"}, ""},
+		"one is gone": {
+			shelf{"b": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "b")}, []string{"0 a Healthy", "2 c Healthy"}, ""},
+		"one cannot be asked for": {
+			shelf{"b": errors.New("no answer")}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, "reading ConfigMap /b in cluster m1: no answer"},
+		"of one nobody knows the kind there": {
+			shelf{"b": &meta.NoKindMatchError{}}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, ""},
+		"none can be asked for": {
+			shelf{"a": errors.New("no answer"), "b": errors.New("no answer"), "c": errors.New("no answer")}, before, "reading ConfigMap /c in cluster m1: no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "three", UID: "1"}}
+				of.Spec.Workload.Manifests = manifests(t, "a", "b", "c")
+				for ordinal, name := range []string{"a", "b", "c"} {
+					of.Status.ManifestStatuses = append(of.Status.ManifestStatuses, *seen(ordinal, name, "Unknown").entry)
+				}
+				scheme := runtime.NewScheme()
+				if err := workv1alpha1.AddToScheme(scheme); err != nil {
+					t.Fatal(err)
+				}
+				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(of).WithStatusSubresource(of).Build()
+				c := &controller{
+					rules: rules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
+					reports: report.NewWorks(store, report.Options{Workers: 1}),
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- c.reports.Start(ctx) }()
+
+				err := c.reflect(t.Context(), tc.asked, of)
+				if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("error = %v, want %q", err, tc.fails)
+				}
+				<-time.After(time.Minute)
+				if err := store.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, status := range of.Status.ManifestStatuses {
+					got = append(got, fmt.Sprintf("%d %s %s", status.Identifier.Ordinal, status.Identifier.Name, status.Health))
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("manifest statuses (-want +got):\n%s", diff)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
