@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -213,6 +214,41 @@ func TestAPassWritesBindingAndTemplateOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, ReadyReplicas: 2}, template.Status); diff != "" {
 		t.Errorf("status of the template (-want +got):\n%s", diff)
+	}
+}
+
+// emptying sums up Deployments in two steps: another number goes by way of none.
+type emptying struct{}
+
+func (emptying) Rules(schema.GroupVersionKind) interpreter.Rules {
+	return interpreter.Rules{
+		Aggregate: func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+			stored, _, _ := unstructured.NestedInt64(template.Object, "status", "replicas")
+			wanted := int64(len(items))
+			if stored == wanted {
+				return template, nil
+			}
+			summed := template.DeepCopy()
+			if stored != 0 {
+				unstructured.RemoveNestedField(summed.Object, "status", "replicas")
+				return summed, nil
+			}
+			return summed, unstructured.SetNestedField(summed.Object, wanted, "status", "replicas")
+		},
+	}
+}
+
+func TestAStatusMayTakeTwoSteps(t *testing.T) {
+	template := webTemplate()
+	template.Status.Replicas = 5
+	w := newWorld(t, webBinding("m1", "m2"), template, webWork("m1"), webWork("m2"))
+	w.rules = emptying{}
+	w.wrote("status of web-deployment", "status of web", "status of web")
+	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
+		t.Fatal(err)
+	}
+	if template.Status.Replicas != 2 {
+		t.Errorf("the template has %d replicas", template.Status.Replicas)
 	}
 }
 

@@ -57,10 +57,7 @@ func (r *reconciler) try(ctx context.Context, s sum) error {
 	if err != nil || template == nil || !isFor(template, s.template) {
 		return err
 	}
-	summed, err := r.rules.Rules(kindOf(s.template)).Aggregate(ctx, template, s.items)
-	if err == nil {
-		err = r.writeTemplate(ctx, s.request, template, summed)
-	}
+	err = r.advance(ctx, s, template)
 	switch {
 	case err == nil:
 		r.events.Recovered(template, workv1alpha2.EventReasonAggregateStatusFailed)
@@ -69,6 +66,25 @@ func (r *reconciler) try(ctx context.Context, s sum) error {
 		r.events.Failed(template, workv1alpha2.EventReasonAggregateStatusFailed, err)
 	}
 	return err
+}
+
+// statusSteps is how many writes a status may take; see interpreter.Rules.
+const statusSteps = 2
+
+// advance writes the status that a template should have now.
+func (r *reconciler) advance(ctx context.Context, s sum, template *unstructured.Unstructured) error {
+	for range statusSteps {
+		summed, err := r.rules.Rules(kindOf(s.template)).Aggregate(ctx, template, s.items)
+		if err != nil {
+			return err
+		}
+		stored, err := r.writeTemplate(ctx, s.request, template, summed)
+		if err != nil || stored == nil {
+			return err
+		}
+		template = stored
+	}
+	return nil
 }
 
 // awaited adds an item that tells nothing for each target whose Work does not
@@ -106,11 +122,12 @@ func (r *reconciler) behind(template *unstructured.Unstructured, s sum) bool {
 	return older(version, s.template.ResourceVersion) || older(version, r.written.versions(s.request).template)
 }
 
-// writeTemplate writes the status of summed, if it says anything new.
-func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, summed *unstructured.Unstructured) error {
+// writeTemplate writes the status of summed, if it says anything new, and returns
+// what is stored then; nil when nothing was written.
+func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, summed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	change, err := statusPatch(template, summed)
 	if err != nil || change == nil {
-		return err
+		return nil, err
 	}
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(template.GroupVersionKind())
@@ -118,13 +135,13 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 	stored.SetName(template.GetName())
 	err = r.karmada.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, change))
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return r.noteMissing(ctx, template)
+		return nil, r.noteMissing(ctx, template)
 	}
 	if err != nil {
-		return fmt.Errorf("patching it: %w", err)
+		return nil, fmt.Errorf("patching it: %w", err)
 	}
 	r.written.wroteTemplate(request, stored.GetResourceVersion())
-	return nil
+	return stored, nil
 }
 
 // noteMissing finds out what is not there: the template, which needs nothing

@@ -46,7 +46,9 @@ type Rules struct {
 	// cluster taken from the observed one.
 	Retain func(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-	// Aggregate returns the template with a status made of those of its clusters.
+	// Aggregate returns the template with a status made of those of its clusters. A
+	// status that the API server does not accept after the present one may take two
+	// steps: asked again with what was stored, the rule answers with the second.
 	Aggregate func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
 	// Status returns what of the status of a member object is collected; nil

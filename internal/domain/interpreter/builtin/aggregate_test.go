@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAggregate(t *testing.T) {
@@ -151,6 +152,50 @@ func TestAggregate(t *testing.T) {
 			}
 			if diff := cmp.Diff(parseMap(t, test.want), got); diff != "" {
 				t.Errorf("status differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestContainersThatComeBack checks that no step asks the API server to let a
+// nameless container return from its end, and that the second one tells all.
+func TestContainersThatComeBack(t *testing.T) {
+	const running, ended = `{state: {running: {}}}`, `{state: {terminated: {exitCode: 1}}}`
+	lists := func(field string, states ...string) string { return field + `: [` + strings.Join(states, ", ") + `]` }
+	for name, test := range map[string]struct {
+		stored, reported string
+		first            string // empty: all in one step
+	}{
+		"a container that is restarted":           {lists("containerStatuses", ended), lists("containerStatuses", running), `{phase: Running}`},
+		"an init container that is restarted":     {lists("initContainerStatuses", ended), lists("initContainerStatuses", running), `{phase: Running}`},
+		"a container beside one that has ended":   {lists("containerStatuses", ended, running), lists("containerStatuses", ended, `{ready: true, state: {running: {}}}`), `{phase: Running}`},
+		"containers that end":                     {lists("containerStatuses", running, running), lists("containerStatuses", ended, running), ""},
+		"the last container that ends":            {lists("containerStatuses", ended, running), lists("containerStatuses", ended, ended), ""},
+		"a container that is gone with its end":   {lists("containerStatuses", ended), "", ""},
+		"containers after none":                   {"", lists("containerStatuses", ended, running), ""},
+		"containers where one has ended, as ever": {lists("containerStatuses", ended, running), lists("containerStatuses", ended, running), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := func(list string) *unstructured.Unstructured {
+				return parse(t, `{apiVersion: v1, kind: Pod, status: {phase: Running, `+list+`}}`)
+			}
+			of := items(t, `{phase: Running, `+test.reported+`}`)
+			want := aggregate(t, parse(t, `{apiVersion: v1, kind: Pod}`), of)
+			first, err := source().Rules(pod("").GroupVersionKind()).Aggregate(t.Context(), pod(test.stored), of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.first == "" {
+				if again, err := rules(first).Aggregate(t.Context(), first, of); err != nil || again != first {
+					t.Errorf("there is a second step to %v (error %v)", again, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(parseMap(t, test.first), first.Object["status"]); diff != "" {
+				t.Errorf("the first step (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want, aggregate(t, first, of)); diff != "" {
+				t.Errorf("the second step (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -33,14 +34,15 @@ func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstruc
 }
 
 // retainPod keeps what the scheduler and the admission of the member cluster
-// have written into the spec, nearly all of which cannot be changed.
+// have written into the spec, nearly all of which cannot be changed, and the
+// containers with which somebody debugs the Pod there, which cannot be removed.
 func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
 		return nil, fmt.Errorf("reading the member object: %w", err)
 	}
 	retained := edit{object: desired}
-	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
+	for _, field := range []string{"nodeName", "serviceAccountName", "volumes", "ephemeralContainers"} {
 		value := memberSpec[field]
 		if value == nil {
 			retained.remove("spec", field)
@@ -109,7 +111,8 @@ type memberContainer struct {
 }
 
 // aggregatePod shows the most pressing phase and the containers of all clusters.
-// A template that is in no cluster keeps its status.
+// A template that is in no cluster keeps its status. A container that comes back
+// takes two steps: first the lists are emptied.
 func aggregatePod(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	if len(items) == 0 {
 		return template, nil
@@ -137,7 +140,21 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 		status.InitContainerStatuses = appendContainers(status.InitContainerStatuses, reported.InitContainerStatuses)
 	}
 	status.Phase = firstOf(phases, corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded)
+	if !equality.Semantic.DeepEqual(&old, &status) && (revives(old.ContainerStatuses, status.ContainerStatuses) ||
+		revives(old.InitContainerStatuses, status.InitContainerStatuses)) {
+		status.ContainerStatuses, status.InitContainerStatuses = nil, nil
+	}
 	return replaceStatus(template, &old, &status)
+}
+
+// revives tells that the API server would refuse the statuses after the old ones:
+// a container that has terminated may not come back unless its spec says so, and
+// here it cannot tell one from another, for they have no names. An empty list in
+// between makes it forget the old ones.
+func revives(old, statuses []corev1.ContainerStatus) bool {
+	terminated := func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
+	return slices.ContainsFunc(old, terminated) &&
+		slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return !terminated(s) })
 }
 
 func appendContainers(statuses []corev1.ContainerStatus, reported []memberContainer) []corev1.ContainerStatus {

@@ -49,6 +49,11 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {containers: [{name: a}]}}`,
 			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
 		},
+		"a Pod keeps the containers with which it is debugged": {
+			desired:  `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
+			observed: `{spec: {containers: [{name: a}], ephemeralContainers: [{name: debugger}]}}`,
+			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}], ephemeralContainers: [{name: debugger}]}}`,
+		},
 		"an equal Pod is left alone": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: a, volumeMounts: [{name: v}]}]}}`,
 			observed: `{spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
