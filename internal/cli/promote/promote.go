@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,6 +92,8 @@ func (o *options) check(args []string) error {
 		return command.Wrong("name one object by its type and its name, such as: deployment web")
 	case o.cluster == "":
 		return command.Wrong("which member has the object? Name it with --cluster")
+	case strings.Contains(o.cluster, ","):
+		return command.Wrong("--cluster %s: an object is promoted from one member; name one", o.cluster)
 	case o.output != "" && o.output != "json" && o.output != "yaml":
 		return command.Wrong("unsupported value %q of --output: use json or yaml", o.output)
 	case !o.autoPolicy && o.policyName != "":
