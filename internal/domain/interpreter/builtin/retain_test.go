@@ -63,6 +63,15 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 		},
+		"a Service keeps the class that the member chose for it": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`,
+			observed: `{spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
+			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
+		},
+		"a Service that names its class wants that": {
+			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, loadBalancerClass: example.com/outer}}`,
+			observed: `{spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
+		},
 		"a Service keeps no empty address and no port 0": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
 			observed: `{spec: {clusterIP: "", healthCheckNodePort: 0}}`,
@@ -84,6 +93,15 @@ func TestRetain(t *testing.T) {
 		"a claim keeps no empty volume": {
 			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: pv2}}`,
 			observed: `{spec: {volumeName: ""}}`,
+		},
+		"a claim keeps the classes that the member chose for it": {
+			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce]}}`,
+			observed: `{spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: standard, volumeAttributesClassName: gold}}`,
+			want:     `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: standard, volumeAttributesClassName: gold}}`,
+		},
+		"a claim that names its class wants that, even none": {
+			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {storageClassName: "", volumeAttributesClassName: gold}}`,
+			observed: `{spec: {storageClassName: standard, volumeAttributesClassName: silver}}`,
 		},
 		"a volume keeps its claim": {
 			desired:  `{apiVersion: v1, kind: PersistentVolume, spec: {}}`,

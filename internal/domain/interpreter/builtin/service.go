@@ -21,7 +21,8 @@ func service() interpreter.Rules {
 	}
 }
 
-// retainService keeps what the API server of the member cluster has allocated.
+// retainService keeps what the API server of the member cluster has allocated, and
+// the class of load balancer that its admission chose, which stays for good.
 func retainService(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	port, err := count(observed.Object, "spec", "healthCheckNodePort")
 	if err != nil {
@@ -42,7 +43,7 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 			return nil, err
 		}
 	}
-	return retained.object, nil
+	return retainUnsaid(retained.object, observed, "loadBalancerClass")
 }
 
 // isLoadBalancer reports whether the Service is of the one type that has a

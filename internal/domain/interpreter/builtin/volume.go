@@ -17,7 +17,7 @@ func persistentVolume() interpreter.Rules {
 
 func persistentVolumeClaim() interpreter.Rules {
 	return interpreter.Rules{
-		Retain:    retainPresent("spec", "volumeName"),
+		Retain:    retainClaim,
 		Aggregate: aggregateClaim,
 		Healthy:   isClaimHealthy,
 	}
@@ -36,6 +36,38 @@ func retainPresent(path ...string) func(context.Context, *unstructured.Unstructu
 		}
 		return withField(desired, value, path...)
 	}
+}
+
+// retainClaim keeps the volume to which a claim is bound, and the classes that the
+// member cluster chose for one that names none: claims never lose either again.
+func retainClaim(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	desired, err := retainPresent("spec", "volumeName")(ctx, desired, observed)
+	if err != nil {
+		return nil, err
+	}
+	return retainUnsaid(desired, observed, "storageClassName", "volumeAttributesClassName")
+}
+
+// retainUnsaid keeps fields of the spec of which the desired object says nothing.
+func retainUnsaid(desired, observed *unstructured.Unstructured, fields ...string) (*unstructured.Unstructured, error) {
+	memberSpec, err := nested[map[string]any](observed.Object, "spec")
+	if err != nil {
+		return nil, fmt.Errorf("reading the member object: %w", err)
+	}
+	spec, err := nested[map[string]any](desired.Object, "spec")
+	if err != nil {
+		return nil, err
+	}
+	retained := edit{object: desired}
+	for _, field := range fields {
+		if spec[field] != nil || memberSpec[field] == nil {
+			continue
+		}
+		if err := retained.set(memberSpec[field], "spec", field); err != nil {
+			return nil, err
+		}
+	}
+	return retained.object, nil
 }
 
 // memberVolume is the status of a volume or a claim.
