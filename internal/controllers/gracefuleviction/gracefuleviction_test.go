@@ -182,11 +182,12 @@ func TestWhatProvesAReplacement(t *testing.T) {
 				w.made = test.made
 			}
 			again := w.pass()
-			if test.ends && w.writes == 0 {
-				if again != w.options.Steady {
+			if w.writes == 0 {
+				if test.ends && again != w.options.Steady {
 					t.Errorf("looks again after %s", again)
 				}
-				w.clock = w.clock.Add(again)
+				// What proves something does so when it lasts.
+				w.clock = w.clock.Add(w.options.Steady)
 				w.pass()
 			}
 			want := "in m2:2, leaves m1"
@@ -297,6 +298,34 @@ func TestWhatIsHeldIsToldOnceAndForgottenWhenItIsOver(t *testing.T) {
 	w.pass()
 	if got := w.state(); got != "in m2:2" || w.writes != 3 || len(w.told.Events) != 4 {
 		t.Errorf("%s; %d writes, %d events", got, w.writes, len(w.told.Events))
+	}
+}
+
+func TestAClusterThatOnlyTheCacheLacksIsNotGone(t *testing.T) {
+	w := newWorld(t, nil, cluster("m2", silent))
+	w.live = newWorld(t, nil, cluster("m1")).store
+	w.pass()
+	if got := w.state(); got != "in m2:2, leaves m1" {
+		t.Error(got)
+	}
+}
+
+func TestWhichChangesOfAClusterAreLookedAt(t *testing.T) {
+	tests := map[string]struct {
+		newer *clusterv1alpha1.Cluster
+		want  bool
+	}{
+		"a taint":                      {cluster("m1", tainted), true},
+		"that it is not ready":         {cluster("m1", silent), true},
+		"that it was given up":         {cluster("m1", dead), true},
+		"not what else it tells of it": {cluster("m1", func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1" }), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := differs(cluster("m1"), test.newer); got != test.want {
+				t.Errorf("looked at: %t", got)
+			}
+		})
 	}
 }
 
