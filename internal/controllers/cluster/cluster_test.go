@@ -181,6 +181,15 @@ func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 	}
 }
 
+func TestNobodyBelievesACacheThatThereAreNoWorks(t *testing.T) {
+	r := reconcilerOver(store(t))
+	r.live = store(t, workOf("member1", "web", false))
+	staying, left, err := r.worksOf(t.Context(), "member1")
+	if err != nil || !staying || !left {
+		t.Errorf("staying %t, left %t, error %v", staying, left, err)
+	}
+}
+
 func TestTheExecutionSpaceGoesWhenNobodyNeedsIt(t *testing.T) {
 	tests := map[string]struct {
 		mode  clusterv1alpha1.ClusterSyncMode

@@ -124,6 +124,27 @@ func TestALeaseThatVanishedIsMadeAnewAsLongAsItsClusterIsThere(t *testing.T) {
 	})
 }
 
+func TestALeaseIsNotRenewedForAnotherClusterOfTheName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		karmada := stored(t, cluster("a"))
+		keeper := New(karmada, karmada, DefaultOptions())
+		go func() { _ = keeper.Start(t.Context()) }()
+		keeper.Begin(t.Context(), cluster("a"))
+		synctest.Wait()
+		if err := karmada.Delete(t.Context(), cluster("a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := karmada.Create(t.Context(), cluster("b")); err != nil {
+			t.Fatal(err)
+		}
+		before := leaseIn(t, karmada)
+		<-time.After(time.Minute)
+		if diff := cmp.Diff(before, leaseIn(t, karmada)); diff != "" {
+			t.Errorf("Lease (-before +a minute later):\n%s", diff)
+		}
+	})
+}
+
 func TestInterval(t *testing.T) {
 	tests := map[string]struct {
 		options Options

@@ -1,0 +1,62 @@
+package member
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatAProbeSees(t *testing.T) {
+	answers := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	hangs := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	comeAgain := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	cutShort := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "2")
+		w.WriteHeader(http.StatusOK)
+	}
+	tests := map[string]struct {
+		ready, health http.HandlerFunc
+		limit         time.Duration
+		want          Health
+	}{
+		"a healthy member":                        {ready: answers(200), want: Health{Reachable: true, Healthy: true}},
+		"an old one, which tells it elsewhere":    {ready: answers(404), health: answers(200), want: Health{Reachable: true, Healthy: true}},
+		"an old one that is not healthy":          {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
+		"one that is not healthy":                 {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
+		"one that asks to come again":             {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint answered 503 Service Unavailable"}},
+		"one that does not take the credentials":  {ready: answers(401), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 401 Unauthorized"}},
+		"one that does not let us ask":            {ready: answers(403), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 403 Forbidden"}},
+		"one that hangs":                          {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not answer in time"}},
+		"one that breaks off in the middle of it": {ready: cutShort, want: Health{Cause: "it closed the connection"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			mux := http.NewServeMux()
+			mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) { asked++; test.ready(w, r) })
+			if test.health != nil {
+				mux.HandleFunc("/healthz", test.health)
+			}
+			server := &apiServer{Server: httptest.NewTLSServer(mux)}
+			t.Cleanup(server.Close)
+			member := newWorld(t, server, "token").get(t)
+			if test.limit > 0 {
+				member.probeLimit = test.limit
+			}
+			if diff := cmp.Diff(test.want, member.Probe(t.Context())); diff != "" {
+				t.Errorf("health (-want +got):\n%s", diff)
+			}
+			if asked != 1 && !test.want.Refused {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
+}
