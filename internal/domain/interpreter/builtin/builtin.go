@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -51,6 +52,7 @@ func New(options Options) interpreter.Source {
 		corev1.SchemeGroupVersion.WithKind("PersistentVolume"):                       persistentVolume(),
 		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):                  persistentVolumeClaim(),
 		networkingv1.SchemeGroupVersion.WithKind("Ingress"):                          ingress(),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"):                            clusterRole(),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):                  podDisruptionBudget(),
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"):         horizontalPodAutoscaler(),
 		{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"}: serviceImport(),

@@ -12,10 +12,18 @@ import (
 // ingress leaves the status to the chain, which collects it whole.
 func ingress() interpreter.Rules {
 	return interpreter.Rules{
+		Retain:       retainIngress,
 		Aggregate:    uniteLoadBalancers,
 		Healthy:      hasEntrance,
 		Dependencies: ingressDependencies,
 	}
+}
+
+// retainIngress keeps the class that the member cluster chose for an Ingress that
+// names none. It is chosen once, at the creation; an Ingress that loses it is
+// served by nobody.
+func retainIngress(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return retainUnsaid(desired, observed, "ingressClassName")
 }
 
 // ingressDependencies returns the certificates. An entry without a Secret uses

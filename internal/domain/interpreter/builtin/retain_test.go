@@ -129,6 +129,29 @@ func TestRetain(t *testing.T) {
 			desired:  `{apiVersion: v1, kind: Secret, type: Opaque, data: {a: YQ==}}`,
 			observed: `{type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
 		},
+		"an Ingress keeps the class that the member chose for it": {
+			desired:  `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {rules: []}}`,
+			observed: `{spec: {ingressClassName: nginx, rules: [{host: a}]}}`,
+			want:     `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx, rules: []}}`,
+		},
+		"an Ingress that names its class wants that": {
+			desired:  `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: inner}}`,
+			observed: `{spec: {ingressClassName: nginx}}`,
+		},
+		"a ClusterRole that gathers rules keeps those of the member": {
+			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
+			observed: `{rules: [{verbs: [get]}]}`,
+			want:     `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
+		},
+		"a ClusterRole that gathers rules keeps none where the member has none": {
+			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
+			observed: `{rules: null}`,
+			want:     `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}}`,
+		},
+		"a ClusterRole with rules of its own wants those": {
+			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}`,
+			observed: `{aggregationRule: {}, rules: [{verbs: [list]}]}`,
+		},
 		"a member object that cannot be read is an error": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
 			observed: `{spec: {healthCheckNodePort: high}}`, wantErr: true,
