@@ -112,15 +112,31 @@ func DescribeContest(cluster string, manifest, observed *unstructured.Unstructur
 
 // lastManager is who wrote the object last, apart from ours and from those who
 // write a subresource only; empty when the object does not tell.
+//
+// An API server notes no time of who scales an object, and forgets him when somebody
+// else sets the replicas: he is the one if nobody has written since we did.
 func lastManager(observed *unstructured.Unstructured, ours string) string {
-	var last metav1.ManagedFieldsEntry
+	var last, own, scaler metav1.ManagedFieldsEntry
 	for _, entry := range observed.GetManagedFields() {
-		if entry.Manager == ours || entry.Subresource != "" && entry.Subresource != "scale" || entry.Time == nil {
-			continue
-		}
-		if last.Time == nil || last.Time.Before(entry.Time) {
-			last = entry
+		switch {
+		case entry.Subresource != "" && entry.Subresource != "scale":
+		case entry.Manager == ours:
+			own = later(own, entry)
+		case entry.Time == nil:
+			scaler = entry
+		default:
+			last = later(last, entry)
 		}
 	}
+	if scaler.Manager != "" && (last.Time == nil || last.Time.Before(own.Time)) {
+		return scaler.Manager
+	}
 	return last.Manager
+}
+
+func later(one, other metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	if one.Time == nil || one.Time.Before(other.Time) {
+		return other
+	}
+	return one
 }

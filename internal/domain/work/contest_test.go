@@ -101,6 +101,14 @@ func TestWhoContestsIsNamed(t *testing.T) {
 		"but one who scales it": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale", Time: at(3)},
 		), `field manager "hpa"`},
+		"who scales leaves no time": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "installer", Time: at(1)}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(2)},
+			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale"},
+		), `field manager "hpa"`},
+		"and may have scaled long ago": {writtenBy(
+			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale"}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(2)},
+			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)},
+		), `field manager "tuner"`},
 		"another Work":               {held("true", "id-2", "uid-2", "w-2", ""), "Work karmada-es-m1/w-2 (permanent id id-2) changes it"},
 		"nobody knows":               {writtenBy(), "somebody changes it"},
 		"somebody who deletes it":    {nil, "somebody deletes it"},
