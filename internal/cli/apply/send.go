@@ -75,7 +75,22 @@ func (s *sending) applyWithPolicy(object *resource.Info, kinds policyKinds) ([]*
 	if err := s.apply(made); err != nil {
 		return applied, err
 	}
+	s.tellOfOther(object, made)
 	return append(applied, made), nil
+}
+
+// tellOfOther warns when the object belongs to another policy than the one made for
+// it, which then has no effect: no policy takes an object from another unasked.
+func (s *sending) tellOfOther(object, made *resource.Info) {
+	stored, err := meta.Accessor(object.Object)
+	if err != nil {
+		return
+	}
+	claim, claimed := policy.ClaimedBy(stored)
+	if claimed && (claim.Name != made.Name || claim.Namespace != made.Namespace) {
+		s.tell("warning: %s %q belongs to policy %q, which decides where it goes: change that one, or delete it",
+			object.Mapping.GroupVersionKind.Kind, object.Name, claim)
+	}
 }
 
 func (s *sending) apply(object *resource.Info) error {
