@@ -34,6 +34,9 @@ func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav
 		condition.Status, condition.Reason = metav1.ConditionFalse, workv1alpha2.FullyAppliedFailedReason
 		condition.Message = workv1alpha2.FullyAppliedFailedMessage
 		told, separator = causes, ": "
+		if len(causes) == 0 {
+			condition.Message += ": no cluster is chosen"
+		}
 	}
 	if len(told) > 0 {
 		condition.Message = enumerate(condition.Message+separator, told)

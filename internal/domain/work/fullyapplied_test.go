@@ -41,7 +41,7 @@ func TestFullyApplied(t *testing.T) {
 		message       string
 	}{
 		"all have it":                  {[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{}, "True", all},
-		"nothing is expected":          {nil, nil, Circumstances{}, "False", failed},
+		"nothing is expected":          {nil, nil, Circumstances{}, "False", failed + ": no cluster is chosen"},
 		"one has no Work yet":          {[]string{"m1", "m2"}, works(applied("m1")), Circumstances{}, "False", failed + ": m2: there is no Work yet"},
 		"one has not answered":         {[]string{"m1"}, works(reporting(t, "m1", "")), Circumstances{}, "False", failed + ": m1: not applied yet"},
 		"one has it without being due": {[]string{"m1"}, works(applied("m1"), applied("m2")), Circumstances{}, "False", failed + ": m2: chosen no more, the Work is still there"},
