@@ -1,6 +1,7 @@
 package enroll
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/grant"
+	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
 func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
@@ -64,5 +66,17 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 				t.Errorf("it cannot be stored: %v", err)
 			}
 		})
+	}
+}
+
+func TestAnAgentTakesNoClusterOfAnother(t *testing.T) {
+	stored := sidetest.Registered("east", "id", clusterv1alpha1.Pull)
+	karmada, agent := sidetest.With(t, "", &stored), Agent{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
+	if found, err := agent.check(t.Context(), karmada, "id"); err != nil || found == nil {
+		t.Errorf("its own: %v, %v", found, err)
+	}
+	_, err := agent.check(t.Context(), karmada, "another")
+	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !Final(err) {
+		t.Errorf("that of another cluster: got %v, want %q", err, want)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -223,5 +225,62 @@ func TestAProtectedClusterIsNotUnregisteredByForceEither(t *testing.T) {
 	want := `cluster "east": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
 	if err := leaving.find(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestWhatIsNotThisMemberIsNotUnregistered(t *testing.T) {
+	tests := map[string]struct {
+		id   string
+		mode clusterv1alpha1.ClusterSyncMode
+		want string
+	}{
+		"it is":                      {id: "member", mode: clusterv1alpha1.Pull},
+		"the Cluster is another one": {id: "other", mode: clusterv1alpha1.Pull, want: `it has ID member, Cluster "east" has other; choose the right context`},
+		"the Cluster was joined":     {id: "member", mode: clusterv1alpha1.Push, want: `cluster "east" is in Push mode: use unjoin`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stored := sidetest.Registered("east", test.id, test.mode)
+			leaving := &departure{
+				Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: true, Log: t.Logf},
+				member:     sidetest.With(t, ""), memberID: "member", karmada: sidetest.With(t, "", &stored),
+			}
+			err := leaving.find(t.Context())
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if err == nil && leaving.cluster == nil {
+				t.Error("the Cluster was not found")
+			}
+		})
+	}
+}
+
+func TestARegistrationThatFailsTakesBackOnlyTheClusterOfItsAgent(t *testing.T) {
+	asked := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	tests := map[string]struct {
+		id   string
+		age  time.Duration
+		left []string
+	}{
+		"one that was made since":   {id: "member"},
+		"not one that was there":    {id: "member", age: time.Hour, left: []string{"Cluster east"}},
+		"not that of another agent": {id: "other", left: []string{"Cluster east"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stored := sidetest.Registered("east", test.id, clusterv1alpha1.Pull)
+			stored.CreationTimestamp = metav1.NewTime(asked.Add(-test.age))
+			failed := &identity{
+				register: Register{Name: "east"}, id: "member", karmada: sidetest.With(t, "", &stored),
+				request: &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: asked}},
+			}
+			if err := failed.giveUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.left, sidetest.Content(t, failed.karmada)); diff != "" {
+				t.Errorf("left behind (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

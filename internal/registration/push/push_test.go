@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -162,6 +163,27 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestWhatIsNotTheClusterIsNotCleanedUp(t *testing.T) {
+	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/api/v1/namespaces/kube-system" {
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"id"}}`)
+	}))
+	t.Cleanup(member.Close)
+	for _, force := range []bool{false, true} {
+		unjoin := Unjoin{Name: "east", Force: force, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
+		if opened, err := unjoin.member(t.Context(), "id"); err != nil || opened == nil {
+			t.Errorf("the cluster itself: %v", err)
+		}
+		_, err := unjoin.member(t.Context(), "another")
+		if want := `Cluster "east" has another; choose the right context`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("another cluster: got %v, want %q", err, want)
+		}
 	}
 }
 
