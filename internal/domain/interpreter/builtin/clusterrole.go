@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,14 +19,12 @@ func retainAggregated(_ context.Context, desired, observed *unstructured.Unstruc
 	if err != nil || gathers == nil {
 		return desired, err
 	}
-	rules, err := nested[[]any](observed.Object, "rules")
-	if err != nil {
-		return nil, fmt.Errorf("reading the member object: %w", err)
-	}
-	if rules == nil {
-		retained := edit{object: desired}
+	retained := edit{object: desired}
+	rules, found := observed.Object["rules"]
+	if !found {
 		retained.remove("rules")
 		return retained.object, nil
 	}
-	return withField(desired, rules, "rules")
+	err = retained.set(rules, "rules")
+	return retained.object, err
 }

@@ -145,8 +145,12 @@ func TestRetain(t *testing.T) {
 		},
 		"a ClusterRole that gathers rules keeps none where the member has none": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
-			observed: `{rules: null}`,
+			observed: `{metadata: {}}`,
 			want:     `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}}`,
+		},
+		"a ClusterRole that gathered nothing yet is left alone": {
+			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: null}`,
+			observed: `{rules: null}`,
 		},
 		"a ClusterRole with rules of its own wants those": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}`,
