@@ -34,7 +34,7 @@ func holder(pods ...string) http.HandlerFunc {
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(metav1.Table{TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}, Rows: rows})
 		case rest == "":
-			list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(len(pods)), Continue: "more"}}
+			list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(len(pods)), Continue: "more", RemainingItemCount: new(int64(7))}}
 			for _, pod := range pods {
 				list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Annotations: map[string]string{"kept": "yes"}}})
 			}
@@ -168,6 +168,7 @@ func TestAVersionOfOneClusterIsNotAskedOfOthers(t *testing.T) {
 		"resourceVersion=70&resourceVersionMatch=Exact": "",
 		"resourceVersion=0":                             "resourceVersion=0",
 		"labelSelector=a&limit=1":                       "labelSelector=a",
+		"continue=of-one-cluster":                       "",
 	} {
 		got := do(t, request(t, "GET", front.URL+"/everywhere/api/v1/pods?"+query, ""))
 		if !strings.Contains(got.body, fmt.Sprintf(`"name":%q`, want)) {
@@ -179,7 +180,7 @@ func TestAVersionOfOneClusterIsNotAskedOfOthers(t *testing.T) {
 func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	f := three(t)
 	// Long enough for those that do answer.
-	f.proxy.Hurry(5 * patience)
+	f.proxy.HurryLookups(5 * patience)
 	f.add(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
 	f.add(t, "m5", holder()).Spec.ImpersonatorSecretRef = nil
 	f.add(t, "m6", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
@@ -198,7 +199,7 @@ func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || len(warnings) != 5 {
 		t.Fatalf("got %s with %d warnings %q, want 5", resp.Status, len(warnings), warnings)
 	}
-	for i, want := range []string{"m4", "m5", "m6", `\"m7\" is left out: it answers 500 Internal Server Error: etcd is full`, `\"m8\" is left out: it answers 429 Too Many Requests`} {
+	for i, want := range []string{`\"m4\" (` + f.others[2].Spec.APIEndpoint + `) accepted the request and was silent for 1.5s`, "m5", "m6", `\"m7\" is left out: it answers 500 Internal Server Error: etcd is full`, `\"m8\" is left out: it answers 429 Too Many Requests`} {
 		if !strings.Contains(warnings[i], want) {
 			t.Errorf("warning %q does not say %s", warnings[i], want)
 		}

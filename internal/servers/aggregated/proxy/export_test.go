@@ -17,6 +17,9 @@ func (p *Proxy) Hurry(silence time.Duration) {
 	p.limits = limits{silence: silence, refusal: silence, linger: silence, lookup: silence}
 }
 
+// HurryLookups makes a proxy ask all clusters for so long.
+func (p *Proxy) HurryLookups(lookup time.Duration) { p.limits.lookup = lookup }
+
 // Names of what tests look at.
 var (
 	Strip     = strip
