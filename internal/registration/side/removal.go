@@ -23,6 +23,8 @@ import (
 const (
 	// lookTimeout bounds finding out what holds a Cluster.
 	lookTimeout = 10 * time.Second
+	// tellPause is how long a Cluster may leave in silence.
+	tellPause = 5 * time.Second
 	// pageSize is how many objects are listed at once.
 	pageSize = 500
 	// namedBindings is how many bindings are named of those that hold a Cluster.
@@ -52,7 +54,7 @@ func (s *Side) Remove(ctx context.Context, of Removal) error {
 	if err := s.Delete(waiting, of.Cluster); err != nil {
 		return err
 	}
-	err := s.AwaitGone(waiting, of.Cluster)
+	err := s.awaitRemoval(waiting, of.Cluster)
 	if err == nil || waiting.Err() == nil {
 		return err
 	}
@@ -70,6 +72,24 @@ func (s *Side) Remove(ctx context.Context, of Removal) error {
 	forcing, cancel := context.WithTimeout(ctx, max(of.Wait, UndoTimeout))
 	defer cancel()
 	return s.Release(forcing, of.Cluster)
+}
+
+// awaitRemoval waits until a Cluster is gone, and tells what holds it while that takes
+// long, whenever that is something else.
+func (s *Side) awaitRemoval(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	for told := ""; ; {
+		silent, cancel := context.WithTimeout(ctx, tellPause)
+		err := s.AwaitGone(silent, cluster)
+		silence := silent.Err()
+		cancel()
+		if err == nil || silence == nil || ctx.Err() != nil {
+			return err
+		}
+		if holds := listed(s.holders(ctx, cluster)); holds != told && ctx.Err() == nil {
+			s.Log.Printf("waiting until Cluster %s is gone:%s", cluster.Name, holds)
+			told = holds
+		}
+	}
 }
 
 func listed(holders []string) string {

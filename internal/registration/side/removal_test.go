@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,37 @@ func TestARemovalThatIsHeldSaysByWhom(t *testing.T) {
 	if strings.Contains(err.Error(), "crd") {
 		t.Errorf("a binding is blamed that does not list it: %q", err)
 	}
+}
+
+func TestARemovalThatTakesLongSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		karmada, east := deadCluster(t, 2)
+		var told []string
+		karmada.Log = func(format string, args ...any) {
+			text := fmt.Sprintf(format, args...)
+			if !strings.HasPrefix(text, "waiting until Cluster east is gone:") {
+				return
+			}
+			told = append(told, text)
+			// The first time one Work goes, the second time everything.
+			var err error
+			if len(told) == 1 {
+				err = karmada.TakeFinalizers(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w000"}})
+				err = errors.Join(err, karmada.Delete(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w000"}}))
+			} else {
+				err = karmada.TakeFinalizers(t.Context(), east)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if err := karmada.Remove(t.Context(), side.Removal{Cluster: east, Wait: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 2 || !strings.Contains(told[0], "2 Works are left") || !strings.Contains(told[1], "1 Work is left") {
+			t.Errorf("told %q, want the holders each time they change", told)
+		}
+	})
 }
 
 func TestARemovalThatNobodyWaitsForGoesOn(t *testing.T) {
