@@ -1,6 +1,9 @@
 package pull
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,11 +14,14 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -225,6 +231,30 @@ func TestAProtectedClusterIsNotUnregisteredByForceEither(t *testing.T) {
 	want := `cluster "east": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
 	if err := leaving.find(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestAnAgentWithoutRightsIsTakenForOneWithoutACluster(t *testing.T) {
+	var told string
+	stored := sidetest.With(t, "")
+	refusing := &side.Side{Name: stored.Name, Host: stored.Host, Log: t.Logf, API: interceptor.NewClient(stored.API, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, of client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: "clusters"}, of.Name, errors.New("its rights are gone"))
+		},
+	})}
+	leaving := &departure{
+		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: func(format string, args ...any) { told += fmt.Sprintf(format, args...) + "\n" }},
+		member:     sidetest.With(t, ""), memberID: "member", karmada: refusing, borrowed: true,
+	}
+	if err := leaving.find(t.Context()); err == nil || !strings.Contains(err.Error(), "An agent loses its rights with its Cluster, so that was probably deleted. With --force") {
+		t.Errorf("got %v", err)
+	}
+	leaving.Force = true
+	if err := errors.Join(leaving.find(t.Context()), leaving.leaveKarmada(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(told, "this may be left in the control plane") || strings.Contains(told, "this is left") {
+		t.Errorf("nobody could look, and told was\n%s", told)
 	}
 }
 

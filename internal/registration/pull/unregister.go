@@ -134,7 +134,11 @@ func (d *departure) find(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nNothing was changed. With --force the agent is removed from %s all the same", err, d.member.Name)
+		gone := ""
+		if d.borrowed && mayNot {
+			gone = " An agent loses its rights with its Cluster, so that was probably deleted."
+		}
+		return fmt.Errorf("%w\nNothing was changed.%s With --force the agent is removed from %s all the same", err, gone, d.member.Name)
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
 	switch {
@@ -281,9 +285,11 @@ func (d *departure) removeRights(ctx context.Context) error {
 
 // tellRemains lists what an administrator of the control plane has to delete.
 func (d *departure) tellRemains() {
-	d.logf("warning: this is left in the control plane, for its administrator to delete:")
 	if d.karmada == nil {
+		d.logf("warning: this may be left in the control plane, for its administrator to delete:")
 		d.logf("  Cluster %s", d.Name)
+	} else {
+		d.logf("warning: this is left in the control plane, for its administrator to delete:")
 	}
 	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
 		d.logf("  %s", d.member.Describe(right))
