@@ -274,7 +274,7 @@ func (c *controller) report(cluster *clusterv1alpha1.Cluster, seen sight) {
 		cluster.Status.KubernetesVersion = seen.version
 	}
 	if seen.asked {
-		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, seen.enablements, seen.complete)
+		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, seen.enablements, seen.unheard)
 		conditions.Set(&cluster.Status.Conditions,
 			domain.Completeness(seen.enablements, seen.complete, cluster.Generation, metav1.NewTime(c.now())))
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -24,8 +26,11 @@ type sight struct {
 	version     string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
-	nodes       *clusterv1alpha1.NodeSummary
-	resources   *clusterv1alpha1.ResourceSummary
+	// unheard tells of which group versions the member did not say whether it serves
+	// them; nil is none.
+	unheard   func(groupVersion string) bool
+	nodes     *clusterv1alpha1.NodeSummary
+	resources *clusterv1alpha1.ResourceSummary
 	// settling tells that the first lists of nodes and Pods are on their way, late
 	// that they have been for longer than they may.
 	settling bool
@@ -76,10 +81,21 @@ func (c *controller) ask(ctx context.Context, cluster *clusterv1alpha1.Cluster, 
 	var err error
 	if seen.enablements, seen.complete, err = seen.target.APIs(ctx); err != nil {
 		logger.V(2).Info("APIs are not known completely", "cause", err)
+		seen.unheard = unheardBy(err)
 	}
 	seen.asked = true
 	if c.options.Inventory {
 		c.count(ctx, cluster, seen)
+	}
+}
+
+// unheardBy tells of which group versions a discovery that failed says nothing.
+func unheardBy(err error) func(groupVersion string) bool {
+	failed, named := discovery.GroupDiscoveryFailedErrorGroups(err)
+	return func(groupVersion string) bool {
+		version, err := schema.ParseGroupVersion(groupVersion)
+		_, without := failed[version]
+		return !named || without || err != nil
 	}
 }
 

@@ -52,15 +52,15 @@ func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, ge
 	return condition
 }
 
-// MergeEnablements keeps what an incomplete list lacks and the last one had: that
-// discovery of a group failed does not mean that the group is gone.
-func MergeEnablements(last, seen []clusterv1alpha1.APIEnablement, complete bool) []clusterv1alpha1.APIEnablement {
-	if complete && len(seen) > 0 {
-		return seen
-	}
+// MergeEnablements keeps of the last list that of which nothing was heard: that
+// discovery of a group failed does not mean that the group is gone, and that of others
+// failed does not mean that it is there. unheard tells of which group versions that is
+// so; nil is none. A list without any says nothing.
+func MergeEnablements(last, seen []clusterv1alpha1.APIEnablement, unheard func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
 	merged := slices.Clone(seen)
 	for _, enablement := range last {
-		if !slices.ContainsFunc(seen, func(e clusterv1alpha1.APIEnablement) bool { return e.GroupVersion == enablement.GroupVersion }) {
+		kept := len(seen) == 0 || unheard != nil && unheard(enablement.GroupVersion)
+		if kept && !slices.ContainsFunc(seen, func(e clusterv1alpha1.APIEnablement) bool { return e.GroupVersion == enablement.GroupVersion }) {
 			merged = append(merged, enablement)
 		}
 	}

@@ -41,21 +41,25 @@ func TestHealthTaints(t *testing.T) {
 	}
 }
 
-func TestMergeEnablementsForgetsNothingOnAPartialAnswer(t *testing.T) {
-	apps := clusterv1alpha1.APIEnablement{GroupVersion: "apps/v1"}
-	batch := clusterv1alpha1.APIEnablement{GroupVersion: "batch/v1"}
+func TestMergeEnablementsKeepsWhatWasNotHeardOf(t *testing.T) {
+	type apis = []clusterv1alpha1.APIEnablement
+	apps, batch, crd := clusterv1alpha1.APIEnablement{GroupVersion: "apps/v1"}, clusterv1alpha1.APIEnablement{GroupVersion: "batch/v1"}, clusterv1alpha1.APIEnablement{GroupVersion: "example.io/v1"}
+	nothing := func(string) bool { return true }
+	notApps := func(groupVersion string) bool { return groupVersion == "apps/v1" }
 	cases := map[string]struct {
-		last, seen []clusterv1alpha1.APIEnablement
-		complete   bool
-		want       []clusterv1alpha1.APIEnablement
+		last, seen apis
+		unheard    func(string) bool
+		want       apis
 	}{
-		"a complete answer replaces the last":     {[]clusterv1alpha1.APIEnablement{apps, batch}, []clusterv1alpha1.APIEnablement{batch}, true, []clusterv1alpha1.APIEnablement{batch}},
-		"a partial answer keeps what it lacks":    {[]clusterv1alpha1.APIEnablement{apps}, []clusterv1alpha1.APIEnablement{batch}, false, []clusterv1alpha1.APIEnablement{apps, batch}},
-		"an empty answer keeps everything it had": {[]clusterv1alpha1.APIEnablement{apps}, nil, true, []clusterv1alpha1.APIEnablement{apps}},
+		"a complete answer replaces the last":              {last: apis{apps, batch}, seen: apis{batch}, want: apis{batch}},
+		"a partial answer keeps what it lacks":             {last: apis{apps}, seen: apis{batch}, unheard: nothing, want: apis{apps, batch}},
+		"what is gone is so although others were not read": {last: apis{apps, crd}, seen: apis{batch}, unheard: notApps, want: apis{apps, batch}},
+		"what was read counts":                             {last: apis{apps}, seen: apis{apps, batch}, unheard: notApps, want: apis{apps, batch}},
+		"an empty answer keeps everything it had":          {last: apis{apps}, want: apis{apps}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, MergeEnablements(tc.last, tc.seen, tc.complete)); diff != "" {
+			if diff := cmp.Diff(tc.want, MergeEnablements(tc.last, tc.seen, tc.unheard)); diff != "" {
 				t.Error(diff)
 			}
 		})
