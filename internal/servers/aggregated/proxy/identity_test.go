@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 func token(value string) *corev1.Secret {
@@ -124,6 +126,17 @@ func TestATokenFromAFileIsTaken(t *testing.T) {
 	f.secrets["m1-impersonator"] = token("from a file\n")
 	if got := do(t, request(t, "GET", f.front(t).URL+"/proxy/api", "")); got.code != http.StatusOK || got.body != "Bearer from a file" {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestWhatHelpsAgainstARefusedTokenFitsTheCluster(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	front := f.front(t)
+	for mode, want := range map[clusterv1alpha1.ClusterSyncMode]string{clusterv1alpha1.Push: "or join the cluster again", clusterv1alpha1.Pull: "or restart its agent"} {
+		f.cluster.Spec.SyncMode = mode
+		if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, want) {
+			t.Errorf("%s: got %v, want %q", mode, got, want)
+		}
 	}
 }
 

@@ -76,10 +76,13 @@ func (w *way) strange(resp *http.Response, info *genericrequest.RequestInfo) (*h
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	ref := w.cluster.Spec.ImpersonatorSecretRef
+	ref, remedy := w.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
+	if w.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		remedy = "restart its agent"
+	}
 	return nil, unavailable(w.cluster, fmt.Errorf(
-		"the member does not accept the control plane's token: replace key %q of Secret %s/%s by a token of the member's service account karmada-impersonator, or join the cluster again",
-		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name))
+		"the member does not accept the control plane's token: replace key %q of Secret %s/%s by a token of the member's service account karmada-impersonator, or %s",
+		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
 }
 
 // unlisted finds whom the impersonator may not act for. The text is the same in all
