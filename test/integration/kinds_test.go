@@ -48,11 +48,22 @@ var (
 	ends = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
 )
 
-func TestPodThatIsDebuggedInAMemberStaysApplied(t *testing.T) {
+func TestPodThatItsMemberCompletesStaysApplied(t *testing.T) {
 	t.Parallel()
 	template := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "lone"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "docker.io/library/nginx:1.27"}}},
+	}
+	// The admission of the member fills in what no update may take away.
+	namespaceIn(t, member1, template.Namespace)
+	limits := &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "defaults"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")},
+		}}},
+	}
+	if err := member(member1).Create(t.Context(), limits); err != nil {
+		t.Fatal(err)
 	}
 	env.Create(t, policyFor(t, on(member1), template), template)
 	held := inMember(t, member1, template, exists)

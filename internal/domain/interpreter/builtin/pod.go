@@ -2,8 +2,6 @@ package builtin
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,71 +29,6 @@ func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstruc
 		return 0, nil, err
 	}
 	return 1, r.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
-}
-
-// retainPod keeps what the scheduler and the admission of the member cluster
-// have written into the spec, nearly all of which cannot be changed, and the
-// containers with which somebody debugs the Pod there, which cannot be removed.
-func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	memberSpec, err := nested[map[string]any](observed.Object, "spec")
-	if err != nil {
-		return nil, fmt.Errorf("reading the member object: %w", err)
-	}
-	retained := edit{object: desired}
-	for _, field := range []string{"nodeName", "serviceAccountName", "volumes", "ephemeralContainers"} {
-		value := memberSpec[field]
-		if value == nil {
-			retained.remove("spec", field)
-			continue
-		}
-		if err := retained.set(value, "spec", field); err != nil {
-			return nil, err
-		}
-	}
-	for _, field := range []string{"initContainers", "containers"} {
-		memberContainers, err := nested[[]any](memberSpec, field)
-		if err != nil {
-			return nil, fmt.Errorf("reading the member object: %w", err)
-		}
-		containers, err := nested[[]any](desired.Object, "spec", field)
-		if err != nil {
-			return nil, err
-		}
-		if len(containers) == 0 {
-			continue
-		}
-		if err := retained.set(withMounts(containers, memberContainers), "spec", field); err != nil {
-			return nil, err
-		}
-	}
-	return retained.object, nil
-}
-
-// withMounts returns the containers with the volume mounts of those of the
-// member that have equal names; its admission adds the one of the service
-// account token. Neither list is modified.
-func withMounts(containers, memberContainers []any) []any {
-	mounts := make(map[string]any, len(memberContainers))
-	for _, entry := range memberContainers {
-		if container, ok := entry.(map[string]any); ok {
-			mounts[nameOf(container, "name")] = container["volumeMounts"]
-		}
-	}
-	mounted := slices.Clone(containers)
-	for i, entry := range containers {
-		list, known := mounts[nameOf(entry, "name")]
-		container, ok := entry.(map[string]any)
-		if !known || !ok {
-			continue
-		}
-		container = maps.Clone(container)
-		delete(container, "volumeMounts")
-		if list != nil {
-			container["volumeMounts"] = list
-		}
-		mounted[i] = container
-	}
-	return mounted
 }
 
 // memberPod is the part of a Pod's status that counts beyond its cluster.

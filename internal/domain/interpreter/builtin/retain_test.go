@@ -42,12 +42,22 @@ func TestRetain(t *testing.T) {
 				containers: [{name: bare}, {name: a, image: v1, volumeMounts: [{name: own}, {name: token}]}]}}`,
 			want: `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, serviceAccountName: default, volumes: [{name: own}, {name: token}],
 				initContainers: [{name: i, volumeMounts: [{name: token}]}, {name: new, volumeMounts: [{name: x}]}],
-				containers: [{name: a, image: v2, volumeMounts: [{name: own}, {name: token}]}, {name: bare}]}}`,
+				containers: [{name: bare}, {name: a, image: v2, volumeMounts: [{name: own}, {name: token}]}]}}`,
 		},
 		"a Pod loses what the member lacks": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n2, serviceAccountName: robot, volumes: [{name: own}], containers: [{name: a}]}}`,
 			observed: `{spec: {containers: [{name: a}]}}`,
 			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
+		},
+		"a Pod keeps what the member's admission put where it says nothing": {
+			desired: `{apiVersion: v1, kind: Pod, spec: {securityContext: {}, nodeSelector: {a: b}, tolerations: [{key: own}],
+				containers: [{name: a, image: v2, resources: {limits: {cpu: 1}}, securityContext: null}]}}`,
+			observed: `{spec: {securityContext: {fsGroup: 5}, nodeSelector: {a: c, d: e}, tolerations: [{key: other}], imagePullSecrets: [{name: pull}], overhead: null,
+				initContainers: [{name: proxy-init}],
+				containers: [{name: proxy}, {name: a, image: v1, resources: {limits: {cpu: 2}, requests: {cpu: 1}}, securityContext: {runAsUser: 7}}]}}`,
+			want: `{apiVersion: v1, kind: Pod, spec: {securityContext: {fsGroup: 5}, nodeSelector: {a: b, d: e}, tolerations: [{key: own}], imagePullSecrets: [{name: pull}],
+				initContainers: [{name: proxy-init}],
+				containers: [{name: proxy}, {name: a, image: v2, resources: {limits: {cpu: 1}, requests: {cpu: 1}}, securityContext: {runAsUser: 7}}]}}`,
 		},
 		"a Pod keeps the containers with which it is debugged": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
@@ -55,7 +65,7 @@ func TestRetain(t *testing.T) {
 			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}], ephemeralContainers: [{name: debugger}]}}`,
 		},
 		"an equal Pod is left alone": {
-			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: a, volumeMounts: [{name: v}]}]}}`,
+			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
 			observed: `{spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
 		},
 		"a Service keeps its address and health check port": {
