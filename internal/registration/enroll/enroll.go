@@ -101,8 +101,11 @@ func (a Agent) check(ctx context.Context, karmada *side.Side, id string) (*clust
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has not got its rights there: %s: %w", Again(a.Name), err)
 	}
-	if err != nil || have == nil {
+	if err != nil {
 		return nil, err
+	}
+	if have == nil {
+		return nil, a.rehearse(ctx, karmada, id)
 	}
 	stored := have.(*clusterv1alpha1.Cluster)
 	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
@@ -111,6 +114,24 @@ func (a Agent) check(ctx context.Context, karmada *side.Side, id string) (*clust
 	wanted := stored.DeepCopy()
 	a.Describe(wanted, id)
 	return stored, invalid(wanted)
+}
+
+// rehearse returns why no such Cluster can be created, before the member gets accounts
+// for it: the cluster may be registered under a name that the agent cannot see. What
+// else keeps it from being created is left to the creation.
+func (a Agent) rehearse(ctx context.Context, karmada *side.Side, id string) error {
+	wanted := a.described(id)
+	if err := invalid(wanted); err != nil {
+		return err
+	}
+	if err := karmada.API.Create(ctx, wanted, client.DryRunAll); apierrors.IsInvalid(err) {
+		return a.refused(err)
+	}
+	return nil
+}
+
+func (a Agent) refused(err error) error {
+	return &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
 }
 
 // Again says how a cluster is registered whose Cluster was removed while its agent
@@ -144,23 +165,26 @@ func (a Agent) enroll(ctx context.Context, karmada *side.Side, stored *clusterv1
 }
 
 func (a Agent) create(ctx context.Context, karmada *side.Side, id string) (*clusterv1alpha1.Cluster, error) {
-	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
-	a.Describe(wanted, id)
-	if err := invalid(wanted); err != nil {
-		return nil, err
-	}
+	wanted := a.described(id)
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Another replica was faster, or another cluster.
 		return a.check(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
-		return nil, &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
+		return nil, a.refused(err)
 	case err != nil:
 		return nil, karmada.Explain("creating", wanted, err)
 	}
 	karmada.Log.Printf("created %s in %s", karmada.Describe(wanted), karmada.Name)
 	return wanted, nil
+}
+
+// described is the Cluster as the agent creates it.
+func (a Agent) described(id string) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
+	a.Describe(cluster, id)
+	return cluster
 }
 
 // Describe brings the Cluster in line with what the agent knows, and leaves to

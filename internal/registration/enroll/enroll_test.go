@@ -1,13 +1,19 @@
 package enroll
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/grant"
@@ -78,5 +84,37 @@ func TestAnAgentTakesNoClusterOfAnother(t *testing.T) {
 	_, err := agent.check(t.Context(), karmada, "another")
 	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !Final(err) {
 		t.Errorf("that of another cluster: got %v, want %q", err, want)
+	}
+}
+
+func TestAnAgentWhoseClusterIsRefusedHasMadeNothing(t *testing.T) {
+	tests := map[string]struct {
+		agent   Agent
+		refused error
+		want    string
+	}{
+		"by the control plane": {
+			refused: apierrors.NewInvalid(schema.GroupKind{Kind: "Cluster"}, "east", field.ErrorList{field.Duplicate(field.NewPath("spec", "id"), "id")}),
+			want:    `registering "east": Cluster "east" is invalid: spec.id: Duplicate value: "id"`,
+		},
+		"for what its flags say": {agent: Agent{Endpoint: "nonsense"}, want: `cluster "east" would not be valid: spec.apiEndpoint`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			karmada := sidetest.With(t, "")
+			karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.CreateOption) error {
+					if (&client.CreateOptions{}).ApplyOptions(options).DryRun == nil {
+						t.Error("it is more than a rehearsal")
+					}
+					return test.refused
+				},
+			})
+			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", &rest.Config{Host: "https://10.0.0.1"}
+			_, err := test.agent.check(t.Context(), karmada, "id")
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !Final(err) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
 	}
 }
