@@ -111,6 +111,11 @@ func (f *fleet) serve(count func() int, kind string, item func(int) any) http.Ha
 		query := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
 		if query.Get("watch") != "" {
+			// From nowhere a watch would begin anywhere.
+			if query.Get("resourceVersion") != "7" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
 			f.tell(w, r, kind)
 			return
 		}

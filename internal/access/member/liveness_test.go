@@ -1,6 +1,7 @@
 package member
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,19 @@ func TestThatAMemberIsLostOrBackIsToldOnce(t *testing.T) {
 	}
 	if w.members.Answers("m2") {
 		t.Error("a member that nobody has opened is said to answer")
+	}
+}
+
+func TestWhoGivesUpAskingHasLearnedNothing(t *testing.T) {
+	w := newWorld(t, newAPIServer(t, "token"), "token")
+	told := w.news()
+	target := w.get(t)
+	target.Probe(t.Context())
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	target.Probe(ctx)
+	if len(*told) > 0 || !w.members.Answers("m1") {
+		t.Errorf("told %v", *told)
 	}
 }
 

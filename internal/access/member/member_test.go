@@ -169,6 +169,18 @@ func TestAMissingSecretDoesNotCloseAMemberThatWorks(t *testing.T) {
 	}
 }
 
+func TestAMemberThatMovedIsNotReachedWhereItWas(t *testing.T) {
+	w := newWorld(t, newAPIServer(t, "token"), "token")
+	w.get(t)
+	w.cluster.Spec.APIEndpoint = "https://elsewhere"
+	if err := errors.Join(w.karmada.Update(t.Context(), w.cluster), w.karmada.Delete(t.Context(), secretWith(""))); err != nil {
+		t.Fatal(err)
+	}
+	if target, err := w.members.Get(t.Context(), "m1"); err == nil {
+		t.Errorf("without its Secret it is still reached at %s", target.Config().Host)
+	}
+}
+
 func TestAClusterThatSaysNotHowToReachItIsAClearError(t *testing.T) {
 	cases := map[string]func(*clusterv1alpha1.Cluster, *corev1.Secret){
 		"no endpoint":  func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.APIEndpoint = "" },

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -177,5 +178,34 @@ func TestForceLetsEverythingOfTheClusterGo(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Work karmada-es-west/w"}, sidetest.Content(t, karmada)); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatWasReplacedIsGoneAndNotDeleted(t *testing.T) {
+	now, before := sidetest.Registered("east", "id", clusterv1alpha1.Push), sidetest.Registered("east", "id", clusterv1alpha1.Push)
+	now.UID, before.UID = "now", "before"
+	karmada := sidetest.With(t, "", &now)
+	var precondition *types.UID
+	karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+		Delete: func(_ context.Context, _ client.WithWatch, _ client.Object, how ...client.DeleteOption) error {
+			options := (&client.DeleteOptions{}).ApplyOptions(how)
+			if options.Preconditions != nil {
+				precondition = options.Preconditions.UID
+			}
+			return nil
+		},
+	})
+	if err := karmada.Delete(t.Context(), &before); err != nil || precondition == nil || *precondition != "before" {
+		t.Errorf("deleted with precondition %v, error %v", precondition, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := karmada.AwaitGone(ctx, &before); err != nil {
+		t.Error(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := karmada.AwaitGone(ended, &now); err == nil {
+		t.Error("what is there is said to be gone")
 	}
 }
