@@ -285,7 +285,7 @@ func TestAServerThatHangsInTheHandshakeIsWaitedFor(t *testing.T) {
 	served.StartTLS()
 	t.Cleanup(served.Close)
 	base := served.Client().Transport.(*http.Transport)
-	base.TLSHandshakeTimeout = 50 * time.Millisecond
+	base.TLSHandshakeTimeout = 200 * time.Millisecond
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, served.URL, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +296,9 @@ func TestAServerThatHangsInTheHandshakeIsWaitedFor(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	_ = hangs.kept.Close()
-	if hangs.taken.Load() != 2 {
-		t.Errorf("%d connections, want one that hangs and another", hangs.taken.Load())
+	// On a machine that is busy another handshake can take too long, too.
+	if hangs.taken.Load() < 2 || response.StatusCode != http.StatusOK {
+		t.Errorf("%d connections and status %d, want one that hangs and another", hangs.taken.Load(), response.StatusCode)
 	}
 }
 
