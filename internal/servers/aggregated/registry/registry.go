@@ -4,7 +4,8 @@
 // Invariants:
 //   - A write to the main resource never changes the status, a write to the
 //     status never changes anything else.
-//   - The generation grows by one exactly when the stored spec changes.
+//   - The generation grows by one when the stored spec changes, and once more when a
+//     deletion begins that finalizers delay, as the library has it for all kinds.
 //   - No two Clusters with the same non-empty ID stay stored that were created by
 //     whatever replicas, or that one server process has written.
 package registry
