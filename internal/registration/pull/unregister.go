@@ -210,7 +210,7 @@ func (d *departure) removeCluster(ctx, waiting context.Context) error {
 		return fmt.Errorf("cluster %q is not gone after %s: its agent takes back what was propagated, so see whether it runs (kubectl get pods -n %s in %s) and what is left (kubectl get works -n %s in the control plane); give it more time with --wait, or repeat with --force to leave in the member what was propagated",
 			d.Name, d.Wait, d.Namespace, d.member.Name, agent.ExecutionNamespace(d.Name))
 	}
-	d.logf("Cluster %q is not gone after %s: taking off finalizers", d.Name, d.Wait)
+	d.logf("Cluster %q is not gone after %s: taking off finalizers, what was propagated to it stays there", d.Name, d.Wait)
 	return d.force(ctx)
 }
 

@@ -126,7 +126,11 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}{
 		"no endpoint":            {func(spec *clusterv1alpha1.ClusterSpec, _ map[string]*corev1.Secret) { spec.APIEndpoint = "" }, "spec.apiEndpoint is empty"},
 		"no impersonator":        {func(spec *clusterv1alpha1.ClusterSpec, _ map[string]*corev1.Secret) { spec.ImpersonatorSecretRef = nil }, "spec.impersonatorSecretRef is empty"},
-		"no impersonator secret": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) { delete(s, "m1-impersonator") }, "reading impersonator secret karmada-cluster/m1-impersonator"},
+		"no impersonator secret": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) { delete(s, "m1-impersonator") }, "not found: put the token of the member's service account karmada-impersonator there"},
+		"no impersonator secret, which an agent keeps": {func(spec *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
+			spec.SyncMode = clusterv1alpha1.Pull
+			delete(s, "m1-impersonator")
+		}, "not found: restart its agent, which puts the token there"},
 		"no token": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
 			s["m1-impersonator"] = &corev1.Secret{}
 		}, `has no key "token"`},
