@@ -218,8 +218,8 @@ Look further:
   kubectl describe rb nginx-deployment
   kubectl --context member1 get pods
 Stop:
-  bin/karmada down --data-dir %s
-`, dir.karmadaConfig(), dir.membersConfig(), dir.path)
+  %s
+`, dir.karmadaConfig(), dir.membersConfig(), dir.howToStop())
 	return nil
 }
 

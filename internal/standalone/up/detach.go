@@ -39,6 +39,8 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	defer func() { _ = output.Close() }()
 
 	cmd := exec.Command(self, o.arguments()...)
+	// It tells its user what to type.
+	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
 	cmd.ExtraFiles = []*os.File{writer}
 	cmd.Stdout, cmd.Stderr = output, output

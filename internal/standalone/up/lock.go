@@ -42,9 +42,13 @@ func (d dataDir) lock() (release func(), err error) {
 }
 
 func (d dataDir) inUse(pid int) error {
-	return fmt.Errorf("data directory %s: %w (process %d): stop it with `karmada down --data-dir %s`, or choose another --data-dir",
-		d.path, errInUse, pid, d.path)
+	return fmt.Errorf("data directory %s: %w (process %d): stop it with `%s`, or choose another --data-dir",
+		d.path, errInUse, pid, d.howToStop())
 }
+
+// howToStop is what to type to stop whoever uses the directory: the program as it was
+// called, which need not be in anybody's PATH.
+func (d dataDir) howToStop() string { return os.Args[0] + " down --data-dir " + d.path }
 
 // unused tells who uses the directory, and leaves its logs to that process.
 func (d dataDir) unused() error {

@@ -369,5 +369,5 @@ Try:
 	if _, left := i.options.components(); len(left) > 0 {
 		text += fmt.Sprintf("Left out, for you to run with --kubeconfig %s:\n  %s\n", i.dir.karmadaConfig(), strings.Join(left, " "))
 	}
-	return text + fmt.Sprintf("Logs are in %s. Stop with\n  karmada down --data-dir %s", i.dir.logs(), i.dir.path)
+	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logs(), i.dir.howToStop())
 }
