@@ -122,9 +122,15 @@ func (p *prober) get(ctx context.Context, get *corev1.HTTPGetAction) error {
 		return fmt.Errorf("asking: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxProbeAnswer))
-	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxProbeAnswer))
+	switch {
+	case ctx.Err() != nil:
+		// The end of the connection can make a program end its answer, as if it were one.
+		return fmt.Errorf("asking %s: %w", url, ctx.Err())
+	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("%s answered %d: %s", url, response.StatusCode, text)
+	case err != nil:
+		return fmt.Errorf("reading what %s answers: %w", url, err)
 	}
 	return nil
 }
