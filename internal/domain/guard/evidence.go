@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/domain/toleration"
 )
 
 // Asked tells whether users changed, from before to after, what decides in which
@@ -31,14 +32,15 @@ func evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 }
 
 // Excluded tells whether the cluster is out of question for a binding by what
-// users say: no affinity of the placement selects it, a taint drives work out of
-// it, or the binding is being evicted from it. A binding without a placement
-// follows others and excludes nothing.
+// users say: no affinity of the placement selects it, a taint that the placement does
+// not tolerate for good drives work out of it, or the binding is being evicted from
+// it. A binding without a placement follows others and excludes nothing.
 func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
-	if slices.ContainsFunc(cluster.Spec.Taints, func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }) {
-		return true
+	var tolerations []corev1.Toleration
+	if spec.Placement != nil {
+		tolerations = spec.Placement.ClusterTolerations
 	}
-	if evicting(spec, cluster.Name) {
+	if toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) {
 		return true
 	}
 	if spec.Placement == nil {

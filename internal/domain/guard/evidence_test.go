@@ -67,7 +67,14 @@ func TestExcluded(t *testing.T) {
 		}
 		return workv1alpha2.ResourceBindingSpec{Placement: placement}
 	}
-	taint := func(effect corev1.TaintEffect) []corev1.Taint { return []corev1.Taint{{Key: "k", Effect: effect}} }
+	taint := func(effect corev1.TaintEffect) []corev1.Taint {
+		return []corev1.Taint{{Key: "k", Effect: effect, TimeAdded: &metav1.Time{Time: time.Unix(1, 0)}}}
+	}
+	tolerating := func(seconds *int64) workv1alpha2.ResourceBindingSpec {
+		spec := placedBy(admits)
+		spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
+		return spec
+	}
 	tests := map[string]struct {
 		taints []corev1.Taint
 		spec   workv1alpha2.ResourceBindingSpec
@@ -80,6 +87,9 @@ func TestExcluded(t *testing.T) {
 		"no placement":                              {nil, workv1alpha2.ResourceBindingSpec{}, false},
 		"a taint that keeps new work out":           {taint(corev1.TaintEffectNoSchedule), placedBy(admits), false},
 		"a taint that drives work out":              {taint(corev1.TaintEffectNoExecute), placedBy(admits), true},
+		"a taint that is tolerated for a while":     {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(300))), true},
+		"a taint that is tolerated for good":        {taint(corev1.TaintEffectNoExecute), tolerating(nil), false},
+		"a taint and no placement":                  {taint(corev1.TaintEffectNoExecute), workv1alpha2.ResourceBindingSpec{}, true},
 		"an eviction from the cluster":              {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}}, true},
 		"an eviction from another":                  {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m2"}}}, false},
 		"a placement that selects all the clusters": {nil, workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}, false},
