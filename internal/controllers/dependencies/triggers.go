@@ -98,13 +98,16 @@ func (r *reconciler) onBinding() handler.EventHandler {
 			if e.IsInInitialList {
 				// One of them may have gone while nobody looked.
 				push(q, dependentsOf(created)...)
+				return
 			}
+			push(q, r.belated(created, nil)...)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(binding.Object)
 			newer, ok2 := e.ObjectNew.(binding.Object)
 			if ok && ok2 {
 				push(q, updated(older, newer)...)
+				push(q, r.belated(newer, dependentsOf(older))...)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
@@ -120,6 +123,19 @@ func (r *reconciler) onBinding() handler.EventHandler {
 			}
 		},
 	}
+}
+
+// belated are the dependents that a binding lists now and did not before, and that
+// do not need its object by name. One that let go of everything while that was
+// written did not see it, and must look once more; what is selected by labels costs
+// a look too many.
+func (r *reconciler) belated(attached binding.Object, before []types.NamespacedName) []types.NamespacedName {
+	listed := dependentsOf(attached)
+	if len(listed) == 0 {
+		return nil
+	}
+	expected := append(r.needs.dependents(dependency.ThingOf(attached.BindingSpec().Resource)), before...)
+	return slices.DeleteFunc(listed, func(each types.NamespacedName) bool { return slices.Contains(expected, each) })
 }
 
 func push(q queue, dependents ...types.NamespacedName) {

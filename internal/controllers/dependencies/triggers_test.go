@@ -57,12 +57,15 @@ func TestWhichBindingsAreLookedAtWhenTheyAppear(t *testing.T) {
 		"one that was worked on before": {with(func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.PropagateDeps, b.Finalizers = false, []string{workv1alpha2.BindingDependenciesDistributorFinalizer}
 		}), true, []string{"web-deployment"}},
-		"those that a binding lists, at the start":         {required("a", "b"), true, []string{"a", "b"}},
-		"not those of a binding that we have just created": {required("a", "b"), false, nil},
+		"those that a binding lists, at the start":               {required("a", "b"), true, []string{"a", "b"}},
+		"not those for whom we have just created a binding":      {required("a"), false, nil},
+		"those who let go while a binding was created for them":  {required("a", "b"), false, []string{"b"}},
+		"none for a binding that lists nobody, whoever needs it": {required(), false, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.needs.put(named("a"), w.needed)
 			w.onBinding().Create(t.Context(), event.CreateEvent{Object: tc.created, IsInInitialList: tc.initial}, w.queue)
 			expect(t, "queued", w.queued(), tc.want...)
 		})
@@ -80,11 +83,13 @@ func TestWhichChangesOfBindingsMatter(t *testing.T) {
 			b.Generation++
 			b.Spec.PropagateDeps = false
 		}, []string{"web-deployment"}},
-		"its deletion":                    {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"web-deployment"}},
-		"not its status":                  {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 4 }, nil},
-		"not labels of others":            {required("a"), func(b *workv1alpha2.ResourceBinding) { b.Labels["x"] = "y" }, nil},
-		"a dependent that is listed anew": {required("a"), func(b *workv1alpha2.ResourceBinding) { *b = *required("a", "b") }, nil},
-		"a dependent that is left out":    {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = b.Spec.RequiredBy[:1] }, []string{"b"}},
+		"its deletion":                              {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, []string{"web-deployment"}},
+		"not its status":                            {dependent("web"), func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 4 }, nil},
+		"not labels of others":                      {required("a"), func(b *workv1alpha2.ResourceBinding) { b.Labels["x"] = "y" }, nil},
+		"not a dependent that is listed anew":       {required("a"), func(b *workv1alpha2.ResourceBinding) { *b = *required("a", "needy") }, nil},
+		"but one that let go while it was listed":   {required("a"), func(b *workv1alpha2.ResourceBinding) { *b = *required("a", "b") }, []string{"b"}},
+		"not one that let go and was listed before": {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { *b = *required("a", "b", "needy") }, nil},
+		"a dependent that is left out":              {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = b.Spec.RequiredBy[:1] }, []string{"b"}},
 		"other clusters of a dependent": {required("a", "b"), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.RequiredBy[1].Clusters = []workv1alpha2.TargetCluster{{Name: "m"}}
 		}, []string{"b"}},
@@ -97,6 +102,7 @@ func TestWhichChangesOfBindingsMatter(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.needs.put(named("needy"), w.needed)
 			after := tc.before.DeepCopy()
 			tc.change(after)
 			w.onBinding().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: after}, w.queue)
@@ -108,6 +114,24 @@ func TestWhichChangesOfBindingsMatter(t *testing.T) {
 func withOwner(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	b.OwnerReferences = []metav1.OwnerReference{{Name: "settings", UID: "u", Controller: new(true)}}
 	return b
+}
+
+// blind is a cache that has not seen yet what was attached.
+type blind struct{ client.Client }
+
+func (b blind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func TestWhatWasAttachedUnseenIsReleasedWhenItIsSeen(t *testing.T) {
+	w := attached(t)
+	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	w.karmada = blind{w.store}
+	_, writes, _ := w.pass("web-deployment")
+	expect(t, "writes of a pass that sees nothing", writes, "patch web-deployment")
+	w.karmada = w.store
+	w.onBinding().Create(t.Context(), event.CreateEvent{Object: w.binding("settings-configmap")}, w.queue)
+	expect(t, "queued", w.queued(), "web-deployment")
+	_, writes, _ = w.pass("web-deployment")
+	expect(t, "writes of a pass that sees it", writes, "delete settings-configmap")
 }
 
 func TestABindingThatIsGoneWakesAllWhoNeedIt(t *testing.T) {
