@@ -250,7 +250,7 @@ func (c *credentials) accept(ctx context.Context, of *identity) {
 func (c *credentials) watch(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
-	told := ""
+	told, wake := "", c.wake
 	for {
 		select {
 		case <-ctx.Done():
@@ -258,7 +258,11 @@ func (c *credentials) watch(ctx context.Context) {
 		case <-c.moved:
 			return
 		case <-ticker.C:
-		case <-c.wake:
+			wake = c.wake
+		case <-wake:
+			// Once in a while: where the file and the Secret are both refused, each
+			// would have the other one tried at once, all the time.
+			wake = nil
 		}
 		text := ""
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {

@@ -45,7 +45,7 @@ func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) 
 			continue
 		}
 		worked := time.Since(began) >= a.host.Election.RenewDeadline
-		if isForeign(err) || !worked && !passes(err) {
+		if isFinal(err, worked) {
 			return err
 		}
 		pause = pauseAfter(worked && lock.held.Load(), pause)
@@ -73,6 +73,11 @@ func pauseAfter(led bool, before time.Duration) time.Duration {
 	}
 	return min(max(2*before, beginPause), beginLimit)
 }
+
+// isFinal tells that no further life can go better than one that ended with an error.
+// What worked for a while may do so again, but not for a name that is another
+// cluster's.
+func isFinal(err error, worked bool) bool { return isForeign(err) || !worked && !passes(err) }
 
 // passes tells that an error came from somebody who may answer otherwise the next
 // time, and is not what this process makes of its flags.

@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/registration"
 )
 
 func TestWhatPassesIsTriedAgain(t *testing.T) {
@@ -40,6 +41,28 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := passes(fmt.Errorf("watching: %w", test.err)); got != test.want {
 				t.Errorf("%v passes: %t, want %t", test.err, got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatEndsTheAgent(t *testing.T) {
+	taken := &registration.RegisteredError{Name: "east", ID: "1"}
+	tests := map[string]struct {
+		err          error
+		worked, want bool
+	}{
+		"the name is another cluster's by now":       {fmt.Errorf("watching: %w", taken), true, true},
+		"the name is another cluster's at the start": {taken, false, true},
+		"a flag that is no good":                     {errors.New("there is no controller x"), false, true},
+		"controllers that ended by themselves":       {errEnded, true, false},
+		"a control plane that is away at the start":  {apierrors.NewInternalError(errors.New("etcd is away")), false, false},
+		"one that goes away later":                   {apierrors.NewInternalError(errors.New("etcd is away")), true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isFinal(test.err, test.worked); got != test.want {
+				t.Errorf("%v ends the agent: %t, want %t", test.err, got, test.want)
 			}
 		})
 	}
