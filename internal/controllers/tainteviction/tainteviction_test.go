@@ -210,3 +210,30 @@ func TestOnlyChangesOfTaintsLookAtWhatIsInACluster(t *testing.T) {
 		t.Errorf("%d are queued of a binding in one tainted cluster", q.Len())
 	}
 }
+
+func TestWhichChangesOfABindingAreLookedAt(t *testing.T) {
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		want   bool
+	}{
+		"none":                    {func(*workv1alpha2.ResourceBinding) {}, false},
+		"of its specification":    {func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, true},
+		"of its status":           {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration++ }, false},
+		"another mark":            {func(b *workv1alpha2.ResourceBinding) { b.Annotations["mine"] = "1" }, false},
+		"another placement is in": {func(b *workv1alpha2.ResourceBinding) { b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = "{}" }, true},
+		"no placement is in": {func(b *workv1alpha2.ResourceBinding) {
+			delete(b.Annotations, policyv1alpha1.AppliedPlacementAnnotation)
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := inM1()
+			before.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: `{"clusterTolerations":[]}`}
+			after := before.DeepCopy()
+			test.change(after)
+			if got := decidesAnew(before, after); got != test.want {
+				t.Errorf("looked at: %t, want %t", got, test.want)
+			}
+		})
+	}
+}

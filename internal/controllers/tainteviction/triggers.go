@@ -44,11 +44,18 @@ func (r *reconciler) bindings() source.TypedSource[request] {
 			r.pushOf(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || applied(e.ObjectOld) != applied(e.ObjectNew) {
+			if decidesAnew(e.ObjectOld, e.ObjectNew) {
 				r.pushOf(ctx, q, e.ObjectNew)
 			}
 		},
 	})
+}
+
+// decidesAnew tells that a binding may be elsewhere than before, or tolerate other
+// taints: those of the placement that was applied count, which is no part of its
+// specification.
+func decidesAnew(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() || applied(before) != applied(after)
 }
 
 func applied(of client.Object) string {
