@@ -29,7 +29,7 @@ import (
 )
 
 // idleMember is the API server of a member in which nothing happens.
-func idleMember(b *testing.B) *httptest.Server {
+func idleMember(b testing.TB) *httptest.Server {
 	b.Helper()
 	answer := func(w http.ResponseWriter, kind string, content any) {
 		w.Header().Set("Content-Type", kind)

@@ -1,0 +1,117 @@
+package clusterstatus
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// TestAMemberIsAskedForMoreWhenItIsReady looks at members that are healthy and serve
+// v1.36.3, and of which v1.35.0 was known.
+func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	condition := func(kind string, status metav1.ConditionStatus, since time.Duration) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: "It", LastTransitionTime: metav1.NewTime(noon.Add(-since))}
+	}
+	ready, answering := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering
+	tests := map[string]struct {
+		stored        []metav1.Condition
+		ready, wanted string
+	}{
+		"a new one":                        {nil, "True", "v1.36.3"},
+		"one that is ready":                {[]metav1.Condition{condition(ready, metav1.ConditionTrue, time.Hour)}, "True", "v1.36.3"},
+		"one that has just come back":      {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour)}, "False", "v1.35.0"},
+		"one that is back for a while":     {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 29*time.Second)}, "False", "v1.35.0"},
+		"one that is back for long enough": {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 30*time.Second)}, "True", "v1.36.3"},
+	}
+	url := idleMember(t).URL
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}}}
+			cluster.Spec = clusterv1alpha1.ClusterSpec{
+				SyncMode: clusterv1alpha1.Push, APIEndpoint: url, InsecureSkipTLSVerification: true,
+				SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1"},
+			}
+			cluster.Status.Conditions, cluster.Status.KubernetesVersion = test.stored, "v1.35.0"
+			karmada := &shelf{clusters: map[string]*clusterv1alpha1.Cluster{"m1": cluster}}
+			measured, err := newMeasurements(prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c := &controller{
+				options: DefaultOptions(), karmada: karmada, members: member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada}),
+				now: func() time.Time { return noon }, measured: measured, events: observe.NewEvents(record.NewFakeRecorder(10)),
+			}
+			c.options.Inventory = false
+			defer c.members.Forget("m1")
+			if _, err := c.reconcile(ctx, "m1", types.NamespacedName{Name: "m1"}); err != nil {
+				t.Fatal(err)
+			}
+			status := karmada.clusters["m1"].Status
+			if diff := cmp.Diff([]string{test.ready, test.wanted}, []string{string(conditions.Get(status.Conditions, ready).Status), status.KubernetesVersion}); diff != "" {
+				t.Errorf("ready and version (-want +got):\n%s", diff)
+			}
+			if known := len(status.APIEnablements) > 0; known != (test.wanted == "v1.36.3") {
+				t.Errorf("%d APIs are known", len(status.APIEnablements))
+			}
+		})
+	}
+}
+
+func TestWhatAMemberDoesNotSayStaysAsItWasKnown(t *testing.T) {
+	nodes, resources := &clusterv1alpha1.NodeSummary{TotalNum: 3}, &clusterv1alpha1.ResourceSummary{}
+	apis := []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1"}}
+	known := clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: apis}
+	tests := map[string]struct {
+		seen sight
+		want clusterv1alpha1.ClusterStatus
+	}{
+		"it was asked for nothing": {sight{}, known},
+		"it says its version": {
+			sight{version: "v1.36.3"},
+			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.36.3", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: apis},
+		},
+		"it says its APIs": {
+			sight{asked: true, complete: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}},
+			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}},
+		},
+		"it says some of them, and cannot say the others": {
+			sight{asked: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}, unheard: func(of string) bool { return of == "apps/v1" }},
+			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1"}, {GroupVersion: "v1"}}},
+		},
+		"it says nothing of them": {
+			sight{asked: true, unheard: func(string) bool { return true }},
+			known,
+		},
+		"its nodes are counted": {
+			sight{nodes: &clusterv1alpha1.NodeSummary{TotalNum: 4}},
+			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: &clusterv1alpha1.NodeSummary{TotalNum: 4}, APIEnablements: apis},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{Status: *known.DeepCopy()}
+			(&controller{now: time.Now}).report(cluster, test.seen)
+			if told := len(cluster.Status.Conditions) > 0; told != test.seen.asked {
+				t.Errorf("conditions %+v", cluster.Status.Conditions)
+			}
+			cluster.Status.Conditions = nil
+			if diff := cmp.Diff(test.want, cluster.Status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
