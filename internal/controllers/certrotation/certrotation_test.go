@@ -355,6 +355,30 @@ func TestACertificateThatCouldNotBeStoredIsStoredNextTime(t *testing.T) {
 	})
 }
 
+func TestHowLongALifeIsAskedFor(t *testing.T) {
+	tests := map[string]struct{ life, want time.Duration }{
+		"as long as that of the one before":        {100 * time.Hour, 100 * time.Hour},
+		"as short, where an API server takes that": {10 * time.Minute, 10 * time.Minute},
+		"and no shorter":                           {5 * time.Minute, 10 * time.Minute},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			by, from, got := newAuthority(t), time.Now().Add(-time.Hour), int32(0)
+			karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
+			held, err := parse(kubeconfig(t, by, from, from.Add(test.life)), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (&rotator{options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now}).ask(t.Context(), held); err != nil {
+				t.Fatal(err)
+			}
+			if got != int32(test.want.Seconds()) {
+				t.Errorf("a life of %d seconds was asked for, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestDue(t *testing.T) {
 	now := time.Now()
 	valid := func(from, until time.Duration) *x509.Certificate {

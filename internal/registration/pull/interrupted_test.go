@@ -258,6 +258,46 @@ func TestAnAgentWithoutRightsIsTakenForOneWithoutACluster(t *testing.T) {
 	}
 }
 
+func TestForceGoesOnWithoutAControlPlaneThatCannotBeAsked(t *testing.T) {
+	clusters := schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: "clusters"}
+	denied, unknown, away := apierrors.NewForbidden(clusters, "east", nil), apierrors.NewUnauthorized("who is it?"), apierrors.NewInternalError(errors.New("etcd is away"))
+	tests := map[string]struct {
+		answer          error
+		borrowed, force bool
+		goesOn          bool
+	}{
+		"one that does not answer":                          {answer: away, force: true, goesOn: true},
+		"one that does not answer the agent":                {answer: away, borrowed: true, force: true, goesOn: true},
+		"one that does not let the agent":                   {answer: denied, borrowed: true, force: true, goesOn: true},
+		"one that does not know the agent":                  {answer: unknown, borrowed: true, force: true, goesOn: true},
+		"not one that does not let a person":                {answer: denied, force: true},
+		"not one that does not know a person":               {answer: unknown, force: true},
+		"not one that does not answer, unless it is forced": {answer: away},
+		"nor one that does not let the agent":               {answer: denied, borrowed: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stored := sidetest.With(t, "")
+			stored.API = interceptor.NewClient(stored.API, interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return test.answer
+				},
+			})
+			leaving := &departure{
+				Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: test.force, Log: t.Logf},
+				member:     sidetest.With(t, ""), memberID: "member", karmada: stored, borrowed: test.borrowed,
+			}
+			err := leaving.find(t.Context())
+			if (err == nil) != test.goesOn || (leaving.karmada == nil) != test.goesOn {
+				t.Errorf("error %v, goes on with the control plane: %t", err, leaving.karmada != nil)
+			}
+			if err != nil && !errors.Is(err, test.answer) {
+				t.Errorf("error %v does not say why", err)
+			}
+		})
+	}
+}
+
 func TestWhatIsNotThisMemberIsNotUnregistered(t *testing.T) {
 	tests := map[string]struct {
 		id   string
