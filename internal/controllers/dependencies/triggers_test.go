@@ -97,6 +97,9 @@ func TestWhichChangesOfBindingsMatter(t *testing.T) {
 		"a policy that claims the object":   {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { policy.Claim{Name: "p", ID: "x"}.Apply(b) }, []string{"a"}},
 		"terms that somebody wrote":         {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, []string{"a"}},
 		"an owner that is taken off":        {withOwner(required("a", "b")), func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = nil }, []string{"a"}},
+		"what is preserved":                 {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, []string{"a"}},
+		"another object":                    {required("a", "b"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "other" }, []string{"a"}},
+		"a placement that is taken off":     {placed(required("a", "b")), func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }, []string{"a"}},
 		"not what nobody depends on at all": {required(), func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, nil},
 	}
 	for name, tc := range tests {
@@ -109,6 +112,11 @@ func TestWhichChangesOfBindingsMatter(t *testing.T) {
 			expect(t, "queued", w.queued(), tc.want...)
 		})
 	}
+}
+
+func placed(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	b.Spec.Placement = &policyv1alpha1.Placement{}
+	return b
 }
 
 func withOwner(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
