@@ -51,7 +51,7 @@ func (e *everywhere) ask(ctx context.Context, path string, query url.Values, acc
 	answers := make([]answer, len(clusters))
 	places := make(chan struct{}, parallelism)
 	var budget atomic.Int64
-	budget.Store(maxAnswers)
+	budget.Store(e.proxy.maxAnswers)
 	var asking sync.WaitGroup
 	for i := range clusters {
 		places <- struct{}{}

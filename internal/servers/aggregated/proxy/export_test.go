@@ -20,6 +20,12 @@ func (p *Proxy) Hurry(silence time.Duration) {
 // HurryLookups makes a proxy ask all clusters for so long.
 func (p *Proxy) HurryLookups(lookup time.Duration) { p.limits.lookup = lookup }
 
+// HurryRefusals lets a member say for so long why it refuses an upgrade.
+func (p *Proxy) HurryRefusals(refusal time.Duration) { p.limits.refusal = refusal }
+
+// Bound makes all clusters together answer with so many bytes at most.
+func (p *Proxy) Bound(answers int64) { p.maxAnswers = answers }
+
 // Names of what tests look at.
 var (
 	Strip     = strip

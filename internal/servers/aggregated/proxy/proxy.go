@@ -62,6 +62,8 @@ type Proxy struct {
 	members *pool
 	karmada *karmadaServer
 	limits  limits
+	// maxAnswers bounds what all clusters together may answer, in bytes.
+	maxAnswers int64
 }
 
 var (
@@ -78,7 +80,7 @@ func New(from Sources) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the way to the Karmada API server: %w", err)
 	}
-	return &Proxy{from: from, members: newPool(), karmada: karmada, limits: standardLimits}, nil
+	return &Proxy{from: from, members: newPool(), karmada: karmada, limits: standardLimits, maxAnswers: maxAnswers}, nil
 }
 
 // New returns the options object of the subresource.

@@ -50,14 +50,15 @@ func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.
 		return
 	}
 	defer resp.Body.Close()
+	dog.stop()
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		dog.stop()
 		if err := p.stream(ctx, w, resp); err != nil {
 			p.responder.Error(err)
 		}
 	case resp.StatusCode >= http.StatusBadRequest:
-		dog = newWatchdog(p.way.limits.refusal, func() { end(errSilent) })
+		// It says why within a time of its own, however late it came.
+		dog := newWatchdog(p.way.limits.refusal, func() { end(errSilent) })
 		defer dog.stop()
 		defer cutOff(ctx, w)()
 		resp.Body = whole{resp.Body, ctx}

@@ -2,10 +2,12 @@ package proxy_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +163,22 @@ func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
 				t.Errorf("got %s %q, want %d %q", resp.Status, body, test.code, test.want)
 			}
 		})
+	}
+}
+
+func TestAMemberMayNotRefuseAnUpgradeForEver(t *testing.T) {
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "no such Pod")
+		_ = http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+	}))
+	// Longer than the client waits.
+	f.proxy.Hurry(time.Hour)
+	f.proxy.HurryRefusals(patience)
+	_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
+	if _, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusNotFound || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %s and no end: %v", resp.Status, err)
 	}
 }
 
