@@ -205,8 +205,40 @@ func TestWhatWasReportedBeforeAStartEvictsNothing(t *testing.T) {
 	w.reports(20*time.Second, unhealthy, healthy)
 	w.restart()
 	w.reports(time.Hour, unhealthy, healthy)
+	// That it is told again does not make it older.
+	w.reports(time.Second, unhealthy, healthy)
 	w.reports(5*time.Second, healthy, healthy)
 	w.expect("in m1 m2", 2)
+}
+
+func TestABindingMadeAnewIsNotAsUnhealthyAsItsPredecessor(t *testing.T) {
+	for name, noticed := range map[string]bool{"at once": false, "after the end of the first was noticed": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.reports(0, unhealthy, healthy)
+			gone := w.bound()
+			if err := w.store.Delete(t.Context(), gone); err != nil {
+				t.Fatal(err)
+			}
+			if noticed {
+				if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gone)}); err != nil {
+					t.Fatal(err)
+				}
+				if len(w.recent.known) > 0 {
+					t.Errorf("remembered are %v", w.recent.known)
+				}
+			}
+			next := gone.DeepCopy()
+			next.UID, next.ResourceVersion = "3", ""
+			if err := w.store.Create(t.Context(), next); err != nil {
+				t.Fatal(err)
+			}
+			if again := w.reports(time.Hour, unhealthy, healthy); again != lasting {
+				t.Errorf("looks again after %s", again)
+			}
+			w.expect("in m1 m2", 0)
+		})
+	}
 }
 
 // What was seen before a policy gave up failover says nothing when it has it again.
