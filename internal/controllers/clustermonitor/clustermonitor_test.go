@@ -173,3 +173,69 @@ func TestAClusterThatIsRegisteredAnewHasNotBeenSilent(t *testing.T) {
 		t.Errorf("%s of a cluster that has been there for 55 seconds", got)
 	}
 }
+
+func TestAClusterThatCannotBeMarkedDoesNotStopTheOthers(t *testing.T) {
+	const pull, yes = clusterv1alpha1.Pull, metav1.ConditionTrue
+	w := newWorld(t, cluster("a", pull, yes), cluster("b", pull, yes))
+	answering := cluster("c", pull, yes)
+	answering.Status.Conditions = append(answering.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionAnswering, Status: yes})
+	if err := w.karmada.Create(t.Context(), answering); err != nil {
+		t.Fatal(err)
+	}
+	w.karmada = refusing{w.karmada, "a"}
+	var failures int
+	for range 10 {
+		w.clock = w.clock.Add(w.options.Period)
+		if w.look(t.Context()) != nil {
+			failures++
+		}
+	}
+	if failures == 0 {
+		t.Error("nobody hears that a cluster could not be marked")
+	}
+	for name, want := range map[string]string{"a": "True ClusterReady", "b": "Unknown ClusterStatusUnknown", "c": "Unknown ClusterStatusUnknown"} {
+		if got := w.reason(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(answering), answering); err != nil || len(answering.Status.Conditions) != 1 {
+		t.Errorf("what a silent cluster says of itself: %v, %v", answering.Status.Conditions, err)
+	}
+}
+
+func TestAClusterOfAnOldNameHasNotBeenSilent(t *testing.T) {
+	const pull, yes = clusterv1alpha1.Pull, metav1.ConditionTrue
+	w := newWorld(t, cluster("m1", pull, yes))
+	w.pass(35*time.Second, nil)
+	next := cluster("m1", pull, yes)
+	next.UID = "another"
+	if err := errors.Join(w.karmada.Delete(t.Context(), cluster("m1", pull)), w.karmada.Create(t.Context(), next)); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(35*time.Second, nil)
+	if got := w.reason("m1"); got != "True ClusterReady" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// refusing is a control plane that takes no status of one cluster.
+type refusing struct {
+	client.Client
+	of string
+}
+
+func (r refusing) Status() client.SubResourceWriter {
+	return refusingStatus{r.Client.Status(), r.of}
+}
+
+type refusingStatus struct {
+	client.SubResourceWriter
+	of string
+}
+
+func (r refusingStatus) Update(ctx context.Context, object client.Object, o ...client.SubResourceUpdateOption) error {
+	if object.GetName() == r.of {
+		return errors.New("refused")
+	}
+	return r.SubResourceWriter.Update(ctx, object, o...)
+}
