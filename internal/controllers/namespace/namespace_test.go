@@ -122,6 +122,26 @@ func TestAPassWithoutAPlaceForTheWorkAsksForNothing(t *testing.T) {
 	}
 }
 
+func TestNothingIsPutWhereAClusterLeaves(t *testing.T) {
+	leaving := func(object client.Object) client.Object {
+		object.SetFinalizers([]string{"example.io/wait"})
+		object.SetDeletionTimestamp(new(metav1.Now()))
+		return object
+	}
+	cases := map[string][]client.Object{
+		"a cluster in deletion":              {namespace("karmada-es-m1"), leaving(cluster("m1"))},
+		"the place of its Works in deletion": {leaving(namespace("karmada-es-m1")), cluster("m1")},
+	}
+	for name, objects := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(objects, namespace("shop"))...)
+			if requests := w.pass(); len(requests) != 0 {
+				t.Errorf("asked for %v", requests)
+			}
+		})
+	}
+}
+
 func TestALabelAddedLaterKeepsTheWorkAsItIs(t *testing.T) {
 	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"))
 	w.pass()
