@@ -1,0 +1,69 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// TestWhatCouldNotBeWrittenIsKept gives back a report on the Work with UID 1, of which
+// part a says old and b says old, that was handed in at noon.
+func TestWhatCouldNotBeWrittenIsKept(t *testing.T) {
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	key := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
+	tests := map[string]struct {
+		since map[Part]string
+		uid   types.UID
+		// want is what is said then, since when.
+		want  map[Part]string
+		first time.Time
+	}{
+		"nothing was said since":             {want: map[Part]string{"a": "old", "b": "old"}, first: noon},
+		"what was said since of a part wins": {since: map[Part]string{"a": "new", "c": "new"}, uid: "1", want: map[Part]string{"a": "new", "b": "old", "c": "new"}, first: noon},
+		"it is of no other Work of the name": {since: map[Part]string{"a": "new"}, uid: "2", want: map[Part]string{"a": "new"}, first: noon.Add(time.Minute)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := NewWorks(nil, DefaultOptions())
+			defer w.queue.ShutDown()
+			now := noon
+			w.now = func() time.Time { return now }
+			said := map[Part]string{}
+			hand := func(uid types.UID, part Part, text string) {
+				work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
+				w.Report(work, part, Now, func(*workv1alpha1.WorkStatus) { said[part] = text })
+			}
+			hand("1", "a", "old")
+			hand("1", "b", "old")
+			entry, _ := w.take(key)
+			now = noon.Add(time.Minute)
+			for part, text := range test.since {
+				hand(test.uid, part, text)
+			}
+			w.giveBack(key, entry)
+			kept := w.pending[key]
+			for _, each := range kept.statements {
+				each.change(nil)
+			}
+			if diff := cmp.Diff(test.want, said); diff != "" || !kept.first.Equal(test.first) {
+				t.Errorf("waiting since %s, said (-want +got):\n%s", kept.first, diff)
+			}
+		})
+	}
+}
+
+func TestAWorkSaysNothingOfWhatOneOfItsNameWasAboutToSay(t *testing.T) {
+	w := NewWorks(nil, DefaultOptions())
+	defer w.queue.ShutDown()
+	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}, "a", Later, nil)
+	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}}, "b", Later, nil)
+	kept := w.pending[types.NamespacedName{Namespace: "ns", Name: "web"}]
+	if _, stale := kept.statements["a"]; kept.uid != "2" || stale || len(kept.statements) != 1 {
+		t.Errorf("pending for %s: %v", kept.uid, kept.statements)
+	}
+}
