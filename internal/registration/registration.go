@@ -68,6 +68,20 @@ func RefuseDuplicate(registered []clusterv1alpha1.Cluster, name, id string) erro
 	return nil
 }
 
+// CheckID returns why the member, a cluster with the given ID at host, is not proved to
+// be the cluster of the Cluster. Nothing may be deleted in such a member.
+func CheckID(member, host, id string, of *clusterv1alpha1.Cluster) error {
+	switch of.Spec.ID {
+	case id:
+		return nil
+	case "":
+		return fmt.Errorf("whether the kubeconfig given for %s leads to Cluster %q is not known: %s has ID %s, and spec.id of the Cluster is empty; if it is that cluster: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":\"%s\"}}'",
+			member, of.Name, host, id, of.Name, id)
+	default:
+		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", member, host, id, of.Name, of.Spec.ID)
+	}
+}
+
 // ValidateName returns why no Cluster can have the name: it must be a DNS label
 // of at most 48 characters.
 func ValidateName(name string) error {

@@ -40,19 +40,14 @@ func (p *Program) Karmada(context string) Access {
 // AddKarmadaContext adds the flag that chooses the control plane, for the command
 // and those below it.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
-	cmd.PersistentFlags().StringVar(context, "karmada-context", "", "context of the control plane in the kubeconfig; the current one if empty")
-	p.completeContexts(cmd, "karmada-context", func() string { return p.Kubeconfig })
+	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current one if empty", func() string { return p.Kubeconfig })
 }
 
-// Member holds the flags that choose a member by a kubeconfig of its own.
-type Member struct{ Access }
-
-// AddFlags adds the flags.
-func (m *Member) AddFlags(p *Program, cmd *cobra.Command, contextUsage string) {
-	cmd.Flags().StringVar(&m.Path, "cluster-kubeconfig", "", "kubeconfig of the member")
-	cmd.Flags().StringVar(&m.Context, "cluster-context", "", contextUsage)
-	_ = cmd.MarkFlagFilename("cluster-kubeconfig")
-	p.completeContexts(cmd, "cluster-context", func() string { return m.Path })
+// AddContext adds a flag that chooses a context of the kubeconfig at path, for the
+// command and those below it.
+func (p *Program) AddContext(cmd *cobra.Command, flag string, context *string, usage string, path func() string) {
+	cmd.PersistentFlags().StringVar(context, flag, "", usage)
+	p.completeContexts(cmd, flag, path)
 }
 
 // AddImpersonation adds the flags that say whom to act as in the control plane.

@@ -32,10 +32,10 @@ The control plane gets a service account in the member and stores its token. The
 control plane must be able to reach the API server of the member at the address in
 the member's kubeconfig. When anything goes wrong, what was created is deleted again.`,
 		Example: program.Examples(`
-			# Register the cluster of the current context of a kubeconfig as "east"
+			# Register the cluster of a kubeconfig as "east". Of several contexts the one that is called "east" is taken
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config
 
-			# The same from a kubeconfig with several contexts, and say where it is
+			# The same with another context of the kubeconfig, and say where the cluster is
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/config --cluster-context=prod-east --cluster-region=eu-west-1
 
 			# See what would be done
@@ -49,7 +49,10 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 			karmada := program.Karmada(karmadaContext)
 			karmada.As = as
 			var err error
-			if join.Karmada, join.Member, err = configs(karmada, member.Access); err != nil {
+			if join.Karmada, err = karmadaConfig(karmada); err != nil {
+				return err
+			}
+			if join.Member, join.MemberOrigin, err = member.MemberConfig(join.Name); err != nil {
 				return err
 			}
 			if join.ClusterNamespace == clusterv1alpha1.NamespaceKarmadaSystem {
@@ -65,7 +68,7 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	command.AddImpersonation(cmd.Flags(), &as)
-	member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current one if empty")
+	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&join.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets in the control plane, and of the service accounts in the member")
 	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
@@ -88,12 +91,10 @@ func checkJoin(join push.Join, member command.Member) error {
 	return nil
 }
 
-func configs(karmada, member command.Access) (karmadaConfig, memberConfig *rest.Config, err error) {
-	if karmadaConfig, err = karmada.Config(); err != nil {
-		return nil, nil, fmt.Errorf("the control plane: %w", err)
+func karmadaConfig(karmada command.Access) (*rest.Config, error) {
+	config, err := karmada.Config()
+	if err != nil {
+		return nil, fmt.Errorf("the control plane: %w", err)
 	}
-	if memberConfig, err = member.Config(); err != nil {
-		return nil, nil, fmt.Errorf("the member: %w", err)
-	}
-	return karmadaConfig, memberConfig, nil
+	return config, nil
 }

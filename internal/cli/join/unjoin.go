@@ -2,7 +2,6 @@ package join
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,7 @@ the accounts that join made in the member are deleted as well.`,
 		ValidArgsFunction: program.CompleteCluster(&karmadaContext),
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
-	member.AddFlags(program, cmd, "context of the member in its kubeconfig; if empty the one with the name of the cluster, else the current one")
+	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace given to join")
 	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "check everything and change nothing")
@@ -65,22 +64,12 @@ the accounts that join made in the member are deleted as well.`,
 // openBoth makes the client configurations. The member is left alone unless its
 // kubeconfig or context was named.
 func openBoth(unjoin *push.Unjoin, karmada, member command.Access) (err error) {
+	if unjoin.Karmada, err = karmadaConfig(karmada); err != nil {
+		return err
+	}
 	if member.Path == "" && member.Context == "" {
-		if unjoin.Karmada, err = karmada.Config(); err != nil {
-			return fmt.Errorf("the control plane: %w", err)
-		}
 		return nil
 	}
-	if member.Context == "" {
-		contexts, err := member.Contexts()
-		if err != nil {
-			return fmt.Errorf("the member: %w", err)
-		}
-		// The identity of the cluster is checked later, whichever it is.
-		if slices.Contains(contexts, unjoin.Name) {
-			member.Context = unjoin.Name
-		}
-	}
-	unjoin.Karmada, unjoin.Member, err = configs(karmada, member)
+	unjoin.Member, unjoin.MemberOrigin, err = member.MemberConfig(unjoin.Name)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
@@ -55,7 +54,7 @@ When anything goes wrong, what was created is deleted again on both sides.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&memberContext, "context", "", "context of the member in the kubeconfig; the current one if empty")
+	flags.StringVar(&memberContext, "context", "", command.MemberContextUsage)
 	flags.StringVar(&register.Name, "cluster-name", "", "name of the cluster; the one that the kubeconfig gives it if empty")
 	flags.StringVar(&register.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets in the control plane")
 	flags.StringVarP(&register.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
@@ -90,7 +89,7 @@ func complete(register *pull.Register, member command.Access, replicasGiven bool
 	if replicasGiven && register.Replicas < 1 {
 		return command.Wrong("--karmada-agent-replicas must be at least 1, not %d", register.Replicas)
 	}
-	if register.Member, err = memberConfig(member); err != nil {
+	if register.Member, register.MemberOrigin, err = member.MemberConfig(register.Name); err != nil {
 		return err
 	}
 	if register.Name == "" {
@@ -105,24 +104,14 @@ func complete(register *pull.Register, member command.Access, replicasGiven bool
 	return nil
 }
 
-func memberConfig(member command.Access) (*rest.Config, error) {
-	config, err := member.Config()
-	if err != nil {
-		return nil, fmt.Errorf("the member: %w", err)
-	}
-	return config, nil
-}
-
-// clusterOf is the name that the kubeconfig gives the cluster.
+// clusterOf is the name that the kubeconfig gives the cluster of the context that is
+// taken for the member.
 func clusterOf(member command.Access) (string, error) {
 	config, err := member.Loader().RawConfig()
 	if err != nil {
 		return "", fmt.Errorf("the member: %w", err)
 	}
-	name := config.CurrentContext
-	if member.Context != "" {
-		name = member.Context
-	}
+	name := command.ChooseContext(&config, member.Context, "").Context
 	context := config.Contexts[name]
 	if context == nil || context.Cluster == "" {
 		return "", command.Wrong("--cluster-name is missing, and context %q of the kubeconfig names no cluster", name)

@@ -39,8 +39,9 @@ What was propagated to the member is deleted there first; then the Cluster, its
 namespace and the rights of the agent in the control plane; at last the agent and
 what else register has created in the member.
 
-The control plane is reached with the credentials of the agent, unless --karmada-config
-names others.`,
+The control plane is reached with the kubeconfig of the agent, which is read in the
+member, and with the context that the agent uses. --karmada-config names another
+kubeconfig, and --karmada-context the context in that one.`,
 		Example: program.Examples(`
 			# Remove the member "east" with the credentials of its agent
 			{{program}} unregister east --cluster-kubeconfig=$HOME/.kube/east.config
@@ -64,8 +65,8 @@ names others.`,
 		},
 		ValidArgsFunction: program.CompleteCluster(&karmada.Context),
 	}
-	program.AddKarmadaContext(cmd, &karmada.Context)
-	member.AddFlags(program, cmd, "context of the member in its kubeconfig; the current one if empty")
+	program.AddContext(cmd, "karmada-context", &karmada.Context, "context in the kubeconfig of --karmada-config; without that flag it has no effect", func() string { return karmada.Path })
+	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&karmada.Path, "karmada-config", "", "kubeconfig of the control plane; the credentials of the agent are used if empty")
 	flags.StringVar(&unregister.AgentName, "agent-name", pull.AgentName, "name of the agent's Deployment")
@@ -86,11 +87,12 @@ func open(unregister *pull.Unregister, karmada, member command.Access) (err erro
 	if member.Path == "" {
 		return command.Wrong("--cluster-kubeconfig is missing: the kubeconfig of the member")
 	}
-	if unregister.Member, err = memberConfig(member); err != nil {
+	if unregister.Member, unregister.MemberOrigin, err = member.MemberConfig(unregister.Name); err != nil {
 		return err
 	}
+	// Clients pass the global --kubeconfig and --karmada-context along. Neither has a
+	// meaning for the kubeconfig of the agent.
 	if karmada.Path == "" {
-		unregister.KarmadaContext = karmada.Context
 		return nil
 	}
 	if unregister.Karmada, err = karmada.Config(); err != nil {

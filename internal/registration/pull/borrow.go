@@ -96,7 +96,7 @@ func (d *departure) borrow(ctx context.Context, found *installed) (*rest.Config,
 	if err := d.member.API.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
 		return nil, d.member.Explain("reading", wanted, err)
 	}
-	config, err := configOf(secret.Data[key], cmp.Or(d.KarmadaContext, flagOf(*found.container, "karmada-context")))
+	config, err := configOf(secret.Data[key], flagOf(*found.container, "karmada-context"))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.Describe(wanted), d.member.Name, err)
 	}
@@ -123,7 +123,7 @@ func (d *departure) left(ctx context.Context, found *installed) (*rest.Config, e
 	if err != nil || !ok {
 		return nil, err
 	}
-	config, err := configOf(secret.Data[AgentKubeconfig], d.KarmadaContext)
+	config, err := configOf(secret.Data[AgentKubeconfig], "")
 	if err != nil {
 		return nil, nil //nolint:nilerr // nobody can use it, so it is nobody's
 	}

@@ -93,6 +93,8 @@ type Register struct {
 	Timeout time.Duration
 	// Member leads to the cluster.
 	Member *rest.Config
+	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	MemberOrigin string
 	// Log receives what happens, for people. Nil means nobody listens.
 	Log func(format string, args ...any)
 }
@@ -295,7 +297,7 @@ func (r Register) sweep(ctx context.Context, member *side.Side, traces []client.
 // returns the identity of the member.
 func (r Register) preflight(ctx context.Context, member *side.Side) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
-	if id, err = member.ID(ctx); err != nil {
+	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
 		return "", err
 	}
 	var findings []error

@@ -45,12 +45,13 @@ type Unregister struct {
 	Force bool
 	// DryRun checks everything, changes nothing and logs what would be deleted.
 	DryRun bool
-	// Karmada leads to the control plane; nil means with the credentials of the
-	// agent, in KarmadaContext of its kubeconfig, or the context that it uses.
-	Karmada        *rest.Config
-	KarmadaContext string
+	// Karmada leads to the control plane; nil means with the kubeconfig of the agent,
+	// in the context that the agent uses.
+	Karmada *rest.Config
 	// Member leads to the cluster.
 	Member *rest.Config
+	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	MemberOrigin string
 	// Log receives what happens, for people. Nil means nobody listens.
 	Log func(format string, args ...any)
 }
@@ -106,7 +107,7 @@ type departure struct {
 func (d *departure) openMember(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
-	id, err = d.member.ID(ctx)
+	id, err = d.member.Identify(ctx, d.MemberOrigin)
 	if err != nil && d.Force && d.Karmada != nil {
 		d.logf("warning: %s will not be cleaned up: %v", d.member.Name, err)
 		return "", nil
@@ -149,8 +150,11 @@ func (d *departure) find(ctx context.Context) error {
 		return fmt.Errorf("there is no Cluster %q in %s (%s); with --force what is left of its agent in %s is deleted", d.Name, d.karmada.Name, d.karmada.Host, d.member.Name)
 	case found.Spec.SyncMode == clusterv1alpha1.Push:
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
-	case d.memberID != "" && found.Spec.ID != "" && found.Spec.ID != d.memberID:
-		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", d.member.Name, d.member.Host, d.memberID, d.Name, found.Spec.ID)
+	}
+	if d.memberID != "" {
+		if err := registration.CheckID(d.member.Name, d.member.Host, d.memberID, found); err != nil {
+			return err
+		}
 	}
 	// Before anything is touched: with force the member would lose its agent.
 	if err := admission.Deletable(found); err != nil {

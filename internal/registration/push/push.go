@@ -53,6 +53,8 @@ type Join struct {
 	DryRun bool
 	// Karmada and Member lead to the control plane and to the cluster.
 	Karmada, Member *rest.Config
+	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	MemberOrigin string
 	// Log receives what happens, for people. Nil means nobody listens.
 	Log func(format string, args ...any)
 	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
@@ -103,7 +105,7 @@ func (j Join) sides() (karmada, member *side.Side, err error) {
 // check reads both sides and returns the Cluster to be created, or why it must
 // not be.
 func (j Join) check(ctx context.Context, karmada, member *side.Side) (*clusterv1alpha1.Cluster, error) {
-	id, err := member.ID(ctx)
+	id, err := member.Identify(ctx, j.MemberOrigin)
 	if err != nil {
 		return nil, err
 	}

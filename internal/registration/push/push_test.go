@@ -177,13 +177,27 @@ func TestWhatIsNotTheClusterIsNotCleanedUp(t *testing.T) {
 	t.Cleanup(member.Close)
 	for _, force := range []bool{false, true} {
 		unjoin := Unjoin{Name: "east", Force: force, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
-		if opened, err := unjoin.member(t.Context(), "id"); err != nil || opened == nil {
+		itself, another, unknown := sidetest.Registered("east", "id", clusterv1alpha1.Push), sidetest.Registered("east", "another", clusterv1alpha1.Push), sidetest.Registered("east", "", clusterv1alpha1.Push)
+		if opened, err := unjoin.member(t.Context(), nil, &itself); err != nil || opened == nil {
 			t.Errorf("the cluster itself: %v", err)
 		}
-		_, err := unjoin.member(t.Context(), "another")
-		if want := `Cluster "east" has another; choose the right context`; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("another cluster: got %v, want %q", err, want)
+		for want, cluster := range map[string]*clusterv1alpha1.Cluster{
+			`Cluster "east" has another; choose the right context`: &another,
+			`has ID id, and spec.id of the Cluster is empty`:       &unknown,
+		} {
+			if _, err := unjoin.member(t.Context(), nil, cluster); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
 		}
+	}
+	// By force, and without a Cluster of that name.
+	west := sidetest.Registered("west", "id", clusterv1alpha1.Push)
+	unjoin := Unjoin{Name: "east", Force: true, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
+	if _, err := unjoin.member(t.Context(), sidetest.With(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {
+		t.Errorf("a member that is registered under another name: %v", err)
+	}
+	if opened, err := unjoin.member(t.Context(), sidetest.With(t, ""), nil); err != nil || opened == nil {
+		t.Errorf("a member that is not registered: %v", err)
 	}
 }
 

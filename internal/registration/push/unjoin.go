@@ -41,6 +41,8 @@ type Unjoin struct {
 	// Karmada leads to the control plane, Member to the cluster. Without Member
 	// the cluster is left as it is.
 	Karmada, Member *rest.Config
+	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	MemberOrigin string
 	// Log receives what happens, for people. Nil means nobody listens.
 	Log func(format string, args ...any)
 }
@@ -59,11 +61,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var id string
-	if found != nil {
-		id = found.Spec.ID
-	}
-	member, err := u.member(ctx, id)
+	member, err := u.member(ctx, karmada, found)
 	if err != nil {
 		return err
 	}
@@ -118,9 +116,9 @@ func (u Unjoin) find(ctx context.Context, karmada *side.Side) (*clusterv1alpha1.
 	return found, nil
 }
 
-// member opens the member and makes sure that it is the one with the given ID,
+// member opens the member and makes sure that it is the cluster of the Cluster found,
 // before anything is deleted anywhere.
-func (u Unjoin) member(ctx context.Context, id string) (*side.Side, error) {
+func (u Unjoin) member(ctx context.Context, karmada *side.Side, found *clusterv1alpha1.Cluster) (*side.Side, error) {
 	if u.Member == nil {
 		return nil, nil
 	}
@@ -130,17 +128,32 @@ func (u Unjoin) member(ctx context.Context, id string) (*side.Side, error) {
 	}
 	asking, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
-	actual, err := member.ID(asking)
+	actual, err := member.Identify(asking, u.MemberOrigin)
 	switch {
 	case err != nil && u.Force && ctx.Err() == nil:
 		u.logf("warning: %s will not be cleaned up: %v", member.Name, err)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%w\nTo unjoin a cluster that is gone leave out its kubeconfig, or repeat with --force", err)
-	case id != "" && actual != id:
-		return nil, fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", member.Name, member.Host, actual, u.Name, id)
+	case found == nil:
+		return member, u.refuseRegistered(ctx, karmada, member, actual)
 	}
-	return member, nil
+	return member, registration.CheckID(member.Name, member.Host, actual, found)
+}
+
+// refuseRegistered refuses to clean up, for a Cluster that does not exist, in a member
+// that is registered under another name.
+func (u Unjoin) refuseRegistered(ctx context.Context, karmada, member *side.Side, id string) error {
+	registered, err := karmada.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range registered {
+		if other.Spec.ID == id {
+			return fmt.Errorf("the kubeconfig given for %s leads to Cluster %q: %s has its ID %s; choose the right context", member.Name, other.Name, member.Host, id)
+		}
+	}
+	return nil
 }
 
 // forget deletes the credentials that are left when the Cluster is gone: they belong to

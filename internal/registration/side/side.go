@@ -145,6 +145,20 @@ func (s *Side) ID(ctx context.Context) (string, error) {
 	return string(system.UID), nil
 }
 
+// Identify returns the identity of the cluster and logs which cluster it is. The
+// origin says where the way into it was read from; an empty one is not logged.
+func (s *Side) Identify(ctx context.Context, origin string) (string, error) {
+	id, err := s.ID(ctx)
+	switch {
+	case origin == "":
+	case err != nil:
+		s.Log.Printf("%s is %s: server %s", s.Name, origin, s.Host)
+	default:
+		s.Log.Printf("%s is %s: server %s, cluster ID %s", s.Name, origin, s.Host, id)
+	}
+	return id, err
+}
+
 // Ensure makes an object exist and returns it as it is stored. One that is there
 // already is reused: adopt changes it where it does not fit, or refuses it. With
 // DryRun it only tells what it would do.
