@@ -56,6 +56,8 @@ func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
 	if deleted.mustSucceed(t); deleted.stdout != fmt.Sprintf("bootstrap token %q deleted\n", id) {
 		t.Errorf("it says %q", deleted.stdout)
 	}
+	shared.karmadactl(t.Context(), "token", "delete", id).mustFail(t, 1, `err: secrets "bootstrap-token-`+id+`" not found`)
+	shared.karmadactl(t.Context(), "token", "delete", "no-token").mustFail(t, 2, "given token didn't match pattern")
 	namespace := inNamespace(t)
 	settings := &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}
 	create(t, shared, configMap(namespace, "settings", "ours"), every(configMaps).to(namespace, edge))
@@ -66,7 +68,12 @@ func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
 	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
 	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
 	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
-	shared.karmadactl(t.Context(), append([]string{"unregister", edge}, memberFlags...)...).mustSucceed(t)
+	// Clients pass along how they reach the control plane themselves.
+	global := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
+	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), global...)...)
+	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spare, shared.membersConfig())) {
+		t.Errorf("the member is not named in\n%s", unregistered.stderr)
+	}
 	for what, remains := range map[string]struct {
 		side   client.Client
 		object client.Object

@@ -74,7 +74,7 @@ func ParseID(text string) (string, error) {
 	if token, err := Parse(text); err == nil {
 		return token.ID, nil
 	}
-	return "", errors.New("it is neither a token nor the ID of one: six characters of a-z and 0-9")
+	return "", errors.New("given token didn't match pattern [a-z0-9]{6} of the ID of a token, nor [a-z0-9]{6}.[a-z0-9]{16} of a token")
 }
 
 // Validate says what is wrong with a token that is to be made.
@@ -156,11 +156,9 @@ func Delete(ctx context.Context, karmada *rest.Config, id string) error {
 		return err
 	}
 	err = secrets.Delete(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no bootstrap token %q in the control plane (%s)", id, karmada.Host)
-	}
 	if err != nil {
-		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s): %w", id, karmada.Host, err)
+		// Clients look for "err: " and the message of the API server behind it.
+		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s), err: %w", id, karmada.Host, err)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package bootstraptoken
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +91,22 @@ func TestIDsOfTokens(t *testing.T) {
 		if got, err := ParseID(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("ParseID(%q) = %q, %v, want %q", text, got, err, want)
 		}
+	}
+}
+
+func TestErrorsOfTokensThatCannotBeDeleted(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"secrets \"%s\" not found"}`, path.Base(r.URL.Path))
+	}))
+	t.Cleanup(server.Close)
+	err := Delete(t.Context(), &rest.Config{Host: server.URL}, "abcdef")
+	if want := `err: secrets "bootstrap-token-abcdef" not found`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a token that is gone: got %v, want %q", err, want)
+	}
+	if _, err := ParseID("abc"); err == nil || !strings.Contains(err.Error(), "given token didn't match pattern") {
+		t.Errorf("no token: got %v", err)
 	}
 }
 
