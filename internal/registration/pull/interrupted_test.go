@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -74,6 +75,35 @@ func TestARegistrationThatFailsTakesBackWhatItsAgentMade(t *testing.T) {
 			})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnAgentThatDoesNotRunIsNamedWhileWorksAreLeft(t *testing.T) {
+	deployment := func(available int32) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: AgentName}, Status: appsv1.DeploymentStatus{AvailableReplicas: available},
+		}
+	}
+	tests := map[string]struct {
+		holds []client.Object
+		works int
+		want  []string
+	}{
+		"it does not run": {
+			holds: []client.Object{deployment(0)}, works: 2,
+			want: []string{"Deployment agents/karmada-agent in it, which deletes their objects: 0 of 1 replicas available"},
+		},
+		"it runs":                {holds: []client.Object{deployment(1)}, works: 2},
+		"no Works are left":      {holds: []client.Object{deployment(0)}},
+		"there is no Deployment": {works: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &departure{Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName}, member: sidetest.With(t, "", test.holds...), memberID: "member"}
+			if diff := cmp.Diff(test.want, d.agentHolds(t.Context(), test.works)); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +20,6 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/agent"
-	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/side"
@@ -170,11 +168,9 @@ func (d *departure) leaveKarmada(ctx context.Context) error {
 		d.tellRemains()
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, d.Wait)
-	defer cancel()
-	d.kept = d.keptByKarmada(waiting)
+	d.kept = d.keptByKarmada(ctx)
 	if d.cluster != nil {
-		if err := d.removeCluster(ctx, waiting); err != nil {
+		if err := d.removeCluster(ctx); err != nil {
 			return d.leaveBehind(ctx, err)
 		}
 	}
@@ -193,29 +189,34 @@ func (d *departure) leaveBehind(ctx context.Context, err error) error {
 	return nil
 }
 
-func (d *departure) removeCluster(ctx, waiting context.Context) error {
-	why := domaincluster.Stays(d.cluster)
-	if why != "" {
-		d.logf("Cluster %s is not Ready (%s): unless its agent comes back by then, what was propagated to it stays there", d.Name, why)
-	}
-	// The Cluster first: its Works go with it, and as long as it is there, what is
-	// bound to it brings new ones.
-	err := d.karmada.Delete(waiting, d.cluster)
-	if err == nil {
-		if why == "" {
-			d.logf("waiting for the agent to take back what was propagated to %s", d.member.Name)
-		}
-		err = d.awaitGone(waiting)
-	}
-	if err == nil || ctx.Err() != nil || !wait.Interrupted(err) && waiting.Err() == nil {
+// removeCluster deletes the Cluster first: its Works go with it, and as long as it is
+// there, what is bound to it brings new ones.
+func (d *departure) removeCluster(ctx context.Context) error {
+	err := d.karmada.Leave(ctx, side.Removal{Cluster: d.cluster, Wait: d.Wait, RefusedIsGone: d.borrowed, More: d.agentHolds})
+	var held *side.HeldError
+	if !d.Force || !errors.As(err, &held) {
 		return err
 	}
-	if !d.Force {
-		return fmt.Errorf("cluster %q is not gone after %s: its agent takes back what was propagated, so see whether it runs (kubectl get pods -n %s in %s) and what is left (kubectl get works -n %s in the control plane); give it more time with --wait, or repeat with --force to leave in the member what was propagated",
-			d.Name, d.Wait, d.Namespace, d.member.Name, agent.ExecutionNamespace(d.Name))
-	}
-	d.logf("Cluster %q is not gone after %s: taking off finalizers, what was propagated to it stays there", d.Name, d.Wait)
+	d.karmada.LogForce(held)
 	return d.force(ctx)
+}
+
+// agentHolds returns the Deployment of the agent, which deletes the objects of the Works
+// in the member, if not all of its replicas are available.
+func (d *departure) agentHolds(ctx context.Context, works int) []string {
+	if works == 0 || d.memberID == "" {
+		return nil
+	}
+	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
+	deployment, ok := have.(*appsv1.Deployment)
+	if err != nil || !ok || deployment.Status.AvailableReplicas >= wanted(deployment) && wanted(deployment) > 0 {
+		return nil
+	}
+	line := fmt.Sprintf("%s in %s, which deletes their objects: %s", d.member.Describe(deployment), d.member.Name, progress(deployment))
+	if failure := replicaFailure(deployment); failure != "" {
+		line += ", " + failure
+	}
+	return []string{line}
 }
 
 // awaitGone waits until the Cluster is gone. The rights of an agent go with its
@@ -254,6 +255,8 @@ func (d *departure) force(ctx context.Context) error {
 // keptByKarmada tells whether the control plane has granted the rights of the agent
 // and takes them away by itself.
 func (d *departure) keptByKarmada(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
 	have, err := d.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
 	return err == nil && have != nil && have.GetLabels()[agent.ManagedLabel] == d.Name
 }

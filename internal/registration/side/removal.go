@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,7 +13,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 )
@@ -40,12 +37,50 @@ type Removal struct {
 	Wait time.Duration
 	// Force takes its finalizers off when it has not gone by then.
 	Force bool
+	// RefusedIsGone reports whether a refused request means that the Cluster is gone:
+	// the rights of an agent go with its Cluster.
+	RefusedIsGone bool
+	// More returns further lines about what holds the Cluster while that many Works
+	// are left. It may be nil.
+	More func(ctx context.Context, works int) []string
+}
+
+// HeldError reports that a Cluster was deleted and is not gone in time.
+type HeldError struct {
+	Cluster string
+	Wait    time.Duration
+	// Holders has a line for each object that keeps the Cluster.
+	Holders []string
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("cluster %q was deleted and is not gone after %s:%s\nIt goes on leaving. Give it more time with --wait, or repeat with --force to leave what was propagated in the member",
+		e.Cluster, e.Wait, listed(e.Holders))
 }
 
 // Remove deletes a Cluster and waits until it is gone, or makes it go. It ends
 // within twice the wait and some seconds, whoever does not answer.
 func (s *Side) Remove(ctx context.Context, of Removal) error {
-	if why := domaincluster.Stays(of.Cluster); why != "" {
+	err := s.Leave(ctx, of)
+	var held *HeldError
+	if !of.Force || !errors.As(err, &held) {
+		return err
+	}
+	s.LogForce(held)
+	forcing, cancel := context.WithTimeout(ctx, max(of.Wait, UndoTimeout))
+	defer cancel()
+	return s.Release(forcing, of.Cluster)
+}
+
+// LogForce logs that the finalizers of a Cluster are taken off, and what held it.
+func (s *Side) LogForce(held *HeldError) {
+	s.Log.Printf("Cluster %s is not gone after %s:%s\nTaking off its finalizers: what was propagated to it stays there", held.Cluster, held.Wait, listed(held.Holders))
+}
+
+// Leave deletes a Cluster and waits until it is gone. It returns a *HeldError if that
+// takes longer than the wait; Force has no effect.
+func (s *Side) Leave(ctx context.Context, of Removal) error {
+	if why := domaincluster.Stays(of.Cluster); why != "" && of.Cluster.DeletionTimestamp.IsZero() {
 		s.Log.Printf("Cluster %s is not Ready (%s): unless it comes back by then, what was propagated to it stays there", of.Cluster.Name, why)
 	}
 	waiting, cancel := context.WithTimeout(ctx, of.Wait)
@@ -54,7 +89,7 @@ func (s *Side) Remove(ctx context.Context, of Removal) error {
 	if err := s.Delete(waiting, of.Cluster); err != nil {
 		return err
 	}
-	err := s.awaitRemoval(waiting, of.Cluster)
+	err := s.awaitRemoval(waiting, of)
 	if err == nil || waiting.Err() == nil {
 		return err
 	}
@@ -63,108 +98,31 @@ func (s *Side) Remove(ctx context.Context, of Removal) error {
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	holders := s.holders(looking, of.Cluster)
-	if !of.Force {
-		return fmt.Errorf("cluster %q was deleted and is not gone after %s:%s\nIt goes on leaving. Give it more time with --wait, or repeat with --force to leave what was propagated in the member",
-			of.Cluster.Name, of.Wait, listed(holders))
-	}
-	s.Log.Printf("Cluster %s is not gone after %s:%s\nTaking off its finalizers: what was propagated to it stays there", of.Cluster.Name, of.Wait, listed(holders))
-	forcing, cancel := context.WithTimeout(ctx, max(of.Wait, UndoTimeout))
-	defer cancel()
-	return s.Release(forcing, of.Cluster)
+	return &HeldError{Cluster: of.Cluster.Name, Wait: of.Wait, Holders: s.holders(looking, of)}
 }
 
-// awaitRemoval waits until a Cluster is gone, and tells what holds it while that takes
-// long, whenever that is something else.
-func (s *Side) awaitRemoval(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// awaitRemoval waits until a Cluster is gone, and logs what holds it while that takes
+// long, each time that this has changed.
+func (s *Side) awaitRemoval(ctx context.Context, of Removal) error {
 	for told := ""; ; {
 		silent, cancel := context.WithTimeout(ctx, tellPause)
-		err := s.AwaitGone(silent, cluster)
+		err := s.AwaitGone(silent, of.Cluster)
 		silence := silent.Err()
 		cancel()
+		if of.RefusedIsGone && isRefused(err) {
+			return nil
+		}
 		if err == nil || silence == nil || ctx.Err() != nil {
 			return err
 		}
-		if holds := listed(s.holders(ctx, cluster)); holds != told && ctx.Err() == nil {
-			s.Log.Printf("waiting until Cluster %s is gone:%s", cluster.Name, holds)
+		if holds := listed(s.holders(ctx, of)); holds != told && ctx.Err() == nil {
+			s.Log.Printf("waiting until Cluster %s is gone:%s", of.Cluster.Name, holds)
 			told = holds
 		}
 	}
 }
 
-func listed(holders []string) string {
-	if len(holders) == 0 {
-		return " nothing that can be seen holds it"
-	}
-	return "\n- " + strings.Join(holders, "\n- ")
-}
-
-// holders finds out what keeps a Cluster. What cannot be found out is told instead.
-func (s *Side) holders(ctx context.Context, cluster *clusterv1alpha1.Cluster) []string {
-	leaving, err := s.leaving(ctx, cluster)
-	holders := leaving.Holders()
-	if err != nil {
-		holders = append(holders, fmt.Sprintf("not all could be found out: %v", err))
-	}
-	return holders
-}
-
-func (s *Side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.Leaving, error) {
-	leaving := domaincluster.Leaving{Cluster: cluster}
-	stored, err := s.Get(ctx, cluster)
-	if now, ok := stored.(*clusterv1alpha1.Cluster); ok {
-		leaving.Cluster = now
-	}
-	space, spaceErr := s.Get(ctx, registration.ExecutionSpace(cluster.Name))
-	leaving.SpaceStays = space != nil && space.GetDeletionTimestamp().IsZero()
-	works := &workv1alpha1.WorkList{}
-	worksErr := s.API.List(ctx, works, client.InNamespace(registration.ExecutionSpace(cluster.Name).Name), client.Limit(pageSize))
-	if leaving.Works = len(works.Items); leaving.Works > 0 {
-		leaving.Work = works.Items[0].Namespace + "/" + works.Items[0].Name
-	}
-	if works.RemainingItemCount != nil {
-		leaving.Works += int(*works.RemainingItemCount)
-	}
-	var bindingsErr error
-	leaving.Bindings, bindingsErr = s.bindingsTo(ctx, cluster.Name)
-	return leaving, errors.Join(err, spaceErr, worksErr, bindingsErr)
-}
-
-// bindingsTo names some bindings that are scheduled to a cluster.
-func (s *Side) bindingsTo(ctx context.Context, cluster string) (names []string, err error) {
-	lists := []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}}
-	for _, list := range lists {
-		for next := true; next && len(names) < namedBindings; next = list.GetContinue() != "" {
-			if err := s.API.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
-				return names, fmt.Errorf("listing bindings: %w", err)
-			}
-			names = append(names, s.targeting(list, cluster)...)
-		}
-	}
-	return names[:min(len(names), namedBindings)], nil
-}
-
-// targeting names the bindings of a list that are scheduled to a cluster.
-func (s *Side) targeting(list client.ObjectList, cluster string) (names []string) {
-	lists := func(targets []workv1alpha2.TargetCluster) bool {
-		return slices.ContainsFunc(targets, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
-	}
-	switch bindings := list.(type) {
-	case *workv1alpha2.ResourceBindingList:
-		for i := range bindings.Items {
-			if lists(bindings.Items[i].Spec.Clusters) {
-				names = append(names, s.Describe(&bindings.Items[i]))
-			}
-		}
-	case *workv1alpha2.ClusterResourceBindingList:
-		for i := range bindings.Items {
-			if lists(bindings.Items[i].Spec.Clusters) {
-				names = append(names, s.Describe(&bindings.Items[i]))
-			}
-		}
-	}
-	return names
-}
+func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // Release lets the Works, the execution namespace and the Cluster go. The
 // namespace is deleted first, so that no controller puts a finalizer back. What

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -36,6 +38,9 @@ func deadCluster(t *testing.T, works int) (*side.Side, *clusterv1alpha1.Cluster)
 	objects := []client.Object{&east, registration.ExecutionSpace("east"), &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 		Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "west"}, {Name: "east"}}},
+		Status: workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{{
+			Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "NoClusterFit", Message: "2 clusters are wanted, 1 fits",
+		}}},
 	}, &workv1alpha2.ClusterResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "crd"},
 		Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "west"}}},
@@ -58,7 +63,7 @@ func TestARemovalThatIsHeldSaysByWhom(t *testing.T) {
 		`cluster "east" was deleted and is not gone after 50ms`,
 		"no controller has taken it up",
 		"2 Works are left, such as karmada-es-east/w000: the cluster is not Ready (cluster is not reachable); their objects stay in it",
-		"it is still in spec.clusters of ResourceBinding shop/web: its scheduler",
+		"it is still in spec.clusters of ResourceBinding shop/web: Scheduled=False (NoClusterFit): 2 clusters are wanted, 1 fits",
 		"repeat with --force",
 	} {
 		if !strings.Contains(err.Error(), part) {
@@ -99,6 +104,43 @@ func TestARemovalThatTakesLongSaysWhatItWaitsFor(t *testing.T) {
 			t.Errorf("told %q, want the holders each time they change", told)
 		}
 	})
+}
+
+// An agent may not list bindings, and loses all its rights with its Cluster.
+func TestARemovalWithTheRightsOfAnAgent(t *testing.T) {
+	karmada, east := deadCluster(t, 0)
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "", errors.New("no"))
+	gone := false
+	karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, how ...client.ListOption) error {
+			if _, works := list.(*workv1alpha1.WorkList); !works {
+				return refused
+			}
+			return api.List(ctx, list, how...)
+		},
+		Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, object client.Object, how ...client.GetOption) error {
+			if gone {
+				return refused
+			}
+			return api.Get(ctx, key, object, how...)
+		},
+	})
+	removal := side.Removal{Cluster: east, Wait: 50 * time.Millisecond, RefusedIsGone: true}
+	err := karmada.Leave(t.Context(), removal)
+	if want := "no controller has taken it up"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "bindings") {
+		t.Errorf("got %v, want only %q", err, want)
+	}
+	removal.More = func(_ context.Context, works int) []string {
+		return []string{fmt.Sprintf("the agent, %d Works", works)}
+	}
+	if err := karmada.Leave(t.Context(), removal); err == nil || !strings.Contains(err.Error(), "\n- the agent, 0 Works\n") {
+		t.Errorf("got %v, want what the caller knows", err)
+	}
+	gone = true
+	removal.Wait = time.Minute
+	if err := karmada.Leave(t.Context(), removal); err != nil {
+		t.Errorf("a refusal after the deletion: %v", err)
+	}
 }
 
 func TestARemovalThatNobodyWaitsForGoesOn(t *testing.T) {

@@ -60,8 +60,17 @@ func With(t *testing.T, refused Refusal, objects ...client.Object) *side.Side {
 	}
 	return &side.Side{
 		Name: "it", Host: "https://it", Log: t.Logf, Kinds: kindsOfNamespaces,
-		API: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(refused.Funcs()).Build(),
+		API: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(refused.Funcs()).
+			WithIndex(&corev1.Event{}, "type", typeOfEvent).Build(),
 	}
+}
+
+// typeOfEvent is a field that API servers select events by.
+func typeOfEvent(object client.Object) []string {
+	if event, ok := object.(*corev1.Event); ok {
+		return []string{event.Type}
+	}
+	return nil
 }
 
 func kindsOfNamespaces() ([]schema.GroupVersionKind, error) {
