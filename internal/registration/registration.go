@@ -43,6 +43,10 @@ func (e *RegisteredError) Same() bool { return e.By.Name == e.Name && e.By.Spec.
 func (e *RegisteredError) Error() string {
 	taken := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", e.ID, e.Name)
 	switch {
+	case e.Same() && !e.By.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, e.By.Name)
+	case e.By.Name == e.Name && e.By.Spec.ID == "":
+		return fmt.Sprintf("%s: Cluster %q has no spec.id, so whether it is this cluster is not known; choose another name, or unjoin that one first", taken, e.By.Name)
 	case e.Same():
 		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.By.Name, e.By.Spec.SyncMode)
 	case e.By.Name == e.Name:

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -59,6 +61,12 @@ func TestJoiningTellsWhatIsWrong(t *testing.T) {
 		},
 		"the control plane is no member of itself": {
 			name: "other", kubeconfig: func(*testing.T) string { return shared.karmadaConfig() }, code: 1, told: []string{"control plane itself"},
+		},
+		"the context with the name of the cluster is taken, not the current one": {
+			name: member2, code: 1, told: []string{
+				fmt.Sprintf("member %q is context %q of kubeconfig ", member2, member2), "(it has the name of the cluster): server https://",
+				fmt.Sprintf("Cluster %q is this very cluster", member2),
+			},
 		},
 		"names are checked before anything is asked": {
 			name: "Not_A_Name", context: spare, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
@@ -111,6 +119,14 @@ func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
 		return shared.members[spare].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
 	})
 
+	joinAgainRepairsCredentials(t, guest, memberFlags)
+	create(t, shared, configMap(namespace, "repaired", "ours"))
+	eventually(t, "a ConfigMap with the repaired credentials", func(ctx context.Context) error {
+		return shared.members[spare].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
+	})
+
+	// No context has the name of the guest, and the current one leads to another cluster.
+	shared.karmadactl(t.Context(), "unjoin", guest, "--cluster-kubeconfig", shared.membersConfig()).mustFail(t, 1, "leads to another cluster")
 	shared.karmadactl(t.Context(), append([]string{"unjoin", guest}, memberFlags...)...).mustSucceed(t)
 
 	role := "karmada-controller-manager:karmada-" + guest
@@ -132,4 +148,50 @@ func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
 			return gone(ctx, remains.side, remains.object)
 		})
 	}
+}
+
+// joinAgainRepairsCredentials revokes the token that the control plane has for a cluster
+// and does what docs/credentials.md says.
+func joinAgainRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
+	t.Helper()
+	again := func() result {
+		return shared.karmadactl(t.Context(), append([]string{"join", cluster}, memberFlags...)...)
+	}
+	again().mustFail(t, 1, fmt.Sprintf("Cluster %q is this very cluster", cluster), "nothing was changed")
+	account := &corev1.ServiceAccount{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)}
+	if err := shared.members[spare].Delete(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "refused credentials of "+cluster, func(ctx context.Context) error {
+		stored := &clusterv1alpha1.Cluster{}
+		if err := shared.karmada.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
+			return err
+		}
+		valid := meta.FindStatusCondition(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
+		if valid == nil || valid.Reason != clusterv1alpha1.CredentialsRefusedReason {
+			return fmt.Errorf("it says %v", valid)
+		}
+		return nil
+	})
+	repaired := again()
+	repaired.mustSucceed(t)
+	for _, want := range []string{
+		fmt.Sprintf("refuses the token in Secret karmada-cluster/%s\n", cluster),
+		fmt.Sprintf("repaired the credentials of Cluster %q: there is a new token in Secret karmada-cluster/%s in the control plane\n", cluster, cluster),
+	} {
+		if !strings.Contains(repaired.stderr, want) {
+			t.Errorf("stderr does not say %q:\n%s", want, repaired.stderr)
+		}
+	}
+	eventually(t, "accepted credentials of "+cluster, func(ctx context.Context) error {
+		stored := &clusterv1alpha1.Cluster{}
+		if err := shared.karmada.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid) {
+			return fmt.Errorf("its conditions are %v", stored.Status.Conditions)
+		}
+		return nil
+	})
+	again().mustFail(t, 1, "nothing was changed")
 }

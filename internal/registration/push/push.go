@@ -62,9 +62,10 @@ type Join struct {
 }
 
 // Run joins the cluster and returns when its credentials are known to work and
-// the Cluster is stored; whether the Cluster is Ready is found out later. It
-// returns a *RegisteredError if the cluster or the name is taken. When it fails or
-// ctx ends, what it has created is deleted again.
+// the Cluster is stored; whether the Cluster is Ready is found out later. If the
+// cluster is registered under the name already and refuses the stored credentials, Run
+// replaces them. It returns a *RegisteredError if they work, or if the name or the
+// cluster is taken. When it fails or ctx ends, what it has created is deleted again.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
@@ -73,7 +74,8 @@ func (j Join) Run(ctx context.Context) (err error) {
 		return err
 	}
 	wanted, err := j.check(ctx, karmada, member)
-	if err != nil {
+	taken, mayRepair := repairable(err)
+	if err != nil && !mayRepair {
 		return err
 	}
 	defer func() {
@@ -81,6 +83,9 @@ func (j Join) Run(ctx context.Context) (err error) {
 			err = errors.Join(err, undo(ctx, karmada, member))
 		}
 	}()
+	if mayRepair {
+		return j.repair(ctx, karmada, member, taken)
+	}
 	credentials, err := j.grantAccess(ctx, member)
 	if err != nil {
 		return err
@@ -163,13 +168,19 @@ func (j Join) nameIsNoAgents(ctx context.Context, karmada *side.Side) error {
 // grantAccess makes the accounts of the control plane in the member and returns
 // their tokens.
 func (j Join) grantAccess(ctx context.Context, member *side.Side) (grant.Access, error) {
-	g := grant.Grant{Cluster: j.Name, Namespace: j.ClusterNamespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout}
-	return g.Issue(ctx, grant.ReportAll())
+	return j.grant(member, j.ClusterNamespace).Issue(ctx, grant.ReportAll())
 }
+
+// grant is what the member lets the control plane do, with accounts in the namespace.
+func (j Join) grant(member *side.Side, namespace string) grant.Grant {
+	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout}
+}
+
+func asIs(client.Object) error { return nil }
 
 // register stores the credentials and the Cluster in the control plane.
 func (j Join) register(ctx context.Context, karmada *side.Side, wanted *clusterv1alpha1.Cluster, credentials grant.Access) error {
-	if _, err := karmada.Ensure(ctx, registration.Namespace(j.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+	if _, err := karmada.Ensure(ctx, registration.Namespace(j.ClusterNamespace), asIs); err != nil {
 		return err
 	}
 	acting, impersonating := credentials.Secrets(j.Name, j.ClusterNamespace)
