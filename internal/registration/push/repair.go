@@ -1,7 +1,6 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +59,6 @@ func (j Join) examine(ctx context.Context, karmada, member *side.Side, cluster *
 	}
 	point(acting, cluster.Spec.SecretRef)
 	point(impersonating, cluster.Spec.ImpersonatorSecretRef)
-	impersonating.Namespace = cmp.Or(impersonating.Namespace, acting.Namespace)
 	g := j.grant(member, acting.Namespace)
 	if cluster.Spec.SecretRef != nil {
 		if err := found.try(ctx, g, karmada, acting, &found.reissue.Credentials); err != nil {
