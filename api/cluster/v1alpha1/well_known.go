@@ -19,6 +19,19 @@ const (
 	// not expire.
 	ClusterConditionCredentialsValid = "CredentialsValid"
 
+	// ClusterConditionLeaving says what a cluster that was deleted waits for. It is
+	// absent from clusters that stay.
+	ClusterConditionLeaving = "Leaving"
+
+	// LeavingWorksRemainReason: Works of the cluster are still to be deleted.
+	LeavingWorksRemainReason = "WorksRemain"
+
+	// LeavingBindingsRemainReason: bindings are still scheduled to the cluster.
+	LeavingBindingsRemainReason = "BindingsRemain"
+
+	// LeavingFinalizersRemainReason: finalizers of others hold the cluster.
+	LeavingFinalizersRemainReason = "FinalizersRemain"
+
 	// CredentialsValidReason: they are taken, and their end is far.
 	CredentialsValidReason = "Valid"
 
@@ -40,6 +53,9 @@ const (
 
 	// ClusterReasonReady: the cluster is reachable and healthy.
 	ClusterReasonReady = "ClusterReady"
+
+	// ClusterReasonLeaving: the cluster was deleted, and its Works are gone.
+	ClusterReasonLeaving = "ClusterLeaving"
 
 	// ClusterReasonNotReachable: the API server does not answer.
 	ClusterReasonNotReachable = "ClusterNotReachable"

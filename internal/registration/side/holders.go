@@ -52,8 +52,8 @@ func onlyRefused(err error) bool {
 }
 
 // leaving reads the objects that can keep a Cluster.
-func (s *Side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.Leaving, error) {
-	leaving := domaincluster.Leaving{Cluster: cluster}
+func (s *Side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.LeavingCluster, error) {
+	leaving := domaincluster.LeavingCluster{Cluster: cluster}
 	stored, err := s.Get(ctx, cluster)
 	if now, ok := stored.(*clusterv1alpha1.Cluster); ok {
 		leaving.Cluster = now
@@ -68,7 +68,7 @@ func (s *Side) leaving(ctx context.Context, cluster *clusterv1alpha1.Cluster) (d
 }
 
 // readWorks reads the first Works of the Cluster, and the warnings about them.
-func (s *Side) readWorks(ctx context.Context, leaving *domaincluster.Leaving) error {
+func (s *Side) readWorks(ctx context.Context, leaving *domaincluster.LeavingCluster) error {
 	inSpace := client.InNamespace(registration.ExecutionSpace(leaving.Cluster.Name).Name)
 	works := &workv1alpha1.WorkList{}
 	if err := s.API.List(ctx, works, inSpace, client.Limit(pageSize)); err != nil {
@@ -90,7 +90,7 @@ func (s *Side) readWorks(ctx context.Context, leaving *domaincluster.Leaving) er
 }
 
 // readBindings reads the first bindings that list the Cluster.
-func (s *Side) readBindings(ctx context.Context, leaving *domaincluster.Leaving) error {
+func (s *Side) readBindings(ctx context.Context, leaving *domaincluster.LeavingCluster) error {
 	lists := []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}}
 	for _, list := range lists {
 		for next := true; next && len(leaving.Bindings) <= namedBindings; next = list.GetContinue() != "" {

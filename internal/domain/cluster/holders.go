@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// LeavingCluster holds the objects that were read of a Cluster that is being deleted.
+type LeavingCluster struct {
+	Cluster *clusterv1alpha1.Cluster
+	// Space is the execution namespace; nil if there is none.
+	Space *corev1.Namespace
+	// Works are the first Works of that namespace, WorksLeft is the number of all.
+	Works     []workv1alpha1.Work
+	WorksLeft int
+	// Warnings are events of type Warning about Works.
+	Warnings []corev1.Event
+	// Bindings are the first bindings that list the Cluster in spec.clusters.
+	// MoreBindings reports whether there are more.
+	Bindings     []binding.Object
+	MoreBindings bool
+}
+
+// maxCause bounds what a message quotes of a condition or an event, in bytes.
+const maxCause = 300
+
+// Holders returns a line for each object that keeps the Cluster, with the reason that
+// the object itself shows. No line means that nothing keeps the Cluster any longer.
+func (l LeavingCluster) Holders() []string {
+	holders := l.spaceHolds()
+	if l.WorksLeft > 0 && len(l.Works) > 0 {
+		holders = append(holders, l.worksHold())
+	}
+	for _, bound := range l.Bindings {
+		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", named(bound), notRescheduled(bound)))
+	}
+	if l.MoreBindings {
+		holders = append(holders, "it is still in spec.clusters of more bindings")
+	}
+	for _, finalizer := range l.Cluster.Finalizers {
+		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
+			holders = append(holders, fmt.Sprintf("finalizer %s of the Cluster: who has set it takes it off", finalizer))
+		}
+	}
+	if len(holders) == 0 {
+		return l.said()
+	}
+	return holders
+}
+
+// said returns what the Cluster itself shows: the control plane may see objects that
+// the reader may not.
+func (l LeavingCluster) said() []string {
+	stored := l.Cluster.Status.Conditions
+	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
+		return []string{"the Cluster says " + shown(*leaving)}
+	}
+	if ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		return []string{"the Cluster says " + shown(*ready)}
+	}
+	return nil
+}
+
+// spaceHolds returns why the execution namespace keeps the Cluster.
+func (l LeavingCluster) spaceHolds() (holders []string) {
+	if l.Space == nil {
+		return nil
+	}
+	if slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !l.takenUp() {
+		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", l.Space.Name))
+	}
+	for _, condition := range l.Space.Status.Conditions {
+		switch condition.Type {
+		case corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure:
+			if condition.Status == corev1.ConditionTrue {
+				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.Space.Name, quoted(string(condition.Type), condition.Message)))
+			}
+		}
+	}
+	return holders
+}
+
+// takenUp reports whether the control plane has begun to remove the Cluster. The
+// namespace of a cluster in Pull mode is deleted after its Works.
+func (l LeavingCluster) takenUp() bool {
+	if !l.Space.DeletionTimestamp.IsZero() {
+		return true
+	}
+	return l.Cluster.Spec.SyncMode == clusterv1alpha1.Pull &&
+		slices.ContainsFunc(l.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
+}
+
+// worksHold returns how many Works are left, and of one of them why. A Work that shows
+// a reason itself is preferred to the others.
+func (l LeavingCluster) worksHold() string {
+	chosen, cause := l.Works[0], ""
+	for _, work := range l.Works {
+		if cause = l.ownCause(work); cause != "" {
+			chosen = work
+			break
+		}
+	}
+	left := "1 Work is left"
+	if l.WorksLeft > 1 {
+		left = fmt.Sprintf("%d Works are left", l.WorksLeft)
+	}
+	return fmt.Sprintf("%s, such as %s/%s: %s", left, chosen.Namespace, chosen.Name, cmp.Or(l.unreachable(), cause, l.underWay(chosen)))
+}
+
+// unreachable returns why the objects of Works cannot be deleted in the cluster.
+func (l LeavingCluster) unreachable() string {
+	ready := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
+	switch {
+	case answering != nil && answering.Status != metav1.ConditionTrue:
+		return "the cluster does not answer since a moment; they are let go once it is not Ready"
+	case ready == nil:
+		return "nobody has ever looked at the cluster"
+	case ready.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("the cluster is not Ready (%s); their objects stay in it", ready.Message)
+	default:
+		return ""
+	}
+}
+
+// ownCause returns the reason that a Work shows itself: its deletion is held, the
+// cluster refuses the deletion of an object, or a finalizer of another owner.
+func (l LeavingCluster) ownCause(work workv1alpha1.Work) string {
+	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
+		return shown(*held)
+	}
+	if work.DeletionTimestamp == nil {
+		return ""
+	}
+	latest, message := work.DeletionTimestamp.Time, ""
+	for _, event := range l.Warnings {
+		if event.InvolvedObject.UID == work.UID && !lastSeen(event).Before(latest) {
+			latest, message = lastSeen(event), quoted(event.Reason, event.Message)
+		}
+	}
+	if message != "" {
+		return message
+	}
+	for _, finalizer := range work.Finalizers {
+		if finalizer != workv1alpha1.ExecutionFinalizer {
+			return fmt.Sprintf("finalizer %s of the Work: who has set it takes it off", finalizer)
+		}
+	}
+	return ""
+}
+
+// underWay returns what a Work waits for that shows no reason itself.
+func (l LeavingCluster) underWay(work workv1alpha1.Work) string {
+	if work.DeletionTimestamp == nil {
+		return "the Work is not being deleted yet"
+	}
+	return "their objects are being deleted in the cluster, see the events of the Works"
+}
+
+// notRescheduled returns why a binding still lists the Cluster, by its own spec and
+// condition.
+func notRescheduled(bound binding.Object) string {
+	spec := bound.BindingSpec()
+	if bound.GetDeletionTimestamp() != nil {
+		return "it is being deleted and has the finalizers " + strings.Join(bound.GetFinalizers(), ", ")
+	}
+	if spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling {
+		return "spec.suspension.scheduling is true; set it to false, or take the cluster out of spec.clusters"
+	}
+	scheduled := conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	switch {
+	case scheduled == nil && spec.SchedulerName != "":
+		return fmt.Sprintf("it has no condition %s, its spec.schedulerName is %q", workv1alpha2.Scheduled, spec.SchedulerName)
+	case scheduled == nil:
+		return fmt.Sprintf("it has no condition %s", workv1alpha2.Scheduled)
+	default:
+		return shown(*scheduled)
+	}
+}
+
+func named(bound binding.Object) string {
+	if binding.Namespaced(bound) {
+		return workv1alpha2.ResourceKindResourceBinding + " " + bound.GetNamespace() + "/" + bound.GetName()
+	}
+	return workv1alpha2.ResourceKindClusterResourceBinding + " " + bound.GetName()
+}
+
+func shown(condition metav1.Condition) string {
+	return quoted(fmt.Sprintf("%s=%s (%s)", condition.Type, condition.Status, condition.Reason), condition.Message)
+}
+
+func quoted(reason, message string) string {
+	return strings.TrimSuffix(reason+": "+conditions.Shorten(strings.TrimSpace(message), maxCause), ": ")
+}
+
+// lastSeen is when an event was seen last. Of the two APIs of events each has fields of
+// its own.
+func lastSeen(event corev1.Event) time.Time {
+	seen := event.LastTimestamp.Time
+	if event.EventTime.After(seen) {
+		seen = event.EventTime.Time
+	}
+	if event.Series != nil && event.Series.LastObservedTime.After(seen) {
+		seen = event.Series.LastObservedTime.Time
+	}
+	return seen
+}

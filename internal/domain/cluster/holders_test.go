@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// begun is when the objects of these tests were deleted.
+var begun = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+
+// leavingWork is a Work that is being deleted.
+func leavingWork(name string, conditions ...metav1.Condition) workv1alpha1.Work {
+	return workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "karmada-es-m1", Name: name, UID: types.UID("uid of " + name), DeletionTimestamp: &begun,
+			Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+		},
+		Status: workv1alpha1.WorkStatus{Conditions: conditions},
+	}
+}
+
+// warning is an event about a Work, some seconds after begun.
+func warning(work string, seconds int, message string) corev1.Event {
+	return corev1.Event{
+		InvolvedObject: corev1.ObjectReference{Name: work, UID: types.UID("uid of " + work)},
+		Reason:         "SyncFailed", Message: message, EventTime: metav1.NewMicroTime(begun.Add(time.Duration(seconds) * time.Second)),
+	}
+}
+
+func bindingWith(name string, change func(*workv1alpha2.ResourceBinding)) binding.Object {
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	change(bound)
+	return bound
+}
+
+func TestHoldersOfALeavingCluster(t *testing.T) {
+	condition := func(of string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: of, Status: status, Reason: reason, Message: message}
+	}
+	ready := func(status metav1.ConditionStatus, message string) metav1.Condition {
+		return condition(clusterv1alpha1.ClusterConditionReady, status, "R", message)
+	}
+	answering := func(status metav1.ConditionStatus) metav1.Condition {
+		return condition(clusterv1alpha1.ClusterConditionAnswering, status, "R", "refused")
+	}
+	space := func(change func(*corev1.Namespace)) *corev1.Namespace {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}
+		change(namespace)
+		return namespace
+	}
+	staying := space(func(*corev1.Namespace) {})
+	terminating := space(func(n *corev1.Namespace) { n.DeletionTimestamp = &begun })
+	alive := leavingWork("web")
+	alive.DeletionTimestamp = nil
+	foreign := leavingWork("web")
+	foreign.Finalizers = append(foreign.Finalizers, "example.com/keep")
+	ours := []string{clusterv1alpha1.ClusterControllerFinalizer}
+	well := []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionTrue)}
+	tests := map[string]struct {
+		leaving    LeavingCluster
+		mode       clusterv1alpha1.ClusterSyncMode
+		finalizers []string
+		conditions []metav1.Condition
+		want       []string
+	}{
+		"nothing holds it": {leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: well},
+		"no controller runs": {leaving: LeavingCluster{Space: staying}, finalizers: ours,
+			want: []string{"Namespace karmada-es-m1 is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads"}},
+		"no controller runs, in Pull mode with Works": {
+			leaving: LeavingCluster{Space: staying, Works: []workv1alpha1.Work{alive}, WorksLeft: 1}, mode: clusterv1alpha1.Pull, finalizers: ours, conditions: well,
+			want: []string{
+				"Namespace karmada-es-m1 is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads",
+				"1 Work is left, such as karmada-es-m1/web: the Work is not being deleted yet",
+			}},
+		"in Pull mode the namespace stays until the Works are gone": {
+			leaving: LeavingCluster{Space: staying, Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, mode: clusterv1alpha1.Pull, finalizers: ours, conditions: well,
+			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
+		"a namespace whose content cannot be deleted": {
+			leaving: LeavingCluster{Space: space(func(n *corev1.Namespace) {
+				n.DeletionTimestamp = &begun
+				n.Status.Conditions = []corev1.NamespaceCondition{
+					{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionTrue, Message: "metrics.k8s.io/v1beta1 is stale"},
+					{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionFalse, Message: "all is deleted"},
+				}
+			})}, finalizers: ours, conditions: well,
+			want: []string{"Namespace karmada-es-m1: NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 is stale"}},
+		"a member that is well and slow": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours, conditions: well,
+			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
+		"a member that refuses a deletion: the latest event since the deletion": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("api"), leavingWork("web")}, WorksLeft: 3, Warnings: []corev1.Event{
+				warning("web", -5, "could not be created"), warning("web", 9, "webhook guard denied the request"), warning("web", 2, "timed out"), warning("gone", 9, "of another Work"),
+			}}, finalizers: ours, conditions: well,
+			want: []string{"3 Works are left, such as karmada-es-m1/web: SyncFailed: webhook guard denied the request"}},
+		"deletions that wait for a confirmation": {
+			leaving:    LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web", condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "confirm them"))}, WorksLeft: 1},
+			finalizers: ours, conditions: well,
+			want: []string{"1 Work is left, such as karmada-es-m1/web: " + workv1alpha1.WorkDeletionHeld + "=True (MassDeletionStopped): confirm them"}},
+		"a finalizer of another owner at a Work": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{foreign}, WorksLeft: 1}, finalizers: ours, conditions: well,
+			want: []string{"1 Work is left, such as karmada-es-m1/web: finalizer example.com/keep of the Work: who has set it takes it off"}},
+		"a member that was lost a moment ago": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
+			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
+			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster does not answer since a moment; they are let go once it is not Ready"}},
+		"a member that is lost": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
+			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},
+			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster is not Ready (cluster is not reachable); their objects stay in it"}},
+		"a member that nobody has looked at": {
+			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours,
+			want: []string{"1 Work is left, such as karmada-es-m1/web: nobody has ever looked at the cluster"}},
+		"bindings say themselves why they list it": {
+			leaving: LeavingCluster{MoreBindings: true, Bindings: []binding.Object{
+				bindingWith("web", func(b *workv1alpha2.ResourceBinding) {
+					b.Status.Conditions = []metav1.Condition{condition(workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "spread constraint cluster wants 2 clusters, 1 fits")}
+				}),
+				bindingWith("api", func(b *workv1alpha2.ResourceBinding) {
+					b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+				}),
+				bindingWith("job", func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }),
+				bindingWith("old", func(b *workv1alpha2.ResourceBinding) {
+					b.DeletionTimestamp, b.Finalizers = &begun, []string{"example.com/keep"}
+				}),
+				&workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "crd"}},
+			}}, finalizers: ours, conditions: well,
+			want: []string{
+				"it is still in spec.clusters of ResourceBinding shop/web: Scheduled=False (NoClusterFit): spread constraint cluster wants 2 clusters, 1 fits",
+				"it is still in spec.clusters of ResourceBinding shop/api: spec.suspension.scheduling is true; set it to false, or take the cluster out of spec.clusters",
+				`it is still in spec.clusters of ResourceBinding shop/job: it has no condition Scheduled, its spec.schedulerName is "mine"`,
+				"it is still in spec.clusters of ResourceBinding shop/old: it is being deleted and has the finalizers example.com/keep",
+				"it is still in spec.clusters of ClusterResourceBinding crd: it has no condition Scheduled",
+				"it is still in spec.clusters of more bindings",
+			}},
+		"a finalizer of another owner": {
+			finalizers: append([]string{"example.com/keep"}, ours...), conditions: well,
+			want: []string{"finalizer example.com/keep of the Cluster: who has set it takes it off"}},
+		"nothing but what the Cluster says": {
+			leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: []metav1.Condition{ready(metav1.ConditionFalse, "2 bindings list it")},
+			want: []string{"the Cluster says Ready=False (R): 2 bindings list it"}},
+		"nothing but what the Cluster says of its leaving": {
+			leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: []metav1.Condition{
+				ready(metav1.ConditionFalse, "the cluster was deleted"),
+				condition(clusterv1alpha1.ClusterConditionLeaving, metav1.ConditionTrue, "BindingsRemain", "remaining bindings: shop/web"),
+			},
+			want: []string{"the Cluster says Leaving=True (BindingsRemain): remaining bindings: shop/web"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.leaving.Cluster = &clusterv1alpha1.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "m1", Finalizers: tc.finalizers},
+				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: tc.mode},
+				Status:     clusterv1alpha1.ClusterStatus{Conditions: tc.conditions},
+			}
+			if diff := cmp.Diff(tc.want, tc.leaving.Holders(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("holders (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
