@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/transport"
@@ -59,6 +60,7 @@ type Clusters struct {
 	subscribers []func(Event)
 	// onLoss and onRecovery are told what members do.
 	onLoss, onRecovery []func(name string)
+	onReturn           []func(name string, kind schema.GroupVersionKind)
 	// users are the Secrets in use by the names of clusters, refreshing the clusters
 	// whose changed Secret is about to be read.
 	users      map[string]types.NamespacedName
@@ -120,6 +122,21 @@ func (c *Clusters) Subscribe(notify func(Event)) {
 func (c *Clusters) publish(event Event) {
 	for _, notify := range c.subscribers {
 		notify(event)
+	}
+}
+
+// OnReturn calls notify for every kind that a member serves again after the watch of
+// the kind had ended. Its objects may have changed meanwhile. OnReturn must be called
+// before the first Get. notify must return quickly.
+func (c *Clusters) OnReturn(notify func(name string, kind schema.GroupVersionKind)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onReturn = append(c.onReturn, notify)
+}
+
+func (c *Clusters) publishReturn(name string, kind schema.GroupVersionKind) {
+	for _, notify := range c.onReturn {
+		notify(name, kind)
 	}
 }
 
@@ -198,6 +215,7 @@ func (c *Clusters) reopen(ctx context.Context, e *entry, cluster *clusterv1alpha
 	if err != nil {
 		return nil, err
 	}
+	opened.returned = func(kind schema.GroupVersionKind) { c.publishReturn(cluster.Name, kind) }
 	c.options.Metrics.opened()
 	if e.member != nil {
 		c.close(e)

@@ -12,21 +12,18 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/connrotation"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/reconnect"
@@ -63,10 +60,13 @@ type Member struct {
 	Name string
 
 	config *rest.Config
-	client client.Client
-	mapper meta.RESTMapper
+	client atomic.Pointer[client.Client]
+	mapper *mapper
 	cache  cache.Cache
 	notify func(Event)
+	// returned is called when the member serves a kind again whose watch had ended.
+	returned func(kind schema.GroupVersionKind)
+
 	ctx    context.Context //nolint:containedctx // watches that start later live as long as the member
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -83,62 +83,74 @@ type Member struct {
 	probeLimit time.Duration
 	shown      *credentials
 
-	mu      sync.Mutex
-	watched map[schema.GroupVersionKind]cache.Informer
+	kinds kinds
 }
 
 // open connects to a member. Nothing is asked of it yet, so that a member that
 // does not answer can be opened too.
 func open(ctx context.Context, name string, config *rest.Config, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listening(next, alive) })
-	connections := tracked(config)
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("making REST mapper of member %q: %w", name, err)
-	}
-	scheme := runtime.NewScheme()
-	memberClient, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("making client of member %q: %w", name, err)
-	}
-	asking, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("making discovery client of member %q: %w", name, err)
-	}
-	watching := patiently(config)
-	watchClient, err := rest.HTTPClientFor(watching)
-	if err != nil {
-		return nil, fmt.Errorf("making HTTP client of member %q: %w", name, err)
-	}
-	never := time.Duration(0)
-	objects, err := cache.New(watching, cache.Options{
-		HTTPClient:           watchClient,
-		Scheme:               scheme,
-		Mapper:               mapper,
-		SyncPeriod:           &never,
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
-		DefaultTransform:     cache.TransformStripManagedFields(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making cache of member %q: %w", name, err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
 	m := &Member{
-		Name: name, config: config, client: memberClient, mapper: mapper, cache: objects, notify: notify, liveness: alive, shown: shown,
-		probeLimit:  probeTimeout,
-		connections: connections, http: httpClient, discovery: asking,
-		ctx: ctx, cancel: cancel, ended: make(chan struct{}), watched: map[schema.GroupVersionKind]cache.Informer{},
+		Name: name, config: config, notify: notify, returned: func(schema.GroupVersionKind) {}, liveness: alive, shown: shown,
+		probeLimit: probeTimeout, connections: tracked(config), ended: make(chan struct{}), kinds: newKinds(),
 	}
+	if err := m.connect(); err != nil {
+		return nil, fmt.Errorf("connecting to member %q: %w", name, err)
+	}
+	m.ctx, m.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(m.ended)
-		_ = objects.Start(ctx)
-		connections.CloseAll()
+		_ = m.cache.Start(m.ctx)
+		m.connections.CloseAll()
 	}()
 	return m, nil
+}
+
+// connect makes the clients and the cache, without a request.
+func (m *Member) connect() (err error) {
+	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
+		return fmt.Errorf("making HTTP client: %w", err)
+	}
+	if m.mapper, err = newMapper(m.config, m.http); err != nil {
+		return err
+	}
+	if err := m.renewClient(); err != nil {
+		return err
+	}
+	if m.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(m.config, m.http); err != nil {
+		return fmt.Errorf("making discovery client: %w", err)
+	}
+	watching := patiently(m.config)
+	watchClient, err := rest.HTTPClientFor(watching)
+	if err != nil {
+		return fmt.Errorf("making HTTP client for watches: %w", err)
+	}
+	never := time.Duration(0)
+	m.cache, err = cache.New(watching, cache.Options{
+		HTTPClient: watchClient,
+		Scheme:     runtime.NewScheme(),
+		Mapper:     m.mapper,
+		SyncPeriod: &never,
+		// A read must not begin a watch: its kind may have just ended.
+		ReaderFailOnMissingInformer: true,
+		DefaultWatchErrorHandler:    m.onWatchError,
+		DefaultLabelSelector:        labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
+		DefaultTransform:            cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return fmt.Errorf("making cache: %w", err)
+	}
+	return nil
+}
+
+// renewClient makes the client anew, which remembers the resources of kinds.
+func (m *Member) renewClient() error {
+	made, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
+	if err != nil {
+		return fmt.Errorf("making client: %w", err)
+	}
+	m.client.Store(&made)
+	return nil
 }
 
 // dialLimit is how long a connection may take to come about.
@@ -173,101 +185,14 @@ func (m *Member) close() {
 	m.cancel()
 	<-m.ended
 	m.inventory.ended.Wait()
+	m.kinds.reviews.Wait()
 }
 
 // Config is the client configuration of the member.
 func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
 
 // Client reads and writes the member directly, without a cache.
-func (m *Member) Client() client.Client { return m.client }
-
-// Watch makes sure that managed objects of a kind are watched. It does not wait
-// for the first list. A kind that the member does not serve gives an error for
-// which meta.IsNoMatchError holds.
-func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.watched[kind]; ok {
-		return nil
-	}
-	if _, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, err)
-	}
-	informer, err := m.cache.GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
-	}
-	if _, err := informer.AddEventHandler(m.handler(kind)); err != nil {
-		return fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
-	}
-	m.watched[kind] = informer
-	return nil
-}
-
-func (m *Member) handler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if added, ok := obj.(*unstructured.Unstructured); ok {
-				m.notify(Event{Member: m.Name, Kind: kind, New: added, Initial: initial})
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*unstructured.Unstructured)
-			newer, ok2 := after.(*unstructured.Unstructured)
-			if ok && ok2 {
-				m.notify(Event{Member: m.Name, Kind: kind, Old: older, New: newer})
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if removed, ok := obj.(*unstructured.Unstructured); ok {
-				m.notify(Event{Member: m.Name, Kind: kind, Old: removed})
-			}
-		},
-	}
-}
-
-// Get returns an object of the member: from the cache when its kind is watched
-// and the first list has arrived, else by asking. cached tells which. A cached
-// answer sees managed objects only. The object must not be changed. Not found is
-// an error for which apierrors.IsNotFound holds.
-func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
-	object = objectOf(kind)
-	if m.synced(kind) {
-		return object, true, m.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
-	}
-	object, err = m.GetLive(ctx, kind, key)
-	return object, false, err
-}
-
-// GetLive asks the member for an object.
-func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
-	object := objectOf(kind)
-	if err := m.client.Get(ctx, key, object); err != nil {
-		return nil, err
-	}
-	return object, nil
-}
-
-// AwaitSync waits for the first list of a watched kind, limit at most, and tells
-// whether it has arrived.
-func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
-	if m.synced(kind) {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return m.synced(kind) })
-}
-
-func (m *Member) synced(kind schema.GroupVersionKind) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	informer, ok := m.watched[kind]
-	return ok && informer.HasSynced()
-}
+func (m *Member) Client() client.Client { return *m.client.Load() }
 
 func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}

@@ -56,8 +56,11 @@ type Reader struct {
 	watched  map[schema.GroupVersionKind]watched
 }
 
+// watched is the watch of one kind.
 type watched struct {
 	informer cache.Informer
+	// kept is true if the caller of Watch ends the watch, false if Follow began it.
+	kept bool
 	// ended is closed when the watch is.
 	ended chan struct{}
 	// due is when readers wait for the first list no longer.
@@ -72,8 +75,19 @@ func NewReader(shared Cache, live client.Reader) *Reader {
 
 // Watch begins to watch a kind, which must be served, unless it is watched
 // already. It does not wait for the first list. The informer is shared: handlers
-// may be put on it and taken off it.
+// may be put on it and taken off it. The caller ends the watch by Unwatch when the
+// kind is not served.
 func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	return r.begin(ctx, kind, true)
+}
+
+// Follow is Watch for a caller that ends the watch by Unfollow when the kind is not
+// served.
+func (r *Reader) Follow(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	return r.begin(ctx, kind, false)
+}
+
+func (r *Reader) begin(ctx context.Context, kind schema.GroupVersionKind, keep bool) (cache.Informer, error) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	informer, err := r.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
@@ -82,16 +96,41 @@ func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.watched[kind].informer != informer {
-		r.watched[kind] = watched{informer: informer, ended: make(chan struct{}), due: time.Now().Add(r.patience)}
+	entry := r.watched[kind]
+	if entry.informer != informer {
+		entry = watched{informer: informer, ended: make(chan struct{}), due: time.Now().Add(r.patience)}
 	}
+	entry.kept = entry.kept || keep
+	r.watched[kind] = entry
 	return informer, nil
+}
+
+// Keeps reports whether a caller of Watch looks after the watch of a kind.
+func (r *Reader) Keeps(kind schema.GroupVersionKind) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.watched[kind].kept
+}
+
+// Unfollow ends the watch of a kind for the whole process, unless a caller of Watch
+// looks after it.
+func (r *Reader) Unfollow(ctx context.Context, kind schema.GroupVersionKind) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	if r.Keeps(kind) {
+		return nil
+	}
+	return r.end(ctx, kind)
 }
 
 // Unwatch ends the watch of a kind for the whole process.
 func (r *Reader) Unwatch(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.changing.Lock()
 	defer r.changing.Unlock()
+	return r.end(ctx, kind)
+}
+
+func (r *Reader) end(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if entry, ok := r.watched[kind]; ok {

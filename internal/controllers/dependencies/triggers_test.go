@@ -234,6 +234,10 @@ func (s *server) ServerResourcesForGroupVersion(version string) (*metav1.APIReso
 	return list, nil
 }
 
+func (s *server) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return &metav1.APIGroupList{Groups: []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "v1", Version: "v1"}}}}}, nil, nil, nil
+}
+
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
@@ -283,6 +287,52 @@ func TestKindsAreWatchedWhileTheyAreNeeded(t *testing.T) {
 		t.Errorf("watched without need: %v; the informer of others ended: %v", followed(), inUse.IsStopped())
 	}
 	informers.end()
+}
+
+func TestTheWatchOfAKindThatIsNotServedEnds(t *testing.T) {
+	tests := map[string]struct {
+		kept, unneeded bool
+		serves         []string
+		ended          bool
+	}{
+		"of a dependency":                            {serves: []string{"Secret"}, ended: true},
+		"of a kind that is not needed any longer":    {serves: []string{"Secret"}, unneeded: true, ended: true},
+		"not if another controller looks after it":   {serves: []string{"Secret"}, kept: true},
+		"not if the server shows no kind at all":     {},
+		"not of a kind that is served but is unused": {serves: []string{"ConfigMap"}, unneeded: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			informers := &shared{source: cachetesting.NewFakeControllerSource()}
+			serves := &server{kinds: []string{"ConfigMap"}}
+			w := newWorld(t)
+			w.templates = template.NewReader(informers, w.store)
+			w.watches = newWatches(w.templates, serves, w.needs, 0, logr.Discard())
+			w.watches.opened(w.queue)
+			w.needs.put(named("web"), []dependency.Reference{refersTo("ConfigMap", "settings")})
+			w.watches.look(t.Context())
+			informer := informers.current
+			if tc.kept {
+				if _, err := w.templates.Watch(t.Context(), configMaps); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.unneeded {
+				w.needs.put(named("web"), nil)
+			}
+			serves.kinds = tc.serves
+			for i := range 3 {
+				w.watches.look(t.Context())
+				w.watches.review(t.Context(), time.Unix(0, 0).Add(time.Duration(i+1)*reviewInterval))
+			}
+			if ended := informers.current != informer; ended != tc.ended {
+				t.Errorf("the watch ended: %t, want %t", ended, tc.ended)
+			}
+			if !tc.ended {
+				informers.end()
+			}
+		})
+	}
 }
 
 func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {

@@ -3,12 +3,9 @@ package dependencies
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,22 +16,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/served"
 )
 
-// resolver tells which kinds a group version serves.
-type resolver interface {
-	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
-}
+const (
+	// reviewInterval is how often discovery is asked for the kinds whose watch ends
+	// here, and absencePatience how long it must say that a kind is absent.
+	reviewInterval  = 10 * time.Second
+	absencePatience = 5 * time.Second
+)
 
 // watches keep the kinds watched that occur as dependencies. Informers are shared
-// with other controllers: we put handlers on them and take them off, but never
-// end one, and one that somebody else ended is asked for anew.
+// with other controllers: we put handlers on them and take them off. One of a kind
+// that is not served is ended here unless another controller looks after it, and one
+// that somebody else ended is asked for anew.
 type watches struct {
 	templates *template.Reader
-	resolver  resolver
+	resolver  kinds.Discovery
 	needs     *needs
 	interval  time.Duration
 	log       logr.Logger
@@ -44,6 +46,10 @@ type watches struct {
 	wake  chan struct{}
 
 	open map[schema.GroupVersionKind]watch
+	// states are those of all informers that were asked for here, also of kinds that
+	// are not needed any longer.
+	states   map[schema.GroupVersionKind]served.Watch
+	reviewed time.Time
 }
 
 // watch is our handler on an informer.
@@ -52,10 +58,11 @@ type watch struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-func newWatches(templates *template.Reader, resolver resolver, needs *needs, interval time.Duration, log logr.Logger) *watches {
+func newWatches(templates *template.Reader, resolver kinds.Discovery, needs *needs, interval time.Duration, log logr.Logger) *watches {
 	return &watches{
 		templates: templates, resolver: resolver, needs: needs, interval: interval, log: log,
 		ready: make(chan struct{}), wake: make(chan struct{}, 1), open: map[schema.GroupVersionKind]watch{},
+		states: map[schema.GroupVersionKind]served.Watch{},
 	}
 }
 
@@ -90,6 +97,7 @@ func (w *watches) run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		w.look(ctx)
+		w.review(ctx, time.Now())
 	}
 }
 
@@ -126,15 +134,15 @@ func (w *watches) close(kind schema.GroupVersionKind) {
 // watch puts a handler on the informer of a kind, if it is served: an informer of
 // a kind that is not would try for good.
 func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	served, err := w.served(kind)
+	answer, err := kinds.Ask(w.resolver, kind)
 	if err != nil {
 		return err
 	}
-	if !served {
+	if answer != served.Served {
 		delete(w.open, kind)
 		return nil
 	}
-	informer, err := w.templates.Watch(ctx, kind)
+	informer, err := w.templates.Follow(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -142,21 +150,44 @@ func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
-	w.open[kind] = watch{informer: informer, registration: registration}
+	w.open[kind], w.states[kind] = watch{informer: informer, registration: registration}, served.Watch{}
 	return nil
 }
 
-func (w *watches) served(kind schema.GroupVersionKind) (bool, error) {
-	list, err := w.resolver.ServerResourcesForGroupVersion(kind.GroupVersion().String())
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// review ends the watches of kinds that are not served. Another controller looks
+// after most kinds, for which nothing is asked.
+func (w *watches) review(ctx context.Context, now time.Time) {
+	if now.Sub(w.reviewed) < reviewInterval {
+		return
 	}
-	if err != nil {
-		return false, fmt.Errorf("listing the kinds of %s: %w", kind.GroupVersion(), err)
+	w.reviewed = now
+	for kind, state := range w.states {
+		if w.templates.Keeps(kind) {
+			continue
+		}
+		answer, err := kinds.Ask(w.resolver, kind)
+		if err != nil {
+			w.log.V(2).Info("Cannot tell whether a kind of dependencies is served", "kind", kind, "cause", err)
+		}
+		next, step := state.Next(answer, now, absencePatience)
+		w.states[kind] = next
+		if step == served.End {
+			w.end(ctx, kind)
+		}
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Kind == kind.Kind && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
-	}), nil
+}
+
+// end ends the informer of a kind. look asks for another when the kind is served again.
+func (w *watches) end(ctx context.Context, kind schema.GroupVersionKind) {
+	if _, ok := w.open[kind]; ok {
+		w.close(kind)
+	}
+	delete(w.states, kind)
+	if err := w.templates.Unfollow(ctx, kind); err != nil {
+		w.log.Error(err, "Ending the watch of a kind that is not served", "kind", kind)
+		return
+	}
+	w.log.Info("Ended the watch of dependencies of a kind that is not served", "kind", kind)
 }
 
 // onObject looks at the dependents of an object that appears, changes or goes.

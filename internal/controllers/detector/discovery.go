@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -151,7 +152,7 @@ func definedBy(obj any) (schema.GroupKind, bool) {
 }
 
 // look lists the served kinds, watches new ones and ends the watches of those
-// that are gone. Groups that cannot be listed leave everything as it is. It
+// that are gone. The kinds of groups that cannot be listed stay as they are. It
 // reports whether the server answered.
 func (d *detector) look(ctx context.Context) bool {
 	lists, err := d.resolver.ServerPreferredResources()
@@ -164,7 +165,7 @@ func (d *detector) look(ctx context.Context) bool {
 		d.log.Info("Some groups cannot be listed", "reason", partial.Error())
 	}
 	served := watchable(d.options.SkippedAPIs, lists)
-	added, gone := d.kinds.compare(served, err == nil, time.Now(), d.options.DiscoveryInterval)
+	added, gone := d.kinds.compare(served, unlisted(partial), time.Now(), d.options.DiscoveryInterval)
 	for _, kind := range added {
 		if err := d.watch(ctx, kind); err != nil {
 			d.log.Error(err, "Watching templates", "kind", kind)
@@ -174,4 +175,15 @@ func (d *detector) look(ctx context.Context) bool {
 		d.unwatch(ctx, kind)
 	}
 	return true
+}
+
+// unlisted returns the groups of which not all versions could be listed.
+func unlisted(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
+	groups := sets.New[string]()
+	if partial != nil {
+		for version := range partial.Groups {
+			groups.Insert(version.Group)
+		}
+	}
+	return groups
 }

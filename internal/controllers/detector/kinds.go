@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/served"
 )
 
 // kinds are the kinds whose objects are watched.
@@ -23,9 +24,8 @@ type kinds struct {
 
 type watched struct {
 	// stop ends the watch.
-	stop context.CancelFunc
-	// missing is since when the kind is not served; zero while it is.
-	missing time.Time
+	stop  context.CancelFunc
+	state served.Watch
 }
 
 func newKinds() *kinds {
@@ -65,38 +65,34 @@ func (k *kinds) drop(kind schema.GroupVersionKind) {
 	}
 }
 
-// compare answers which kinds are new and which are gone. Only a complete view can
-// show that a kind is missing; an empty one is never complete, for there is no
-// server without kinds. What is missing is gone at once when its definition was
-// deleted, or when it is served in another version, whose watch shows the same
-// objects; else once it has been missing for as long as patience, for a server
-// that has just started may not know all that it serves.
-func (k *kinds) compare(served sets.Set[schema.GroupVersionKind], complete bool, now time.Time, patience time.Duration) (added, gone []schema.GroupVersionKind) {
+// compare returns which kinds are new and which are gone. A kind whose group could not
+// be listed is in neither, and an empty listing shows nothing, for there is no server
+// without kinds. An absent kind is gone at once when its definition was deleted, or
+// when it is served in another version, whose watch shows the same objects; else once
+// it has been absent for as long as patience, for a server that has just started may
+// not know all that it serves.
+func (k *kinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, patience time.Duration) (added, gone []schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for kind := range served {
-		entry := k.watched[kind]
-		if entry == nil {
-			added = append(added, kind)
-			continue
-		}
-		entry.missing = time.Time{}
-	}
-	if !complete || len(served) == 0 {
-		return sorted(added), nil
-	}
 	still := sets.New[schema.GroupKind]()
-	for kind := range served {
+	for kind := range kinds {
 		still.Insert(kind.GroupKind())
+		if k.watched[kind] == nil {
+			added = append(added, kind)
+		}
 	}
 	for kind, entry := range k.watched {
+		answer, wait := served.Absent, patience
 		switch {
-		case served.Has(kind):
+		case kinds.Has(kind):
+			answer = served.Served
+		case len(kinds) == 0 || unlisted.Has(kind.Group):
+			answer = served.Unknown
 		case k.undefined.Has(kind.GroupKind()), still.Has(kind.GroupKind()):
-			gone = append(gone, kind)
-		case entry.missing.IsZero():
-			entry.missing = now
-		case now.Sub(entry.missing) >= patience:
+			wait = 0
+		}
+		var step served.Step
+		if entry.state, step = entry.state.Next(answer, now, wait); step == served.End {
 			gone = append(gone, kind)
 		}
 	}

@@ -21,8 +21,10 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 	type view struct {
 		after    time.Duration
 		served   kindSet
-		complete bool
+		unlisted sets.Set[string]
 	}
+	var all sets.Set[string]
+	lost, other := sets.New("apps"), sets.New("metrics.k8s.io")
 	both, one := sets.New(deployments, configMaps), sets.New(configMaps)
 	inV2 := sets.New(configMaps, schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"})
 	none, again := []bool{false}, []bool{false, true}
@@ -32,21 +34,22 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 		views       []view
 		gone        []schema.GroupVersionKind
 	}{
-		"at once when its definition was deleted":    {definitions: none, views: []view{{0, one, true}}, gone: gone},
-		"not when its definition was made anew":      {definitions: again, views: []view{{0, one, true}}},
-		"not while it is served without definition":  {definitions: none, views: []view{{0, both, true}}},
-		"not without definition when groups failed":  {definitions: none, views: []view{{0, one, false}}},
-		"at once when another version is served":     {views: []view{{0, inV2, true}}, gone: gone},
-		"not for another version when groups failed": {views: []view{{0, inV2, false}}},
-		"not when it is served":                      {views: []view{{0, both, true}, {time.Minute, both, true}}},
-		"not when it was just missed":                {views: []view{{0, one, true}}},
-		"not before patience ends":                   {views: []view{{0, one, true}, {patience - 1, one, true}}},
-		"when it is missing for long enough":         {views: []view{{0, one, true}, {patience, one, true}}, gone: []schema.GroupVersionKind{deployments}},
-		"not when it came back meanwhile":            {views: []view{{0, one, true}, {time.Second, both, true}, {patience, one, true}}},
-		"not when groups could not be listed":        {views: []view{{0, one, true}, {time.Minute, one, false}}},
-		"missing in part says nothing later":         {views: []view{{0, one, false}, {time.Minute, one, true}}},
-		"not when the server shows no kind":          {views: []view{{0, one, true}, {time.Minute, kindSet{}, true}}},
-		"part of a view can show it is there":        {views: []view{{0, one, true}, {time.Second, both, false}, {patience, one, true}}},
+		"at once when its definition was deleted":    {definitions: none, views: []view{{0, one, all}}, gone: gone},
+		"not when its definition was made anew":      {definitions: again, views: []view{{0, one, all}}},
+		"not while it is served without definition":  {definitions: none, views: []view{{0, both, all}}},
+		"not without definition when groups failed":  {definitions: none, views: []view{{0, one, lost}}},
+		"at once when another version is served":     {views: []view{{0, inV2, all}}, gone: gone},
+		"not for another version when groups failed": {views: []view{{0, inV2, lost}}},
+		"not when it is served":                      {views: []view{{0, both, all}, {time.Minute, both, all}}},
+		"not when it was just missed":                {views: []view{{0, one, all}}},
+		"not before patience ends":                   {views: []view{{0, one, all}, {patience - 1, one, all}}},
+		"when it is missing for long enough":         {views: []view{{0, one, all}, {patience, one, all}}, gone: []schema.GroupVersionKind{deployments}},
+		"not when it came back meanwhile":            {views: []view{{0, one, all}, {time.Second, both, all}, {patience, one, all}}},
+		"not when groups could not be listed":        {views: []view{{0, one, all}, {time.Minute, one, lost}}},
+		"when only other groups could not be listed": {views: []view{{0, one, other}, {patience, one, other}}, gone: gone},
+		"missing in part says nothing later":         {views: []view{{0, one, lost}, {time.Minute, one, all}}},
+		"not when the server shows no kind":          {views: []view{{0, one, all}, {time.Minute, kindSet{}, all}}},
+		"part of a view can show it is there":        {views: []view{{0, one, all}, {time.Second, both, lost}, {patience, one, all}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +62,7 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 			}
 			var gone []schema.GroupVersionKind
 			for _, v := range tc.views {
-				_, gone = k.compare(v.served, v.complete, start.Add(v.after), patience)
+				_, gone = k.compare(v.served, v.unlisted, start.Add(v.after), patience)
 			}
 			if diff := cmp.Diff(tc.gone, gone); diff != "" {
 				t.Errorf("gone (-want +got):\n%s", diff)
@@ -71,7 +74,7 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 func TestNewKindsAreFoundInPartialViews(t *testing.T) {
 	k := newKinds()
 	k.add(configMaps, func() {})
-	added, _ := k.compare(sets.New(deployments, configMaps, clusterRoles), false, time.Unix(0, 0), time.Second)
+	added, _ := k.compare(sets.New(deployments, configMaps, clusterRoles), sets.New("apps"), time.Unix(0, 0), time.Second)
 	if diff := cmp.Diff([]schema.GroupVersionKind{deployments, clusterRoles}, added); diff != "" {
 		t.Errorf("added (-want +got):\n%s", diff)
 	}

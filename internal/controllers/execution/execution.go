@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,6 +80,8 @@ type Signs interface {
 	// Answers tells that a member was seen healthy last.
 	Answers(name string) bool
 	OnRecovery(notify func(name string))
+	// OnReturn calls notify for each kind that a member serves again.
+	OnReturn(notify func(name string, kind schema.GroupVersionKind))
 }
 
 type controller struct {
@@ -118,6 +121,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.Wake)
+	members.OnReturn(c.onReturn)
 	return mgr.Add(c)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,6 +102,22 @@ func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	for i := range works.Items {
 		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), fanout.Initial, 0)
+	}
+}
+
+// onReturn queues the Works of a kind that a member serves again: some failed
+// meanwhile, and changes of their objects were not seen.
+func (c *controller) onReturn(name string, kind schema.GroupVersionKind) {
+	works := &workv1alpha1.WorkList{}
+	err := c.karmada.List(context.Background(), works, client.InNamespace(work.ExecutionNamespace(name)), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		// The cache ends, and with it this process.
+		return
+	}
+	for i := range works.Items {
+		if work.Carries(&works.Items[i], kind) {
+			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), fanout.Initial, 0)
+		}
 	}
 }
 

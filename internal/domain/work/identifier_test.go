@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
@@ -81,5 +82,26 @@ func TestManifestStatuses(t *testing.T) {
 	}
 	if SameManifestStatuses(list{web}, list{newer}) || SameManifestStatuses(list{web}, nil) {
 		t.Error("a difference goes unnoticed")
+	}
+}
+
+func TestAWorkCarriesTheKindsOfItsManifests(t *testing.T) {
+	of := &workv1alpha1.Work{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: manifests(configMap, `{`, webJSON)}}}
+	tests := map[string]struct {
+		kind schema.GroupVersionKind
+		want bool
+	}{
+		"the kind of the first manifest":              {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, true},
+		"the kind of one behind an unreadable one":    {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, true},
+		"another version of the kind":                 {schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"}, false},
+		"another kind":                                {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, false},
+		"no kind is not that of an unreadable object": {schema.GroupVersionKind{}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Carries(of, tc.kind); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

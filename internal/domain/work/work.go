@@ -16,10 +16,13 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -44,6 +47,14 @@ func Decode(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) 
 		return nil, fmt.Errorf("decoding the manifest: %w", err)
 	}
 	return object, nil
+}
+
+// Carries reports whether a Work has a manifest of a kind.
+func Carries(of *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(of.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
+		var head metav1.TypeMeta
+		return json.Unmarshal(manifest.Raw, &head) == nil && head.GroupVersionKind() == kind
+	})
 }
 
 // Encode writes a manifest. Equal objects give equal bytes.
