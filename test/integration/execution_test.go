@@ -157,6 +157,42 @@ func TestObjectThatIsThereAlreadyIsLeftAloneUnlessToldToOverwrite(t *testing.T) 
 	await(t, env.Karmada, workOf(t, member1, template), applied)
 }
 
+// A member allocates ports and addresses before it compares names, so it does not say
+// that the Service exists.
+func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	namespaceIn(t, member2, namespace)
+	there := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "before"},
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	if err := member(member2).Create(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	manifest := func(resolution string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"%s","name":"web","annotations":{"%s":"%s"},"labels":{"%s":"%s"}},`+
+			`"spec":{"type":"NodePort","clusterIP":"%s","selector":{"app":"after"},"ports":[{"name":"http","port":80,"targetPort":8080,"nodePort":%d}]}}`,
+			namespace, workv1alpha2.ResourceConflictResolutionAnnotation, resolution,
+			workv1alpha1.ManagedByKarmadaLabel, workv1alpha1.ManagedByKarmadaLabelValue, there.Spec.ClusterIP, there.Spec.Ports[0].NodePort)
+	}
+	of := manual(t, member2, namespace+"-web", manifest("abort"))
+	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "already exists in the cluster member2")
+	})
+	testenv.Update(t, env.Karmada, of, func(w *workv1alpha1.Work) {
+		w.Spec.Workload.Manifests[0].Raw = []byte(manifest(workv1alpha2.ResourceConflictResolutionOverwrite))
+	})
+	inMember(t, member2, there.DeepCopy(), func(s *corev1.Service) error {
+		return errors.Join(same("selector", "after", s.Spec.Selector["app"]), same("UID", there.UID, s.UID),
+			same("ports", there.Spec.Ports, s.Spec.Ports), same("address", there.Spec.ClusterIP, s.Spec.ClusterIP))
+	})
+	await(t, env.Karmada, of, applied)
+}
+
 func TestObjectThatWasNeverOursSurvivesItsTemplate(t *testing.T) {
 	t.Parallel()
 	template := configMap(env.Namespace(t), "theirs")

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -149,6 +151,26 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 		if err != nil || out != "" || !strings.Contains(told, `warning: Resource "apps/v1, Resource=deployments"(`+namespace+`/web) already exists in the control plane`) {
 			t.Errorf("got %q, %q, %v", out, told, err)
 		}
+	})
+	t.Run("a Service with a node port keeps its port and address", func(t *testing.T) {
+		port := corev1.ServicePort{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}
+		front := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{port}},
+		}
+		inMemberFor(t, front)
+		if _, told, err := promote("service", "front"); err != nil {
+			t.Fatal(err, told)
+		}
+		template := await(t, env.Karmada, front.DeepCopy(), exists)
+		if err := same("node port that the template asks for", front.Spec.Ports[0].NodePort, template.Spec.Ports[0].NodePort); err != nil {
+			t.Error(err)
+		}
+		await(t, env.Karmada, workOf(t, origin, front), applied)
+		takenOver(t, front.DeepCopy(), front.UID)
+		inMember(t, member3, front.DeepCopy(), func(s *corev1.Service) error {
+			return errors.Join(same("ports", front.Spec.Ports, s.Spec.Ports), same("address", front.Spec.ClusterIP, s.Spec.ClusterIP))
+		})
 	})
 	t.Run("an object without namespace, by the member's own kubeconfig", func(t *testing.T) { promotesClusterRole(t, origin) })
 }

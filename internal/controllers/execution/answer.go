@@ -26,6 +26,13 @@ func answered(err error) bool {
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
 }
 
+// mayExist reports whether a refused create leaves open that the object exists. API
+// servers charge quotas, and allocate ports and addresses of Services, before they
+// compare names: an object that exists occupies what its own create asks for.
+func mayExist(err error) bool {
+	return apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+}
+
 // told is what an event says about failures in a cluster. How connections end
 // varies from try to try; one that is silent is told once.
 func told(cluster string, failures []error) error {

@@ -46,6 +46,33 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+func TestARefusedCreateLeavesOpenThatTheObjectExists(t *testing.T) {
+	nodePort := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 30080, "provided port is already allocated"),
+	})
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"no refusal":                        {nil, false},
+		"its name is taken":                 {apierrors.NewAlreadyExists(deployments, "web"), true},
+		"its port is taken":                 {nodePort, true},
+		"a value is not valid":              {errTooFew, true},
+		"a quota is used up":                {apierrors.NewForbidden(deployments, "web", errors.New("exceeded quota")), true},
+		"its namespace is absent":           {apierrors.NewNotFound(namespaces, "shop"), false},
+		"the member did not answer":         {errLost, false},
+		"the member has too much to do":     {apierrors.NewTooManyRequestsError("later"), false},
+		"the credentials were not accepted": {apierrors.NewUnauthorized("no"), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := mayExist(test.err); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
 func TestASilentClusterIsToldInTheSameWordsEachTime(t *testing.T) {
 	reset := &url.Error{Op: "Delete", URL: "https://member", Err: errors.New("use of closed network connection")}
 	tests := map[string]struct {

@@ -61,8 +61,9 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	return err
 }
 
-// create makes the object. One that is there already is either newer than our
-// view or not ours, and is looked at once more.
+// create makes the object. If the member refuses that, the object may exist: it is
+// newer than our view, or it is not managed and therefore not in the cache. Then the
+// live object decides.
 func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	key := keyOf(d.of, manifest)
 	repair, wait := c.applied.repair(key, manifest, c.now())
@@ -71,12 +72,14 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	}
 	created := manifest.DeepCopy()
 	err := d.target.Client().Create(ctx, created)
-	if apierrors.IsAlreadyExists(err) {
-		observed, err := c.live(ctx, d, manifest)
-		if err != nil {
-			return err
+	if mayExist(err) {
+		observed, liveErr := c.live(ctx, d, manifest)
+		switch {
+		case liveErr == nil:
+			return c.update(ctx, d, manifest, observed)
+		case apierrors.IsAlreadyExists(err):
+			return liveErr
 		}
-		return c.update(ctx, d, manifest, observed)
 	}
 	c.counters.create(d.target.Name, manifest, repair, err)
 	if err != nil {
