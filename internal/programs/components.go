@@ -73,7 +73,7 @@ func Controllers() []Controller {
 		}},
 		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
-			o.Workers, o.Backoff = of.Workers.Dependents, of.Backoff
+			o.Workers, o.Backoff, o.Events = of.Workers.Dependents, of.Backoff, of.Events
 			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
 		}},
 		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
@@ -84,7 +84,7 @@ func Controllers() []Controller {
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, binding.DefaultOptions()
-			o.Workers, o.ClusterWorkers, o.Backoff = of.Workers.Bindings, of.Workers.ClusterBindings, of.Backoff
+			o.Workers, o.ClusterWorkers, o.Backoff, o.Events = of.Workers.Bindings, of.Workers.ClusterBindings, of.Backoff, of.Events
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
@@ -92,7 +92,7 @@ func Controllers() []Controller {
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: addWorkStatus},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
-			o.Workers, o.Backoff = max(of.Workers.Bindings, of.Workers.ClusterBindings), of.Backoff
+			o.Workers, o.Backoff, o.Events = max(of.Workers.Bindings, of.Workers.ClusterBindings), of.Backoff, of.Events
 			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
@@ -135,20 +135,20 @@ func clusterStatusOptions(h *Host) clusterstatus.Options {
 
 func addExecution(h *Host) error {
 	of, o := h.Settings.Controllers, execution.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode = of.Workers.Works, of.MemberBackoff, h.Settings.Mode
+	o.Workers, o.Backoff, o.Mode, o.Events = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events
 	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func addWorkStatus(h *Host) error {
 	of, o := h.Settings.Controllers, workstatus.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode = of.Workers.Works, of.MemberBackoff, h.Settings.Mode
+	o.Workers, o.Backoff, o.Mode, o.Events = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events
 	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func detectorOptions(h *Host) detector.Options {
 	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
 	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
-	o.Backoff, o.RetryRate, o.RetryBurst = of.Backoff, of.RetryRate, of.RetryBurst
+	o.Backoff, o.RetryRate, o.RetryBurst, o.Events = of.Backoff, of.RetryRate, of.RetryBurst, of.Events
 	o.SkippedAPIs, o.SkippedNamespaces, o.Offer = of.SkippedAPIs, h.SkippedNamespaces, h.offerClaims
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/certrotation"
@@ -72,6 +73,8 @@ type ControllerSettings struct {
 	MemberSettle time.Duration
 	// Inventory watches nodes and Pods of members to sum up their resources.
 	Inventory bool
+	// Events says of which successes of propagation there are events.
+	Events observe.Mode
 	// SkippedAPIs are the kinds whose objects are never propagated.
 	SkippedAPIs policy.SkippedAPIs
 }
@@ -103,7 +106,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,
-			SkippedAPIs: policy.DefaultSkippedAPIs(), Evictions: defaultEvictions(),
+			SkippedAPIs: policy.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.Changes,
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),

@@ -181,7 +181,8 @@ func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
 	}
 	of := manual(t, member2, namespace+"-web", manifest("abort"))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "already exists in the cluster member2")
+		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed",
+			fmt.Sprintf("Failed to apply all manifests (0/1): resource(kind=Service, %s/web) already exists in the cluster member2", namespace))
 	})
 	testenv.Update(t, env.Karmada, of, func(w *workv1alpha1.Work) {
 		w.Spec.Workload.Manifests[0].Raw = []byte(manifest(workv1alpha2.ResourceConflictResolutionOverwrite))

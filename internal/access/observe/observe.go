@@ -3,7 +3,8 @@
 //
 // An event is a write that everybody who watches pays for. So there are two
 // kinds only: a decision, told once when it is made, and a failure, told when
-// its cause changes. That something went as it should is seen in conditions.
+// its cause changes. That something went as it should is seen in conditions; for
+// tools that wait for its events there is the mode All.
 package observe
 
 import (
@@ -26,9 +27,12 @@ type Events struct {
 
 	mu   sync.Mutex
 	told *lru.Cache
+	// succeeded holds the state of each object at its last success; nil in the mode
+	// Changes.
+	succeeded *lru.Cache
 }
 
-// NewEvents makes events out of a recorder.
+// NewEvents makes events out of a recorder, in the mode Changes.
 func NewEvents(recorder record.EventRecorder) *Events {
 	return &Events{recorder: recorder, told: lru.New(remembered)}
 }
@@ -45,6 +49,7 @@ type subject struct {
 // made, not each time it is found to hold.
 func (e *Events) Decided(object client.Object, reason, format string, args ...any) {
 	e.RecoveredIn("", object, reason)
+	e.isFirstSuccess(object, reason)
 	e.recorder.Event(object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...))
 }
 

@@ -62,6 +62,8 @@ type Options struct {
 	Backoff queues.Backoff
 	// InjectState hands the state of an evicted workload to its successor.
 	InjectState bool
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions are those of a production control plane.
@@ -97,7 +99,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	for _, namespaced := range []bool{true, false} {
 		if err := add(mgr, &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
-			events:  observe.NewEvents(mgr.GetEventRecorderFor(nameOf(namespaced))), //nolint:staticcheck // the newer recorder writes another API
+			events:  observe.NewEvents(mgr.GetEventRecorderFor(nameOf(namespaced))).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 			written: newLedger(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failing: newFailing(failures),
 			abandoned: newAbandoned(time.Now), synced: synced,
 		}); err != nil {

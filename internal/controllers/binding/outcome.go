@@ -151,6 +151,7 @@ func (r *reconciler) conclude(done *pass) (reconcile.Result, error) {
 		r.tell(done.template, workv1alpha2.EventReasonSyncWorkFailed, v.others)
 		r.tell(done.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, v.mistakes)
 		r.tellProgress(done, recovered)
+		r.tellSuccess(done)
 	}
 	if len(v.retried) > 0 {
 		return reconcile.Result{}, errors.Join(v.retried...)

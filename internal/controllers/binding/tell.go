@@ -98,6 +98,16 @@ func (r *reconciler) tellProgress(done *pass, recovered bool) {
 	}
 }
 
+// tellSuccess tells those who want to hear of each success that all Works are written.
+func (r *reconciler) tellSuccess(done *pass) {
+	if len(done.failures) > 0 {
+		return
+	}
+	for _, object := range []client.Object{done.bound, done.template} {
+		r.events.Succeeded(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are as they should be.", done.bound.GetName())
+	}
+}
+
 func counted(number int, what string) string {
 	if number == 1 {
 		return "1 " + what

@@ -69,6 +69,8 @@ type Options struct {
 	// Patience is how long a binding that changed waits for its Works to answer, and
 	// one whose clusters are under way for a share of the budget for progress.
 	Patience time.Duration
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions are those of a production control plane.
@@ -96,7 +98,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules, renderings: renderings,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
 		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep),
 	}
@@ -144,6 +146,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.report(ctx, request, stored, account); err != nil {
 		return outcome(err)
 	}
+	r.events.Succeeded(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
 	result, err := outcome(r.sumUp(ctx, request, stored, account.Items))
 	if err == nil && result.IsZero() && !r.made(stored) {
 		// Nothing tells that the Works are found to be as they should be already.

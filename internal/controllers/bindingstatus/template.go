@@ -61,6 +61,7 @@ func (r *reconciler) try(ctx context.Context, s sum) error {
 	switch {
 	case err == nil:
 		r.events.Recovered(template, workv1alpha2.EventReasonAggregateStatusFailed)
+		r.events.Succeeded(template, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(s.items))
 	case !apierrors.IsConflict(err):
 		err = fmt.Errorf("aggregating status of %s %q: %w", template.GetKind(), keyOf(s.template), err)
 		r.events.Failed(template, workv1alpha2.EventReasonAggregateStatusFailed, err)

@@ -52,6 +52,8 @@ type Options struct {
 	// WatchInterval is how often it is checked that the kinds of dependencies are
 	// watched: kinds may be served later, and watches be ended by others.
 	WatchInterval time.Duration
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions are those of a production control plane.
@@ -81,7 +83,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	}
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		needs:  newNeeds(), quarrels: newQuarrels(),
 	}
 	r.watches = newWatches(templates, resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))

@@ -36,6 +36,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	r.events.Recovered(template, workv1alpha2.EventReasonGetDependenciesFailed)
 	references := dependency.References(template, found)
 	if len(references) == 0 {
+		r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found no dependencies")
 		return r.withdraw(ctx, dependent)
 	}
 	if len(dependent.Spec.Clusters) == 0 && !marked(dependent) {
@@ -47,6 +48,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	if err := r.record(ctx, dependent, template, references); err != nil {
 		return err
 	}
+	r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
 	return r.attachAll(ctx, dependent, references)
 }
 
@@ -93,6 +95,9 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 	}
 	if len(failures) == 0 && (written || released) {
 		r.events.Decided(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
+	}
+	if len(failures) == 0 {
+		r.events.Succeeded(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
 	}
 	return errors.Join(failures...)
 }

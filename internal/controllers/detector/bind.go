@@ -219,6 +219,9 @@ func (d *detector) interpret(ctx context.Context, in *policy.BindInput) (err err
 		in.Requirements = in.Requirements.DeepCopy()
 		in.Requirements.Namespace = template.GetNamespace()
 	}
+	if err == nil {
+		d.events.Succeeded(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", in.Replicas)
+	}
 	return d.interpreted(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
 }
 

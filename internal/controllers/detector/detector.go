@@ -87,6 +87,8 @@ type Options struct {
 	// Offer is given a claimant while this process decides, and nil when it ends.
 	// A nil Offer wants none.
 	Offer func(Claimant)
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions are the defaults of the control plane.
@@ -155,7 +157,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 	d := &detector{
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), reader: reader,
 		resolver: resolver, rules: rules,
-		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		counters: counted, log: mgr.GetLogger().WithName(Name),
 		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
 		definitions: make(chan struct{}, 1),

@@ -57,6 +57,8 @@ type Options struct {
 	// one member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions serve the push mode clusters.
@@ -110,7 +112,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	}
 	c := &controller{
 		options: o, counters: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		applied: newLedger(), bursts: newBursts(o.DeletionsPerSecond, o.DeletionBurst), now: time.Now,
 	}
 	if o.Mode == clusterv1alpha1.Push {
@@ -173,6 +175,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	if work.Suspended(stored) {
 		return reconcile.Result{}, c.holdBack(ctx, cluster, stored)
 	}
+	c.events.Succeeded(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.Dispatching(stored).Message)
 	if !c.usable(cluster) {
 		c.report(stored, report.Soon, work.Dispatching(stored))
 		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)

@@ -24,6 +24,7 @@ func (c *controller) tell(of *workv1alpha1.Work, failures []error) {
 	if conditions.Is(c.reports.Current(of).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
 		c.events.Decided(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after it had failed", cluster)
 	}
+	c.events.Succeeded(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
 }
 
 // failed tells of a failure on a Work and on the templates that it was made of.

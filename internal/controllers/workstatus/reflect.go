@@ -33,6 +33,7 @@ func (c *controller) health(ctx context.Context, of *workv1alpha1.Work, observed
 		return workv1alpha1.ResourceUnknown
 	}
 	c.events.Recovered(of, workv1alpha1.EventReasonInterpretHealthFailed)
+	c.events.Succeeded(of, workv1alpha1.EventReasonInterpretHealthSucceed, "Judged the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
 	if healthy {
 		return workv1alpha1.ResourceHealthy
 	}

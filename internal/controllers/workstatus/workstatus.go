@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,8 @@ type Options struct {
 	Backoff queues.Backoff
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
+	// Events says of which successes there are events.
+	Events observe.Mode
 }
 
 // DefaultOptions serve the push mode clusters.
@@ -81,7 +84,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		scope:  fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode},
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
@@ -189,6 +192,9 @@ func (c *controller) reflect(ctx context.Context, target holder, stored *workv1a
 		return err
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
+	if slices.ContainsFunc(seen, func(one reflection) bool { return one.entry != nil }) {
+		c.events.Succeeded(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
+	}
 	return nil
 }
 

@@ -32,6 +32,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.addControllers(set)
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
+	flags.AddEvents(set, &o.Settings.Controllers.Events)
 	const queues = "Objects wait for themselves only, so this limit has no effect."
 	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given it is 1m at most, and 30s for a Work that waits for its cluster.", queues)
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is watched is handed out again. 0 is never: every change is told anyway.")

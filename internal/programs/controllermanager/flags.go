@@ -33,6 +33,7 @@ func (o *Options) AddSettings(set *pflag.FlagSet) {
 	o.addWorkers(set)
 	o.addClusters(set)
 	o.addEvictions(set)
+	flags.AddEvents(set, &o.Settings.Controllers.Events)
 	set.StringVar(&o.SkippedAPIs, "skipped-propagating-apis", o.SkippedAPIs,
 		"APIs whose objects are never propagated, besides Karmada's own: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
 	set.StringSliceVar(&o.SkippedNamespaces, "skipped-propagating-namespaces", o.SkippedNamespaces,

@@ -1,0 +1,42 @@
+package flags
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/access/observe"
+)
+
+// AddEvents adds the flag that says of which successes there are events.
+func AddEvents(set *pflag.FlagSet, mode *observe.Mode) {
+	var names []string
+	for _, each := range observe.Modes() {
+		names = append(names, string(each))
+	}
+	set.Var(&eventMode{mode}, "propagation-events", fmt.Sprintf(
+		"Which events are written about propagation, one of %s: %s writes decisions and failures; "+
+			"%s also writes the success of each step, once for an object after each change of it.",
+		strings.Join(names, ", "), observe.Changes, observe.All))
+}
+
+// eventMode is a mode as a flag.
+type eventMode struct{ mode *observe.Mode }
+
+func (m *eventMode) String() string {
+	if m.mode == nil {
+		return ""
+	}
+	return string(*m.mode)
+}
+
+func (m *eventMode) Set(text string) (err error) {
+	mode, err := observe.ParseMode(text)
+	if err == nil {
+		*m.mode = mode
+	}
+	return err
+}
+
+func (m *eventMode) Type() string { return "string" }
