@@ -177,8 +177,9 @@ func TestTheWatchOfAKindLastsAsLongAsItsDefinition(t *testing.T) {
 	}
 	o.next(t, o.events, appeared)
 
+	informer := o.kinds.watched[widgetKind].informer
 	server.set(true, false)
-	await(t, "the watch ends", o.isEnded)
+	await(t, "the watch ends", func() bool { return o.isEnded() && informer.IsStopped() })
 	lists, reviews := server.counts()
 	key := client.ObjectKey{Namespace: "a", Name: "one"}
 	if _, _, err := o.Get(t.Context(), widgetKind, key); !meta.IsNoMatchError(err) {

@@ -1,0 +1,57 @@
+package kinds
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/domain/served"
+)
+
+// server answers each question in the same way.
+type server struct {
+	err, groupsErr error
+	groups         *metav1.APIGroupList
+	failed         map[schema.GroupVersion]error
+}
+
+func (s server) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	return &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{
+		{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"list", "watch"}},
+	}}, nil
+}
+
+func (s server) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return s.groups, nil, s.failed, s.groupsErr
+}
+
+func TestOnlyAHealthyListOfGroupsShowsThatAGroupVersionIsGone(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+	notFound := apierrors.NewNotFound(schema.GroupResource{}, "")
+	others := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
+	tests := map[string]struct {
+		server server
+		want   served.Answer
+		failed bool
+	}{
+		"the kind is listed":                            {server{}, served.Served, false},
+		"its group is not among the groups":             {server{err: notFound, groups: others}, served.Absent, false},
+		"the groups cannot be listed":                   {server{err: notFound, groups: others, groupsErr: errors.New("EOF")}, served.Unknown, true},
+		"its group version is known to be out of reach": {server{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, served.Unknown, true},
+		"another group version is out of reach":         {server{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, served.Absent, false},
+		"the server does not answer":                    {server{err: errors.New("EOF")}, served.Unknown, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := Ask(tc.server, kind); got != tc.want || (err != nil) != tc.failed {
+				t.Errorf("got %d, %v, want %d, an error: %t", got, err, tc.want, tc.failed)
+			}
+		})
+	}
+}
