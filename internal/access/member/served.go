@@ -43,6 +43,8 @@ type kindWatch struct {
 	state    served.Watch
 	// doubted is true from a list that was not found until the kind is seen served.
 	doubted bool
+	// confirmed is true if the kind was served when that was asked last.
+	confirmed bool
 	// asked is the time of the last question, pause the time to the next.
 	asked time.Time
 	pause time.Duration
@@ -87,7 +89,8 @@ func (m *Member) onWatchError(ctx context.Context, reflector *toolscache.Reflect
 	}
 }
 
-// doubt has discovery asked for a kind. It reports whether the kind is watched.
+// doubt has discovery asked for a kind. It reports whether that explains the failure:
+// the kind is watched, and discovery has not said yet that it is served.
 func (m *Member) doubt(description string) bool {
 	k := &m.kinds
 	k.mu.Lock()
@@ -103,7 +106,7 @@ func (m *Member) doubt(description string) bool {
 			k.reviewing = true
 			k.reviews.Go(m.reviewDoubted)
 		}
-		return true
+		return !known.confirmed
 	}
 	return false
 }
@@ -154,9 +157,8 @@ func (m *Member) conclude(kind schema.GroupVersionKind, answer served.Answer) (b
 	before := known.state
 	var step served.Step
 	known.state, step = before.Next(answer, known.asked, k.patience)
-	if answer == served.Served {
-		known.doubted = false
-	}
+	known.confirmed = answer == served.Served
+	known.doubted = known.doubted && !known.confirmed
 	switch step {
 	case served.End:
 		m.end(kind, known)
