@@ -140,15 +140,15 @@ func TestChangesThatAreHeldBackComeAtOnceWhenTheyAreLetGo(t *testing.T) {
 	}
 
 	suspend(&policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}}})
-	tells(t, settings, metav1.ConditionTrue, member2+": changes are held back")
+	tells(t, settings, metav1.ConditionTrue, member2+": dispatching is suspended")
 	write(t, settings, "2")
 	holds(t, member1, settings, "2")
 	holds(t, member2, settings, "1")
-	tells(t, settings, metav1.ConditionFalse, member2+": the present version is not applied, changes are held back")
+	tells(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member2+": the present version is not applied")
 
 	suspend(&policyv1alpha1.Suspension{Dispatching: new(true)})
 	write(t, settings, "3")
-	tells(t, settings, metav1.ConditionFalse, member1+", "+member2+": the present version is not applied, changes are held back")
+	tells(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member1+", "+member2+": the present version is not applied")
 	suspend(nil)
 	holds(t, member1, settings, "3")
 	holds(t, member2, settings, "3")

@@ -333,12 +333,12 @@ func TestAClusterToWhichChangesAreHeldBackHasWhatItHas(t *testing.T) {
 		}
 	}
 	// That nothing changes for a while is no change.
-	await(t, env.Karmada, bound, says(workv1alpha2.FullyAppliedSuccessMessage+"; "+member2+": changes are held back"))
+	await(t, env.Karmada, bound, says(workv1alpha2.FullyAppliedSuccessMessage+"; "+member2+": dispatching is suspended"))
 	await(t, env.Karmada, bound, fullyApplied)
 
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	inMember(t, member1, template, hasColor("green"))
-	await(t, env.Karmada, bound, says(workv1alpha2.FullyAppliedFailedMessage+": "+member2+": the present version is not applied, changes are held back"))
+	await(t, env.Karmada, bound, says("Dispatching is suspended for "+member2+": the present version is not applied"))
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
 	await(t, env.Karmada, bound, fullyApplied)

@@ -50,6 +50,9 @@ type Account struct {
 	// held are clusters to which changes are held back, settled those of which it is
 	// known whether they have the newest state all the same.
 	held, settled map[string]bool
+	// suspended says what a cluster lacks because dispatching to it is suspended, and
+	// for no other known cause.
+	suspended map[string]string
 	// purging are clusters that others wait for until they are empty.
 	purging map[string]bool
 }
@@ -66,6 +69,7 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 	account := Account{
 		Items:  make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
 		behind: map[string]bool{}, unready: map[string]time.Time{}, held: map[string]bool{}, settled: map[string]bool{}, purging: map[string]bool{},
+		suspended: map[string]string{},
 	}
 	for _, each := range works {
 		cluster, ok := ClusterOf(each.Namespace)
@@ -88,15 +92,35 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 
 func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
 	item := itemOf(cluster, from, template)
-	if since := circumstances.unready(cluster); !since.IsZero() {
-		a.unready[cluster] = since
-		if item.AppliedMessage == "" {
-			item.AppliedMessage = unreadyMessage(item, since)
-		}
-	}
 	a.held[cluster], a.settled[cluster] = Suspended(from), HeldBack(from)
 	a.behind[cluster] = Behind(from)
+	if lack := a.lack(&item); a.held[cluster] && lack != "" && item.AppliedMessage == "" {
+		a.suspended[cluster] = lack + ", " + suspendedMessage
+	}
+	since := circumstances.unready(cluster)
+	if !since.IsZero() {
+		a.unready[cluster] = since
+	}
+	switch {
+	case item.AppliedMessage != "":
+	case !since.IsZero() && (item.Applied || a.suspended[cluster] == ""):
+		item.AppliedMessage = unreadyMessage(item, since)
+	default:
+		item.AppliedMessage = a.suspended[cluster]
+	}
 	a.Items = append(a.Items, item)
+}
+
+// lack is what a cluster does not have of its Work; empty when it has everything.
+func (a *Account) lack(item *workv1alpha2.AggregatedStatusItem) string {
+	switch {
+	case !item.Applied:
+		return notApplied
+	case a.behind[item.ClusterName]:
+		return presentNotApplied
+	default:
+		return ""
+	}
 }
 
 // purge notes that others wait for a cluster, which may itself be out of reach.
@@ -125,6 +149,7 @@ func (a *Account) blame(unrendered map[string]string) {
 		item := &a.Items[i]
 		if message, ok := left[item.ClusterName]; ok {
 			item.Applied, item.AppliedMessage = false, message
+			delete(a.suspended, item.ClusterName)
 			delete(left, item.ClusterName)
 		}
 	}

@@ -93,6 +93,42 @@ func TestGather(t *testing.T) {
 	}
 }
 
+func TestItemsSayThatDispatchingIsSuspended(t *testing.T) {
+	suspended := func(applied metav1.ConditionStatus, observed int64) *workv1alpha1.Work {
+		of := reporting(t, "m1", applied)
+		of.Generation, of.Spec.SuspendDispatching = 2, new(true)
+		if applied != "" {
+			of.Status.Conditions[0].ObservedGeneration = observed
+		}
+		return of
+	}
+	tests := map[string]struct {
+		work          *workv1alpha1.Work
+		circumstances Circumstances
+		applied       bool
+		message       string
+	}{
+		"nothing was applied":                    {suspended("", 0), Circumstances{}, false, "not applied, dispatching is suspended"},
+		"an earlier version was applied":         {suspended("True", 1), Circumstances{}, true, "the present version is not applied, dispatching is suspended"},
+		"the present version was applied before": {suspended("True", 2), Circumstances{}, true, ""},
+		"the member refused before":              {suspended("False", 1), Circumstances{}, false, "message of m1"},
+		"nothing was applied to a cluster that is lost": {
+			suspended("", 0), Circumstances{Unready: down("m1")}, false, "not applied, dispatching is suspended"},
+		"the status of a lost cluster is old whatever is suspended": {
+			suspended("True", 1), Circumstances{Unready: down("m1")}, true, "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then"},
+		"no Work could be made of the present template": {
+			suspended("True", 1), Circumstances{Unrendered: map[string]string{"m1": "no such path"}}, false, "no such path"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: tc.applied, AppliedMessage: tc.message, Health: "Unknown"}}
+			if diff := cmp.Diff(want, Gather([]*workv1alpha1.Work{tc.work}, webReference, tc.circumstances).Items); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestSameItems(t *testing.T) {
 	item := func(status string) []workv1alpha2.AggregatedStatusItem {
 		return []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Status: &runtime.RawExtension{Raw: []byte(status)}}}

@@ -65,12 +65,23 @@ func TestFullyApplied(t *testing.T) {
 			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{Unready: down("m2")},
 			"True", all + "; m2: the status is old, the cluster is not ready"},
 		"clusters to which changes are held back are named": {
-			[]string{"m1", "m2"}, works(applied("m1"), held(applied("m2"))), Circumstances{}, "True", all + "; m2: changes are held back"},
+			[]string{"m1", "m2"}, works(applied("m1"), held(applied("m2"))), Circumstances{}, "True", all + "; m2: dispatching is suspended"},
+		"a suspension does not hide what the member refused": {
+			[]string{"m1", "m2"}, works(applied("m1"), held(reporting(t, "m2", "False"))), Circumstances{}, "False", failed + ": m2: message of m2"},
+		"a suspension beside a refusal is named too": {
+			[]string{"m1", "m2"}, works(reporting(t, "m1", "False"), held(behind("m2"))), Circumstances{},
+			"False", failed + ": m1: message of m1; m2: the present version is not applied, dispatching is suspended"},
+		"a cluster that is suspended and not wanted is not suspended only": {
+			[]string{"m1"}, works(applied("m1"), held(behind("m2"))), Circumstances{},
+			"False", failed + ": m2: chosen no more, the Work is still there"},
 		"what is held back is not what is wanted": {
 			[]string{"m1", "m2"}, works(applied("m1"), held(behind("m2"))), Circumstances{},
-			"False", failed + ": m2: the present version is not applied, changes are held back"},
+			"False", "Dispatching is suspended for m2: the present version is not applied"},
+		"suspension of all clusters names them together": {
+			[]string{"m1", "m2"}, works(held(behind("m2")), held(behind("m1"))), Circumstances{},
+			"False", "Dispatching is suspended for m1, m2: the present version is not applied"},
 		"what is held back from the beginning is named": {
-			[]string{"m1"}, works(held(reporting(t, "m1", ""))), Circumstances{}, "False", failed + ": m1: not applied, changes are held back"},
+			[]string{"m1"}, works(held(reporting(t, "m1", ""))), Circumstances{}, "False", "Dispatching is suspended for m1: not applied"},
 		"a cluster that others wait for is named as long as a Work is there": {
 			[]string{"m2"}, works(leaving), Circumstances{Purged: purged}, "False",
 			failed + ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
