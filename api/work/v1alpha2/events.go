@@ -28,5 +28,14 @@ const (
 	EventReasonSyncScheduleResultToDependenciesSucceed = "SyncScheduleResultToDependenciesSucceed"
 	EventReasonSyncScheduleResultToDependenciesFailed  = "SyncScheduleResultToDependenciesFailed"
 
+	// EventReasonWorkloadUnhealthy, on a binding and its template, of type Warning,
+	// says why the workload does not run as it should in a cluster.
+	EventReasonWorkloadUnhealthy = "WorkloadUnhealthy"
+
 	EventReasonDependencyPolicyConflict = "DependencyPolicyConflict"
 )
+
+// MemberConditionPodFailure is a condition that Karmada adds to the status which
+// it reflects of a workload in a member: Pods of the workload cannot be scheduled,
+// cannot get their image, or do not stay up. The message says why.
+const MemberConditionPodFailure = "PodFailure"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,6 +67,8 @@ func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (
 
 // sumWorkload is the rule of the workloads of apps/v1: the counters are summed
 // and observedGeneration follows the template; other fields of the status stay.
+// A template that a cluster could not be given is not observed: its
+// observedGeneration goes back, for it may have been complete in fewer clusters.
 func sumWorkload(counters []string) aggregateRule {
 	return func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 		totals := make(map[string]int64, len(counters)+1)
@@ -77,12 +80,33 @@ func sumWorkload(counters []string) aggregateRule {
 			}
 			observed = observed && current
 		}
-		if !observed {
-			return setCounters(template, counters, totals)
+		generation, err := observedOf(template, items, observed)
+		if err != nil {
+			return nil, err
 		}
-		totals[observedGeneration] = template.GetGeneration()
+		totals[observedGeneration] = generation
 		return setCounters(template, with(counters, observedGeneration), totals)
 	}
+}
+
+// observedOf returns the generation of a template that counts as observed.
+func observedOf(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, byAll bool) (int64, error) {
+	stored, err := count(template.Object, "status", observedGeneration)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("reading the status of the template: %w", err)
+	case slices.ContainsFunc(items, isUndelivered):
+		return max(0, min(stored, template.GetGeneration()-1)), nil
+	case byAll:
+		return template.GetGeneration(), nil
+	default:
+		return stored, nil
+	}
+}
+
+// isUndelivered reports whether a cluster does not have the template for a known cause.
+func isUndelivered(item workv1alpha2.AggregatedStatusItem) bool {
+	return !item.Applied && item.AppliedMessage != ""
 }
 
 const observedGeneration = "observedGeneration"

@@ -16,13 +16,13 @@ func TestAggregate(t *testing.T) {
 		want     string // empty: the template itself
 	}{
 		"counters of Deployments are summed, other fields stay": {
-			template: `{apiVersion: apps/v1, kind: Deployment, status: {replicas: 9, collisionCount: 1, conditions: [{type: Available}]}}`,
+			template: `{apiVersion: apps/v1, kind: Deployment, status: {replicas: 9, collisionCount: 1, conditions: [{type: Other}]}}`,
 			statuses: []string{
 				`{replicas: 1, updatedReplicas: 2, readyReplicas: 3, availableReplicas: 4, unavailableReplicas: 5}`, none,
 				`{replicas: 10, updatedReplicas: 20, readyReplicas: 30, availableReplicas: 40, unavailableReplicas: 50}`,
 			},
 			want: `{replicas: 11, updatedReplicas: 22, readyReplicas: 33, availableReplicas: 44, unavailableReplicas: 55,
-				collisionCount: 1, conditions: [{type: Available}]}`,
+				collisionCount: 1, conditions: [{type: Other}]}`,
 		},
 		"counters of ReplicaSets are summed": {
 			template: `{apiVersion: apps/v1, kind: ReplicaSet}`,

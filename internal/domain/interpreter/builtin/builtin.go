@@ -31,7 +31,7 @@ type Options struct {
 	// so that estimators can apply quotas scoped by it. Default off.
 	ResourceQuotaEstimate bool
 
-	// Now is the clock for conditions of Jobs. Required.
+	// Now is the clock for conditions of Deployments and Jobs. Required.
 	Now func() time.Time
 }
 
@@ -39,7 +39,7 @@ type Options struct {
 func New(options Options) interpreter.Source {
 	pods := podReader{withPriorityClass: options.ResourceQuotaEstimate}
 	return table{
-		appsv1.SchemeGroupVersion.WithKind("Deployment"):                             deployment(pods),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"):                             deployment(pods, options.Now),
 		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                             replicaSet(pods),
 		appsv1.SchemeGroupVersion.WithKind("StatefulSet"):                            statefulSet(pods),
 		appsv1.SchemeGroupVersion.WithKind("DaemonSet"):                              daemonSet(),

@@ -28,9 +28,10 @@ func collect(fields ...string) statusRule {
 
 // collectWorkload is collect for the workloads of apps/v1: the counters, the
 // generation that the controller has seen, and the two generations that tell
-// which revision of the template the status is about. A status with nothing but
+// which revision of the template the status is about. Conditions of the given
+// types go along, without what changes at every step. A status with nothing but
 // zeros has not been written by its controller yet and says nothing.
-func collectWorkload(counters []string) statusRule {
+func collectWorkload(counters []string, conditionTypes ...string) statusRule {
 	fields := with(counters, observedGeneration)
 	return func(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 		picked, err := pick(memberObject, fields)
@@ -42,6 +43,9 @@ func collectWorkload(counters []string) statusRule {
 		}
 		if generation := templateGeneration(memberObject); generation != 0 {
 			picked["resourceTemplateGeneration"] = generation
+		}
+		if conditions := pickConditions(memberObject, conditionTypes); len(conditions) > 0 {
+			picked["conditions"] = conditions
 		}
 		return encode(picked)
 	}

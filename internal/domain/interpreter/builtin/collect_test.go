@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,23 @@ func TestStatus(t *testing.T) {
 				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3, collisionCount: 9, conditions: [{type: Available}]}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, updatedReplicas: 5, readyReplicas: 4,
 				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3}`,
+		},
+		"conditions of a Deployment, with the causes of problems only and without times": {
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {observedGeneration: 3, conditions: [
+				{type: Progressing, status: "True", reason: ReplicaSetUpdated, message: it goes on, lastUpdateTime: "2030-01-01T00:00:00Z"},
+				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota},
+				{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum, lastTransitionTime: "2030-01-01T00:00:00Z"},
+				{type: Other, status: "True"}, {type: Available}, text]}}`,
+			want: `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3, conditions: [
+				{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
+				{type: Progressing, status: "True", reason: ReplicaSetUpdated},
+				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}]}`,
+		},
+		"a long cause is cut": {
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {observedGeneration: 3, conditions: [
+				{type: ReplicaFailure, status: "True", message: ` + strings.Repeat("x", 1000) + `}, {type: Available, status: "True"}]}}`,
+			want: `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3, conditions: [
+				{type: ReplicaFailure, status: "True", message: ` + strings.Repeat("x", 253) + `...}]}`,
 		},
 		"ReplicaSet": {
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 6, fullyLabeledReplicas: 5, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}}`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-func deployment(pods podReader) interpreter.Rules {
+func deployment(pods podReader, now func() time.Time) interpreter.Rules {
 	counters := []string{
 		"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
 	}
@@ -19,8 +20,8 @@ func deployment(pods podReader) interpreter.Rules {
 		Replicas:     pods.workloadReplicas,
 		Revise:       revise("spec", "replicas"),
 		Retain:       retainReplicas,
-		Aggregate:    sumWorkload(counters),
-		Status:       collectWorkload(counters),
+		Aggregate:    conditionAggregator{sum: sumWorkload(counters), now: now}.aggregate,
+		Status:       collectWorkload(counters, available, progressing, replicaFailure),
 		Healthy:      isRolledOut,
 		Dependencies: podDependencies("spec", "template"),
 	}
@@ -32,7 +33,7 @@ func replicaSet(pods podReader) interpreter.Rules {
 		Replicas:     pods.workloadReplicas,
 		Revise:       revise("spec", "replicas"),
 		Aggregate:    sumWorkload(counters),
-		Status:       collectWorkload(counters),
+		Status:       collectWorkload(counters, replicaFailure),
 		Healthy:      isReplicaSetHealthy,
 		Dependencies: podDependencies("spec", "template"),
 	}

@@ -48,12 +48,37 @@ func workloadStatus(t *rapid.T) map[string]any {
 	return status
 }
 
+// drawConditions draws conditions of Deployments and Jobs.
+func drawConditions(t *rapid.T) []any {
+	var list []any
+	for _, kind := range []string{"Available", "Progressing", "ReplicaFailure", "PodFailure", "Failed"} {
+		if rapid.Bool().Draw(t, "has "+kind) {
+			list = append(list, map[string]any{
+				"type": kind, "status": rapid.SampledFrom([]string{"True", "False", "Unknown"}).Draw(t, kind),
+				"reason": rapid.SampledFrom([]string{"NewReplicaSetAvailable", "ProgressDeadlineExceeded", "Other"}).Draw(t, "reason of "+kind),
+			})
+		}
+	}
+	return list
+}
+
 func drawItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 	var list []workv1alpha2.AggregatedStatusItem
 	for i := range rapid.IntRange(0, 4).Draw(t, "clusters") {
-		item := workv1alpha2.AggregatedStatusItem{ClusterName: fmt.Sprint("m", i)}
+		item := workv1alpha2.AggregatedStatusItem{
+			ClusterName:    fmt.Sprint("m", i),
+			Applied:        rapid.Bool().Draw(t, "applied"),
+			AppliedMessage: rapid.SampledFrom([]string{"", "refused", "not ready"}).Draw(t, "message"),
+			Health: rapid.SampledFrom([]workv1alpha2.ResourceHealth{
+				workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy, workv1alpha2.ResourceUnknown,
+			}).Draw(t, "health"),
+		}
 		if rapid.Bool().Draw(t, "reports") {
-			raw, err := json.Marshal(workloadStatus(t))
+			status := workloadStatus(t)
+			if conditions := drawConditions(t); len(conditions) > 0 {
+				status["conditions"] = conditions
+			}
+			raw, err := json.Marshal(status)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,217 @@
+package builtin
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Statuses of a Deployment in one cluster.
+const (
+	wellStatus = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]}`
+	rolling    = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`
+	late       = `{replicas: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
+		{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: timed out}]}`
+	overQuota = `{observedGeneration: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
+		{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}]}`
+	unschedulable = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable},
+		{type: PodFailure, status: "True", reason: Unschedulable, message: no node has enough cpu}]}`
+)
+
+func inCluster(name, status string, applied bool, message string, health workv1alpha2.ResourceHealth) workv1alpha2.AggregatedStatusItem {
+	item := workv1alpha2.AggregatedStatusItem{ClusterName: name, Applied: applied, AppliedMessage: message, Health: health}
+	if status != none {
+		raw, err := yaml.YAMLToJSON([]byte(status))
+		if err != nil {
+			raw = []byte(status)
+		}
+		item.Status = &runtime.RawExtension{Raw: raw}
+	}
+	return item
+}
+
+func reporter(name, status string) workv1alpha2.AggregatedStatusItem {
+	return inCluster(name, status, true, "", workv1alpha2.ResourceHealthy)
+}
+
+// conditionTexts are the conditions of a Deployment as texts.
+func conditionTexts(t *testing.T, of *unstructured.Unstructured) []string {
+	t.Helper()
+	var status struct {
+		Conditions []reportedCondition `json:"conditions"`
+	}
+	encoded, err := json.Marshal(of.Object["status"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(encoded, &status); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, c := range status.Conditions {
+		texts = append(texts, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return texts
+}
+
+func TestConditionsOfDeployments(t *testing.T) {
+	const (
+		availableInAll  = "Available=True MinimumReplicasAvailable: True in every cluster"
+		rolledOutInAll  = "Progressing=True NewReplicaSetAvailable: True in every cluster"
+		availableStored = `{conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}]}`
+	)
+	refused := inCluster("m2", none, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	silent := inCluster("m2", none, false, "", workv1alpha2.ResourceUnknown)
+	tests := map[string]struct {
+		stored string
+		items  []workv1alpha2.AggregatedStatusItem
+		want   []string
+	}{
+		"True in every cluster": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", wellStatus)},
+			want:  []string{availableInAll, rolledOutInAll},
+		},
+		"a rollout is complete only when it is in every cluster": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", rolling)},
+			want:  []string{availableInAll, "Progressing=True ReplicaSetUpdated: True in every cluster"},
+		},
+		"a cluster that is not available is named with its cause": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", late)},
+			want: []string{
+				"Available=False MinimumReplicasUnavailable: m2: no minimum", "Progressing=False ProgressDeadlineExceeded: m2: timed out"},
+		},
+		"a cluster that refused the template is named with its cause": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), refused},
+			want: []string{
+				"Available=False NotApplied: m2: not applied: exceeded quota", "Progressing=False NotApplied: m2: not applied: exceeded quota"},
+		},
+		"a refusal counts though an earlier version is well there": {
+			items: []workv1alpha2.AggregatedStatusItem{inCluster("m1", wellStatus, false, "no such path", workv1alpha2.ResourceHealthy)},
+			want: []string{
+				"Available=False NotApplied: m1: not applied: no such path", "Progressing=False NotApplied: m1: not applied: no such path"},
+		},
+		"a deadline that is over in one cluster is the reason": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", late), refused},
+			want: []string{
+				"Available=False MinimumReplicasUnavailable: m1: no minimum; m2: not applied: exceeded quota",
+				"Progressing=False ProgressDeadlineExceeded: m1: timed out; m2: not applied: exceeded quota"},
+		},
+		"a quota of a cluster is named": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", overQuota)},
+			want: []string{
+				"Available=False MinimumReplicasUnavailable: m2: no minimum", rolledOutInAll,
+				"ReplicaFailure=True FailedCreate: m2: exceeded quota"},
+		},
+		"Pods that cannot be scheduled are named": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", unschedulable)},
+			want:  []string{availableInAll, "PodFailure=True Unschedulable: m1: no node has enough cpu"},
+		},
+		"a failure that is over goes": {
+			stored: `{conditions: [{type: ReplicaFailure, status: "True"}, {type: PodFailure, status: "True"}]}`,
+			items:  []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus)},
+			want:   []string{availableInAll, rolledOutInAll},
+		},
+		"a cluster that has not reported makes it unknown": {
+			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), silent},
+			want:  []string{"Available=Unknown NotReported: m2: nothing is reported yet", "Progressing=Unknown NotReported: m2: nothing is reported yet"},
+		},
+		"nothing is said before a cluster says something": {items: []workv1alpha2.AggregatedStatusItem{silent}},
+		"what was said does not stay while nothing is known": {
+			stored: availableStored, items: []workv1alpha2.AggregatedStatusItem{silent},
+			want: []string{"Available=Unknown NotReported: m2: nothing is reported yet"},
+		},
+		"nothing is said without clusters": {},
+		"what was said does not stay without clusters": {
+			stored: availableStored, want: []string{"Available=False NoClusterChosen: no cluster is chosen"},
+		},
+		"health stands for conditions that an agent does not report": {
+			items: []workv1alpha2.AggregatedStatusItem{
+				inCluster("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceHealthy), inCluster("m2", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnhealthy)},
+			want: []string{"Available=False MinimumReplicasUnavailable: m2: MinimumReplicasUnavailable", rolledOutInAll},
+		},
+		"an unknown health says nothing": {
+			stored: availableStored,
+			items:  []workv1alpha2.AggregatedStatusItem{inCluster("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnknown)},
+			want:   []string{"Available=Unknown NotReported: m1: nothing is reported yet"},
+		},
+		"conditions of other types stay": {
+			stored: `{conditions: [{type: Other, status: "True", reason: r, message: m}]}`,
+			items:  []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus)},
+			want:   []string{"Other=True r: m", availableInAll, rolledOutInAll},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := parse(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
+			if test.stored != "" {
+				template.Object["status"] = parseMap(t, test.stored)
+			}
+			got, err := rules(template).Aggregate(t.Context(), template, test.items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, conditionTexts(t, got)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if again, err := rules(template).Aggregate(t.Context(), got, test.items); err != nil || again != got {
+				t.Errorf("the same items again make a difference (error %v)", err)
+			}
+		})
+	}
+}
+
+func TestTimesOfConditionsMoveOnlyWithTheStatus(t *testing.T) {
+	clock := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	source := New(Options{Now: func() time.Time { return clock }})
+	template := parse(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
+	steps := []struct {
+		does   string
+		status string
+		want   string
+	}{
+		{"appears", rolling, "2030-01-01T12:00:00Z"},
+		{"gets another reason", wellStatus, "2030-01-01T12:00:00Z"},
+		{"fails", late, "2030-01-01T14:00:00Z"},
+		{"recovers", wellStatus, "2030-01-01T15:00:00Z"},
+	}
+	for _, step := range steps {
+		next, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, []workv1alpha2.AggregatedStatusItem{reporter("m1", step.status)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, _, _ := unstructured.NestedSlice(next.Object, "status", "conditions")
+		progress := list[1]
+		for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
+			if got := nameOf(progress, field); got != step.want {
+				t.Errorf("%s of a condition that %s is %s, want %s", field, step.does, got, step.want)
+			}
+		}
+		template, clock = next, clock.Add(time.Hour)
+	}
+}
+
+func TestATemplateThatAClusterDoesNotHaveIsNotObserved(t *testing.T) {
+	const current = `{generation: 3, observedGeneration: 3, resourceTemplateGeneration: 7, replicas: 1, numberReady: 1}`
+	refused := inCluster("m2", none, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"} {
+		t.Run(kind, func(t *testing.T) {
+			template := parse(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 7}}`)
+			got := aggregate(t, template, []workv1alpha2.AggregatedStatusItem{reporter("m1", current), refused})
+			if got["observedGeneration"] != int64(6) {
+				t.Errorf("observedGeneration = %v, want the generation before", got["observedGeneration"])
+			}
+			template.Object["status"] = got
+			if got := aggregate(t, template, []workv1alpha2.AggregatedStatusItem{reporter("m1", current), reporter("m2", current)}); got["observedGeneration"] != int64(7) {
+				t.Errorf("observedGeneration = %v after the cause is gone", got["observedGeneration"])
+			}
+		})
+	}
+}
