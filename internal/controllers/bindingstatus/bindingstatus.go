@@ -147,6 +147,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return outcome(err)
 	}
 	r.events.Succeeded(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
+	r.recordTroubles(stored, account.Items)
 	result, err := outcome(r.sumUp(ctx, request, stored, account.Items))
 	if err == nil && result.IsZero() && !r.made(stored) {
 		// Nothing tells that the Works are found to be as they should be already.

@@ -45,6 +45,7 @@ type world struct {
 	t        *testing.T
 	store    client.Client
 	failures *report.Renderings
+	recorder *record.FakeRecorder
 	writes   []string
 	// refuse, if set, answers writes into the template.
 	refuse error
@@ -63,7 +64,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, failures: report.NewRenderings()}
+	w := &world{t: t, failures: report.NewRenderings(), recorder: record.NewFakeRecorder(100)}
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patch, SubResourceUpdate: w.update}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
 	if err := errors.Join(indexWorks(indexing{built}), indexBindings(indexing{built})); err != nil {
@@ -74,7 +75,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.reconciler = &reconciler{
 		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), renderings: w.failures,
 		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
-		events: observe.NewEvents(record.NewFakeRecorder(100)), written: newLedger(), without: newStatusless(),
+		events: observe.NewEvents(w.recorder), written: newLedger(), without: newStatusless(),
 		patience: newPatience(calm, time.Second), lag: newPatience(lagCalm, time.Second), background: newSlots(backgroundStep),
 		now: func() time.Time { return noon },
 	}
@@ -208,12 +209,15 @@ func webCluster(name string, ready metav1.ConditionStatus, since time.Time) *clu
 func TestAPassWritesBindingAndTemplateOnce(t *testing.T) {
 	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"))
 	w.wrote("status of web-deployment", "status of web")
-	template := webTemplate()
-	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, ReadyReplicas: 2}, template.Status); diff != "" {
+	got := w.template().Status
+	said := said(got)
+	got.Conditions = nil
+	if diff := cmp.Diff(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, ReadyReplicas: 2}, got); diff != "" {
 		t.Errorf("status of the template (-want +got):\n%s", diff)
+	}
+	want := []string{"Available=True MinimumReplicasAvailable: True in every cluster", "Progressing=True NewReplicaSetAvailable: True in every cluster"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("conditions of the template (-want +got):\n%s", diff)
 	}
 }
 
