@@ -37,6 +37,8 @@ func (s shelf) Get(_ context.Context, kind schema.GroupVersionKind, key client.O
 	return object, true, s[key.Name]
 }
 
+func (s shelf) Client() client.Client { return nil }
+
 func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
 	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}
 	for name, tc := range map[string]struct {
@@ -74,7 +76,7 @@ func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
 				ended := make(chan error)
 				go func() { ended <- c.reports.Start(ctx) }()
 
-				err := c.reflect(t.Context(), tc.asked, of)
+				_, err := c.reflect(t.Context(), tc.asked, of)
 				if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 					t.Errorf("error = %v, want %q", err, tc.fails)
 				}

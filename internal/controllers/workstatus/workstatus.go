@@ -77,13 +77,14 @@ type controller struct {
 	reports *report.Works
 	scope   fanout.Scope
 	pools   *fanout.Pools
+	pods    *podChecks
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		scope:  fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode},
+		scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, pods: newPodChecks(time.Now),
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
@@ -158,17 +159,20 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, c.reflect(ctx, target, stored)
+	again, err := c.reflect(ctx, target, stored)
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // holder is a member cluster, as far as it is looked at here.
 type holder interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
+	Client() client.Client
 }
 
 // reflect hands in the status and health of every object of the Work, at once. One
-// that cannot be told keeps no other from being.
-func (c *controller) reflect(ctx context.Context, target holder, stored *workv1alpha1.Work) error {
+// that cannot be told keeps no other from being. It returns after what time to look
+// again; 0 for at the next change.
+func (c *controller) reflect(ctx context.Context, target holder, stored *workv1alpha1.Work) (again time.Duration, err error) {
 	var seen []reflection
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
@@ -183,19 +187,22 @@ func (c *controller) reflect(ctx context.Context, target holder, stored *workv1a
 			continue
 		}
 		seen = append(seen, one)
+		if one.again > 0 && (again == 0 || one.again < again) {
+			again = one.again
+		}
 	}
 	if len(seen) > 0 {
 		c.handIn(stored, seen)
 	}
 	if err := errors.Join(failures...); err != nil {
 		c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
-		return err
+		return 0, err
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
 	if slices.ContainsFunc(seen, func(one reflection) bool { return one.entry != nil }) {
 		c.events.Succeeded(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
 	}
-	return nil
+	return again, nil
 }
 
 // handIn hands in what was seen; of the rest stays what was told before.
@@ -229,6 +236,8 @@ type reflection struct {
 	gone bool
 	// entry is nil when nothing can be said of the object.
 	entry *workv1alpha1.ManifestStatus
+	// again is after what time to look again; 0 for at the next change.
+	again time.Duration
 }
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
@@ -267,6 +276,7 @@ func (c *controller) reflectOne(ctx context.Context, target holder, stored *work
 		return one, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
 	}
 	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
+	one.again = c.explain(ctx, target, stored, observed, one.entry)
 	return one, nil
 }
 

@@ -1,0 +1,200 @@
+package workstatus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/podfailure"
+)
+
+const (
+	// firstPodCheck is how long a workload may be unhealthy before its Pods are read:
+	// most are on their way and arrive within it.
+	firstPodCheck = 10 * time.Second
+	// lastPodCheck bounds the pause between two reads, which doubles each time.
+	lastPodCheck = 5 * time.Minute
+	// podChecksPerSecond bounds how many workloads have their Pods read in a second.
+	podChecksPerSecond = 5
+	// podsRead bounds how many Pods of one workload are read at once.
+	podsRead = 50
+	// workloadsRemembered bounds how many unhealthy workloads are remembered.
+	workloadsRemembered = 10_000
+)
+
+// podChecks decides when the Pods of unhealthy workloads are read, and remembers
+// what was found. It may be lost: what was found last is stored in the Work.
+type podChecks struct {
+	now    func() time.Time
+	budget *rate.Limiter
+	// workloads holds a podCheck for each subject.
+	workloads *lru.Cache
+}
+
+// podSubject is the object of one manifest of a Work.
+type podSubject struct {
+	work       types.NamespacedName
+	identifier workv1alpha1.ResourceIdentifier
+}
+
+type podCheck struct {
+	next    time.Time
+	pause   time.Duration
+	failure *podfailure.Failure
+}
+
+func newPodChecks(now func() time.Time) *podChecks {
+	return &podChecks{
+		now: now, budget: rate.NewLimiter(podChecksPerSecond, podChecksPerSecond), workloads: lru.New(workloadsRemembered),
+	}
+}
+
+// check returns what is remembered of an unhealthy workload. The Pods should be
+// read now if wait is 0, else after it. stored is what was found before the process
+// started.
+func (p *podChecks) check(subject podSubject, stored *podfailure.Failure) (check podCheck, wait time.Duration) {
+	now := p.now()
+	remembered, ok := p.workloads.Get(subject)
+	if check, ok = remembered.(podCheck); !ok {
+		check = podCheck{next: now.Add(firstPodCheck), pause: firstPodCheck, failure: stored}
+		p.workloads.Add(subject, check)
+	}
+	if wait := check.next.Sub(now); wait > 0 {
+		return check, wait
+	}
+	if !p.budget.AllowN(now, 1) {
+		return check, time.Second
+	}
+	return check, 0
+}
+
+// found remembers what was found and returns after what time to read again.
+func (p *podChecks) found(subject podSubject, check podCheck) time.Duration {
+	check.pause = min(2*check.pause, lastPodCheck)
+	check.next = p.now().Add(check.pause)
+	p.workloads.Add(subject, check)
+	return check.pause
+}
+
+// forget ends the checks of a workload that is healthy or gone.
+func (p *podChecks) forget(subject podSubject) { p.workloads.Remove(subject) }
+
+// podOwners are the kinds whose Pods are read: those with spec.selector whose
+// status has conditions of the form that Kubernetes uses.
+var podOwners = map[schema.GroupVersionKind]bool{
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:  true,
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  true,
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: true,
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   true,
+}
+
+// explain adds to the entry of a workload that stays unhealthy what keeps its Pods
+// from running. It returns after what time the workload should be looked at again;
+// 0 for never. A member that does not list its Pods leaves the entry as it is.
+func (c *controller) explain(ctx context.Context, target holder, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
+	if !podOwners[observed.GroupVersionKind()] {
+		return 0
+	}
+	subject := podSubject{client.ObjectKeyFromObject(stored), entry.Identifier}
+	if entry.Health != workv1alpha1.ResourceUnhealthy {
+		c.pods.forget(subject)
+		return 0
+	}
+	check, wait := c.pods.check(subject, c.failureStored(stored, entry.Identifier))
+	if wait == 0 {
+		failure, err := failureIn(ctx, target.Client(), observed)
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("The Pods of an unhealthy workload were not read", "cause", err)
+		} else {
+			check.failure = failure
+		}
+		wait = c.pods.found(subject, check)
+	}
+	if check.failure != nil {
+		status, err := check.failure.AddTo(entry.Status)
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("The failure of Pods was not added to a status", "cause", err)
+			return wait
+		}
+		entry.Status = status
+	}
+	return wait
+}
+
+// failureStored is what the Work says of the Pods of an object; nil for nothing.
+func (c *controller) failureStored(stored *workv1alpha1.Work, identifier workv1alpha1.ResourceIdentifier) *podfailure.Failure {
+	statuses := c.reports.Current(stored).Status.ManifestStatuses
+	for i := range statuses {
+		if statuses[i].Identifier != identifier {
+			continue
+		}
+		if failure, ok := podfailure.In(statuses[i].Status); ok {
+			return &failure
+		}
+	}
+	return nil
+}
+
+// failureIn reads Pods of a workload: first those that wait, then those that ran.
+func failureIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured) (*podfailure.Failure, error) {
+	selector, err := podSelector(workload)
+	if err != nil {
+		return nil, err
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning} {
+		pods, err := podsIn(ctx, memberClient, workload.GetNamespace(), selector, phase)
+		if err != nil {
+			return nil, err
+		}
+		if failure, ok := podfailure.Of(pods); ok {
+			return &failure, nil
+		}
+	}
+	return nil, nil
+}
+
+var errNoSelector = errors.New("it would select all Pods")
+
+func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
+	raw, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
+	if err != nil || !found || len(raw) == 0 {
+		return nil, fmt.Errorf("%s has no spec.selector: %w", workload.GetKind(), cmp.Or(err, errNoSelector))
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
+		return nil, fmt.Errorf("reading spec.selector: %w", err)
+	}
+	return metav1.LabelSelectorAsSelector(&selector)
+}
+
+func podsIn(ctx context.Context, memberClient client.Reader, namespace string, selector labels.Selector, phase corev1.PodPhase) ([]corev1.Pod, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	err := memberClient.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector},
+		client.MatchingFields{"status.phase": string(phase)}, client.Limit(podsRead))
+	if err != nil {
+		return nil, fmt.Errorf("listing Pods in phase %s: %w", phase, err)
+	}
+	pods := make([]corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &pods[i]); err != nil {
+			return nil, fmt.Errorf("reading Pod %q: %w", list.Items[i].GetName(), err)
+		}
+	}
+	return pods, nil
+}
