@@ -47,12 +47,12 @@ func isNotAvailable(causes ...string) func(*appsv1.Deployment) error {
 		if found == nil || found.Status != corev1.ConditionFalse {
 			return fmt.Errorf("conditions are %+v", d.Status.Conditions)
 		}
-		return names(found.Message, causes...)
+		return mentions(found.Message, causes...)
 	}
 }
 
-// names reports which of some texts a message does not contain.
-func names(message string, texts ...string) error {
+// mentions reports which of some texts a message does not contain.
+func mentions(message string, texts ...string) error {
 	for _, text := range texts {
 		if !strings.Contains(message, text) {
 			return fmt.Errorf("%q does not contain %q", message, text)
@@ -74,7 +74,7 @@ func awaitWarning(t testing.TB, on client.Object, reason string, texts ...string
 			if event.InvolvedObject.Name != on.GetName() || event.Type != corev1.EventTypeWarning || event.Reason != reason {
 				continue
 			}
-			if wrong = names(event.Message, texts...); wrong == nil {
+			if wrong = mentions(event.Message, texts...); wrong == nil {
 				return nil
 			}
 		}
@@ -82,9 +82,9 @@ func awaitWarning(t testing.TB, on client.Object, reason string, texts ...string
 	})
 }
 
-// runs writes the status that the controllers of a member write when all is well,
+// runsAs writes the status that the controllers of a member write when all is well,
 // but for the conditions that are given.
-func runs(t testing.TB, cluster string, template *appsv1.Deployment, ready int32, other ...appsv1.DeploymentCondition) {
+func runsAs(t testing.TB, cluster string, template *appsv1.Deployment, ready int32, other ...appsv1.DeploymentCondition) {
 	t.Helper()
 	reports(t, cluster, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) {
 		d.Status = appsv1.DeploymentStatus{
@@ -116,7 +116,7 @@ func TestATemplateIsAvailableOnlyWhenEveryClusterHasIt(t *testing.T) {
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	inMember(t, member1, template, exists)
-	runs(t, member1, template, 1)
+	runsAs(t, member1, template, 1)
 
 	const cause = "already exists in the cluster"
 	awaitWarning(t, template, "SyncFailed", member2, cause)
@@ -124,7 +124,7 @@ func TestATemplateIsAvailableOnlyWhenEveryClusterHasIt(t *testing.T) {
 		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
 			return err
 		}
-		return names(meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied).Message, member2+": ", cause)
+		return mentions(meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied).Message, member2+": ", cause)
 	})
 	await(t, env.Karmada, template, isNotAvailable(member2+": not applied", cause))
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
@@ -136,7 +136,7 @@ func TestATemplateIsAvailableOnlyWhenEveryClusterHasIt(t *testing.T) {
 
 	deleteObject(t, member(member2), foreign)
 	await(t, env.Karmada, bindingOf(t, template), fullyApplied)
-	runs(t, member2, template, 1)
+	runsAs(t, member2, template, 1)
 	await(t, env.Karmada, template, isAvailable)
 }
 
@@ -146,9 +146,9 @@ func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	inMember(t, member1, template, exists)
 	inMember(t, member2, template, exists)
-	runs(t, member1, template, 1)
+	runsAs(t, member1, template, 1)
 	const cause = `pods "web-x" is forbidden: exceeded quota: small`
-	runs(t, member2, template, 0,
+	runsAs(t, member2, template, 0,
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"},
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: cause})
 
@@ -161,10 +161,10 @@ func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
 		if found == nil {
 			return fmt.Errorf("conditions are %+v", d.Status.Conditions)
 		}
-		return names(found.Message, member2, cause)
+		return mentions(found.Message, member2, cause)
 	})
 
-	runs(t, member2, template, 1)
+	runsAs(t, member2, template, 1)
 	await(t, env.Karmada, template, isAvailable)
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
 		if found := deploymentCondition(d, appsv1.DeploymentReplicaFailure); found != nil {
@@ -172,4 +172,39 @@ func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// It takes a while: most workloads that are not healthy are on their way, so their
+// Pods are not read at once.
+func TestPodsThatNoNodeTakesReachTheTemplate(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 1)
+	env.Create(t, policyFor(t, on(member1), template), template)
+	inMember(t, member1, template, func(d *appsv1.Deployment) error {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "web-1", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec,
+		}
+		return member(member1).Create(t.Context(), pod)
+	})
+	const cause = "0/3 nodes are available: 3 Insufficient cpu"
+	reports(t, member1, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "web-1"}}, func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: cause,
+		}}
+	})
+	runsAs(t, member1, template, 0,
+		appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"})
+
+	awaitWarning(t, template, workv1alpha2.EventReasonWorkloadUnhealthy, member1, "Unschedulable", cause)
+	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
+		found := deploymentCondition(d, workv1alpha2.MemberConditionPodFailure)
+		if found == nil {
+			return fmt.Errorf("conditions are %+v", d.Status.Conditions)
+		}
+		return errors.Join(same("reason", "Unschedulable", found.Reason), mentions(found.Message, member1, cause))
+	})
+	await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceUnhealthy))
+
+	runsAs(t, member1, template, 1)
+	await(t, env.Karmada, template, isAvailable)
 }

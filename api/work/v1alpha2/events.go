@@ -34,8 +34,3 @@ const (
 
 	EventReasonDependencyPolicyConflict = "DependencyPolicyConflict"
 )
-
-// MemberConditionPodFailure is a condition that Karmada adds to the status which
-// it reflects of a workload in a member: Pods of the workload cannot be scheduled,
-// cannot get their image, or do not stay up. The message says why.
-const MemberConditionPodFailure = "PodFailure"

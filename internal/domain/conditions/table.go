@@ -27,7 +27,7 @@ type Row struct {
 // are reserved in the API but never written are not in it.
 func Table() []Row {
 	var table []Row
-	for _, rows := range [][]Row{clusterRows(), workRows(), bindingRows(), serviceRows(), scalingRows(), operatorRows()} {
+	for _, rows := range [][]Row{clusterRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows()} {
 		table = append(table, rows...)
 	}
 	return table
@@ -104,6 +104,19 @@ func bindingRows() []Row {
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the time of an eviction is over, and no healthy copy stands in for the old one, which is kept"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the time of an eviction is over, and the old copy, which has to be gone first, is not"},
 	}
+}
+
+// templateRows leaves out the reasons that members give.
+func templateRows() []Row {
+	kinds := []string{"Deployment"}
+	var rows []Row
+	for _, kind := range []string{"Available", "Progressing"} {
+		rows = append(rows,
+			Row{kinds, kind, no, workv1alpha2.TemplateNotAppliedReason, "a cluster does not have the template"},
+			Row{kinds, kind, no, workv1alpha2.TemplateNoClusterReason, "no cluster is chosen any more"},
+			Row{kinds, kind, unknown, workv1alpha2.TemplateNotReportedReason, "a cluster has not reported yet"})
+	}
+	return rows
 }
 
 func serviceRows() []Row {

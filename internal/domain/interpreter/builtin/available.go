@@ -13,15 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/causes"
 )
 
-// What the conditions of a Deployment over many clusters say beside what members
-// report.
+// Messages of the conditions of a Deployment over many clusters.
 const (
-	// notAppliedReason: a cluster does not have the template, and the cause is known.
-	notAppliedReason = "NotApplied"
-	// notReportedReason: a cluster has not reported on the template yet.
-	notReportedReason = "NotReported"
-	noClusterReason   = "NoClusterChosen"
-
 	noClusterMessage   = "no cluster is chosen"
 	notReportedMessage = "nothing is reported yet"
 	everywhereMessage  = "True in every cluster"
@@ -137,9 +130,9 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 	found, ok := s.find(kind)
 	switch {
 	case isUndelivered(*s.item):
-		return reportedCondition{kind, conditionFalse, notAppliedReason, "not applied: " + s.item.AppliedMessage}, true
+		return reportedCondition{kind, conditionFalse, workv1alpha2.TemplateNotAppliedReason, "not applied: " + s.item.AppliedMessage}, true
 	case !s.reported:
-		return reportedCondition{kind, conditionUnknown, notReportedReason, notReportedMessage}, true
+		return reportedCondition{kind, conditionUnknown, workv1alpha2.TemplateNotReportedReason, notReportedMessage}, true
 	case ok:
 		return found, true
 	case s.item.Health == workv1alpha2.ResourceHealthy && kind == available:
@@ -147,7 +140,7 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 	case kind == available && s.item.Health == workv1alpha2.ResourceUnhealthy:
 		return reportedCondition{Type: kind, Status: conditionFalse, Reason: minimumUnavailableReason}, true
 	case kind == available:
-		return reportedCondition{kind, conditionUnknown, notReportedReason, notReportedMessage}, true
+		return reportedCondition{kind, conditionUnknown, workv1alpha2.TemplateNotReportedReason, notReportedMessage}, true
 	case s.item.Health == workv1alpha2.ResourceHealthy && len(s.conditions) == 0:
 		return reportedCondition{Type: kind, Status: conditionTrue, Reason: rolledOutReason}, true
 	default:
@@ -160,7 +153,7 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 // True.
 func (s clusterStates) worst(kind string, stored bool) *reportedCondition {
 	if len(s) == 0 {
-		return onlyIf(stored, reportedCondition{kind, conditionFalse, noClusterReason, noClusterMessage})
+		return onlyIf(stored, reportedCondition{kind, conditionFalse, workv1alpha2.TemplateNoClusterReason, noClusterMessage})
 	}
 	byStatus, byCluster, known := map[string][]string{}, map[string]string{}, stored
 	for _, state := range s {
@@ -168,7 +161,7 @@ func (s clusterStates) worst(kind string, stored bool) *reportedCondition {
 		if !ok {
 			continue
 		}
-		known = known || c.Reason != notReportedReason
+		known = known || c.Reason != workv1alpha2.TemplateNotReportedReason
 		status := normalStatus(c.Status)
 		byStatus[status] = append(byStatus[status], c.Reason)
 		if status != conditionTrue {
