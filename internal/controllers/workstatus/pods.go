@@ -1,18 +1,11 @@
 package workstatus
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -31,8 +24,6 @@ const (
 	lastPodCheck = 5 * time.Minute
 	// podChecksPerSecond bounds how many workloads have their Pods read in a second.
 	podChecksPerSecond = 5
-	// podsRead bounds how many Pods of one workload are read at once.
-	podsRead = 50
 	// workloadsRemembered bounds how many unhealthy workloads are remembered.
 	workloadsRemembered = 10_000
 )
@@ -117,7 +108,7 @@ func (c *controller) explain(ctx context.Context, target holder, stored *workv1a
 	}
 	check, wait := c.pods.check(subject, c.failureStored(stored, entry.Identifier))
 	if wait == 0 {
-		failure, err := failureIn(ctx, target.Client(), observed)
+		failure, err := failureIn(ctx, target.Client(), observed, c.pods.now())
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("The Pods of an unhealthy workload were not read", "cause", err)
 		} else {
@@ -148,53 +139,4 @@ func (c *controller) failureStored(stored *workv1alpha1.Work, identifier workv1a
 		}
 	}
 	return nil
-}
-
-// failureIn reads Pods of a workload: first those that wait, then those that ran.
-func failureIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured) (*podfailure.Failure, error) {
-	selector, err := podSelector(workload)
-	if err != nil {
-		return nil, err
-	}
-	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning} {
-		pods, err := podsIn(ctx, memberClient, workload.GetNamespace(), selector, phase)
-		if err != nil {
-			return nil, err
-		}
-		if failure, ok := podfailure.Of(pods); ok {
-			return &failure, nil
-		}
-	}
-	return nil, nil
-}
-
-var errNoSelector = errors.New("it would select all Pods")
-
-func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
-	raw, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
-	if err != nil || !found || len(raw) == 0 {
-		return nil, fmt.Errorf("%s has no spec.selector: %w", workload.GetKind(), cmp.Or(err, errNoSelector))
-	}
-	var selector metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
-		return nil, fmt.Errorf("reading spec.selector: %w", err)
-	}
-	return metav1.LabelSelectorAsSelector(&selector)
-}
-
-func podsIn(ctx context.Context, memberClient client.Reader, namespace string, selector labels.Selector, phase corev1.PodPhase) ([]corev1.Pod, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	err := memberClient.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector},
-		client.MatchingFields{"status.phase": string(phase)}, client.Limit(podsRead))
-	if err != nil {
-		return nil, fmt.Errorf("listing Pods in phase %s: %w", phase, err)
-	}
-	pods := make([]corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &pods[i]); err != nil {
-			return nil, fmt.Errorf("reading Pod %q: %w", list.Items[i].GetName(), err)
-		}
-	}
-	return pods, nil
 }

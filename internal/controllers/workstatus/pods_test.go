@@ -50,13 +50,16 @@ func memberWith(t *testing.T, pods ...client.Object) withPods {
 		phase, _, _ := unstructured.NestedString(fields, "status", "phase")
 		return []string{phase}
 	}
-	return withPods{pods: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pods...).WithIndex(&corev1.Pod{}, "status.phase", phase).Build()}
+	involved := func(client.Object) []string { return []string{"web"} }
+	reason := func(client.Object) []string { return []string{podfailure.FailedCreate} }
+	return withPods{pods: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pods...).WithIndex(&corev1.Pod{}, "status.phase", phase).
+		WithIndex(&corev1.Event{}, "involvedObject.uid", involved).WithIndex(&corev1.Event{}, "reason", reason).Build()}
 }
 
 func workload(kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web"},
-		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}},
+		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "web"},
+		"spec": map[string]any{"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}},
 	}}
 }
 
@@ -64,6 +67,11 @@ func TestPodsOfAWorkloadThatStaysUnhealthyAreRead(t *testing.T) {
 	missing := podOf("web", "web-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
 	crashing := podOf("web", "web-2", corev1.PodRunning, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"})
 	foreign := podOf("other", "other-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
+	refused := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web.1"}, Reason: podfailure.FailedCreate, Message: "exceeded quota",
+		LastTimestamp: metav1.NewTime(time.Unix(0, 0)),
+	}
+	const quota = `{"conditions":[{"message":"exceeded quota","reason":"FailedCreate","status":"True","type":"PodFailure"}],"replicas":1}`
 	const image = `{"conditions":[{"message":"container main cannot get image nginx:nope","reason":"ImagePullBackOff","status":"True","type":"PodFailure"}],"replicas":1}`
 	tests := map[string]struct {
 		observed *unstructured.Unstructured
@@ -74,6 +82,7 @@ func TestPodsOfAWorkloadThatStaysUnhealthyAreRead(t *testing.T) {
 	}{
 		"an image that is not there":         {workload("Deployment"), "Unhealthy", []client.Object{missing, crashing}, image, 2 * firstPodCheck},
 		"a container that does not stay up":  {workload("StatefulSet"), "Unhealthy", []client.Object{crashing}, `{"conditions":[{"message":"container main does not stay up","reason":"CrashLoopBackOff","status":"True","type":"PodFailure"}],"replicas":1}`, 2 * firstPodCheck},
+		"Pods that a quota refuses":          {workload("StatefulSet"), "Unhealthy", []client.Object{refused}, quota, 2 * firstPodCheck},
 		"Pods of another workload":           {workload("DaemonSet"), "Unhealthy", []client.Object{foreign}, `{"replicas":1}`, 2 * firstPodCheck},
 		"a healthy workload":                 {workload("Deployment"), "Healthy", []client.Object{missing}, `{"replicas":1}`, 0},
 		"a kind whose status is not known":   {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}, "Unhealthy", []client.Object{missing}, `{"replicas":1}`, 0},

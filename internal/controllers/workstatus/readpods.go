@@ -1,0 +1,103 @@
+package workstatus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/domain/podfailure"
+)
+
+const (
+	// objectsRead bounds how many Pods or events of one workload are read at once.
+	objectsRead = 50
+	// refusalCounts is how long the refusal of a Pod counts. Controllers try again
+	// within 17 minutes at the latest.
+	refusalCounts = 20 * time.Minute
+)
+
+var errNoSelector = errors.New("it would select all Pods")
+
+// failureIn reads Pods of a workload, first those that wait, then those that ran,
+// and events about Pods that were refused. It returns nil when nothing fails.
+func failureIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+	selector, err := podSelector(workload)
+	if err != nil {
+		return nil, err
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning} {
+		pods, err := listIn[corev1.Pod](ctx, memberClient, workload.GetNamespace(),
+			client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{"status.phase": string(phase)})
+		if err != nil {
+			return nil, err
+		}
+		if failure, ok := podfailure.Of(pods); ok {
+			return &failure, nil
+		}
+	}
+	if !podfailure.LacksPods(workload) {
+		return nil, nil
+	}
+	return refusalIn(ctx, memberClient, workload, now)
+}
+
+func refusalIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+	events, err := listIn[corev1.Event](ctx, memberClient, workload.GetNamespace(),
+		client.MatchingFields{"involvedObject.uid": string(workload.GetUID()), "reason": podfailure.FailedCreate})
+	if err != nil {
+		return nil, err
+	}
+	if failure, ok := podfailure.FromEvents(events, now.Add(-refusalCounts)); ok {
+		return &failure, nil
+	}
+	return nil, nil
+}
+
+func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
+	raw, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
+	if err != nil || !found || len(raw) == 0 {
+		return nil, fmt.Errorf("%s has no spec.selector: %w", workload.GetKind(), cmp.Or(err, errNoSelector))
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
+		return nil, fmt.Errorf("reading spec.selector: %w", err)
+	}
+	return metav1.LabelSelectorAsSelector(&selector)
+}
+
+// listIn reads some Pods or events of a namespace. Clients of members know no types.
+func listIn[T corev1.Pod | corev1.Event](
+	ctx context.Context, memberClient client.Reader, namespace string, options ...client.ListOption,
+) ([]T, error) {
+	kind := kindOf(new(T))
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	options = append(options, client.InNamespace(namespace), client.Limit(objectsRead))
+	if err := memberClient.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("listing objects of kind %s in namespace %s: %w", kind.Kind, namespace, err)
+	}
+	objects := make([]T, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &objects[i]); err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, list.Items[i].GetName(), err)
+		}
+	}
+	return objects, nil
+}
+
+func kindOf(object any) schema.GroupVersionKind {
+	if _, ok := object.(*corev1.Event); ok {
+		return corev1.SchemeGroupVersion.WithKind("Event")
+	}
+	return corev1.SchemeGroupVersion.WithKind("Pod")
+}
