@@ -55,13 +55,14 @@ func newPodChecks(now func() time.Time) *podChecks {
 	}
 }
 
-// check returns what is remembered of an unhealthy workload. The Pods should be
-// read now if wait is 0, else after it. stored is what was found before the process
+// check returns what is remembered of an unhealthy workload, and after what time
+// its Pods should be read; 0 for now. stored is what was found before the process
 // started.
-func (p *podChecks) check(subject podSubject, stored *podfailure.Failure) (check podCheck, wait time.Duration) {
+func (p *podChecks) check(subject podSubject, stored *podfailure.Failure) (podCheck, time.Duration) {
 	now := p.now()
-	remembered, ok := p.workloads.Get(subject)
-	if check, ok = remembered.(podCheck); !ok {
+	remembered, _ := p.workloads.Get(subject)
+	check, ok := remembered.(podCheck)
+	if !ok {
 		check = podCheck{next: now.Add(firstPodCheck), pause: firstPodCheck, failure: stored}
 		p.workloads.Add(subject, check)
 	}
