@@ -53,8 +53,12 @@ func (t *task) assign(selected []candidate) ([]workv1alpha2.TargetCluster, error
 
 // hasReplicas reports whether there is a number of replicas to speak of: of one
 // pod template, that is.
-func (t *task) hasReplicas() bool {
-	return (t.spec.Replicas > 0 || t.spec.ReplicaRequirements != nil) && len(t.spec.Components) <= 1
+func (t *task) hasReplicas() bool { return HasReplicas(t.spec) }
+
+// HasReplicas reports whether the targets of a binding carry a number of replicas.
+// Kinds without replicas, and those with several components, have none.
+func HasReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return (spec.Replicas > 0 || spec.ReplicaRequirements != nil) && len(spec.Components) <= 1
 }
 
 // targetWhole makes every candidate a target without a number of replicas, by
@@ -123,7 +127,7 @@ func copies(selected []candidate, replicas int64) []Share {
 // first.
 func (t *task) shareByTier(selected []candidate, divide division) ([]Share, error) {
 	var shares []Share
-	remaining := int64(t.spec.Replicas)
+	remaining, all := int64(t.spec.Replicas), selected
 	for len(selected) > 0 && remaining > 0 {
 		end := 1
 		for end < len(selected) && selected[end].tier == selected[0].tier {
@@ -139,7 +143,7 @@ func (t *task) shareByTier(selected []candidate, divide division) ([]Share, erro
 		remaining -= part
 	}
 	if remaining > 0 {
-		return nil, notEnoughInAnyTier()
+		return nil, t.notEnoughInAnyTier(int64(t.spec.Replicas), all)
 	}
 	return shares, nil
 }

@@ -54,7 +54,7 @@ func TestDivisionByStrategy(t *testing.T) {
 
 		"dynamic weight, first scheduling":              {of(19, dynamicWeight), free, false, targets{target("a", 10), target("b", 6), target("c", 3)}, ""},
 		"dynamic weight, first scheduling, half full":   {of(8, dynamicWeight), free, false, targets{target("a", 4), target("b", 3), target("c", 1)}, ""},
-		"dynamic weight, too little room":               {of(20, dynamicWeight), free, false, nil, "failed to assign replicas: failed to scale up: Clusters available replicas 19 are not enough to schedule."},
+		"dynamic weight, too little room":               {of(20, dynamicWeight), free, false, nil, "failed to assign replicas: failed to scale up: Clusters available replicas 19 are not enough to schedule: 20 replicas wanted, room for 19 (a 10, b 6, c 3)."},
 		"dynamic weight, scale up adds":                 {of(12, dynamicWeight, target("c", 4)), free, false, targets{target("a", 4), target("b", 3), target("c", 5)}, ""},
 		"dynamic weight, scale down ignores room":       {of(6, dynamicWeight, target("a", 8), target("b", 4)), map[string]int32{"a": 0, "b": 0, "c": 99}, false, targets{target("a", 4), target("b", 2)}, ""},
 		"dynamic weight, steady keeps the old order":    {of(6, dynamicWeight, target("b", 4), target("a", 2)), free, false, targets{target("b", 4), target("a", 2)}, ""},
@@ -65,7 +65,7 @@ func TestDivisionByStrategy(t *testing.T) {
 
 		"aggregated, first scheduling takes the roomiest": {of(12, aggregate), free, false, targets{target("a", 7), target("b", 5)}, ""},
 		"aggregated, one cluster does":                    {of(10, aggregate), free, false, targets{target("a", 10)}, ""},
-		"aggregated, too little room":                     {of(20, aggregate), free, false, nil, "failed to assign replicas: failed to scale up: Clusters available replicas 19 are not enough to schedule."},
+		"aggregated, too little room":                     {of(20, aggregate), free, false, nil, "failed to assign replicas: failed to scale up: Clusters available replicas 19 are not enough to schedule: 20 replicas wanted, room for 19 (a 10, b 6, c 3)."},
 		"aggregated, scale up prefers where it runs":      {of(5, aggregate, target("c", 3)), free, false, targets{target("c", 5)}, ""},
 		"aggregated, scale up spills to the roomiest":     {of(8, aggregate, target("c", 3)), free, false, targets{target("a", 4), target("c", 4)}, ""},
 		"aggregated, old targets outside come by name":    {of(13, aggregate, target("c", 3), target("b", 6)), map[string]int32{"a": 10, "b": 0, "c": 9}, false, targets{target("c", 7), target("b", 6)}, ""},
@@ -95,7 +95,7 @@ func TestFreshDivisionForgetsTheOldOne(t *testing.T) {
 	}{
 		"dynamic weight counts present replicas as room": {dynamicWeight, 8, map[string]int32{"a": 0, "b": 8}, targets{target("a", 4), target("b", 4)}, ""},
 		"aggregated does not prefer where it runs":       {aggregate, 8, map[string]int32{"a": 0, "b": 20}, targets{target("b", 8)}, ""},
-		"too little room": {aggregate, 9, map[string]int32{"a": 0, "b": 0}, targets{target("a", 8)}, "failed to assign replicas: failed to schedule afresh: Clusters available replicas 8 are not enough to schedule."},
+		"too little room": {aggregate, 9, map[string]int32{"a": 0, "b": 0}, targets{target("a", 8)}, "failed to assign replicas: failed to schedule afresh: Clusters available replicas 8 are not enough to schedule: 9 replicas wanted, room for 8 (a 8, b 0)."},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestComponents(t *testing.T) {
 		"a set goes to the cluster with room":           {two, single, true, map[string]int32{"a": 0, "b": 1}, targets{{Name: "b", Components: recorded}}, ""},
 		"a set goes to the roomiest":                    {two, single, true, map[string]int32{"a": 2, "b": 1}, targets{{Name: "a", Components: recorded}}, ""},
 		"a set goes anywhere if nobody knows the room":  {two, single, true, nil, targets{{Name: "a", Components: recorded}}, ""},
-		"no cluster has room for a set":                 {two, single, true, map[string]int32{"a": 0, "b": 0}, nil, "failed to select clusters: no enough resource when selecting 1 clusters"},
+		"no cluster has room for a set":                 {two, single, true, map[string]int32{"a": 0, "b": 0}, nil, "failed to select clusters: no enough resource when selecting 1 clusters: 1 set of components wanted, room for 0 (a 0)"},
 		"a single component is not recorded":            {one, single, true, map[string]int32{"a": 1, "b": 0}, targets{{Name: "a"}}, ""},
 		"without the constraint to one cluster":         {two, anywhere, true, map[string]int32{"a": 0, "b": 0}, targets{{Name: "a"}, {Name: "b"}}, ""},
 		"with the gate off one cluster without a check": {two, single, false, map[string]int32{"a": 0, "b": 0}, targets{{Name: "a"}}, ""},

@@ -96,7 +96,7 @@ func Decide(
 		return schedule(ReconcileSchedule, "a reschedule was requested"), nil
 	case !binding.IsWorkload(spec) || duplicated(spec.Placement):
 		return schedule(ReconcileSchedule, "every fitting cluster gets the same"), nil
-	case slices.ContainsFunc(spec.Clusters, leaving(clusters)):
+	case slices.ContainsFunc(spec.Clusters, clusters.leaving):
 		return schedule(ReconcileSchedule, "a target cluster is being removed"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration:
 		return Decision{Action: ActionObserve, Why: "the result holds for the new generation"}, nil
@@ -107,13 +107,6 @@ func Decide(
 
 func schedule(kind ScheduleType, why string) Decision {
 	return Decision{Action: ActionSchedule, Type: kind, Why: why}
-}
-
-func leaving(clusters Lookup) func(workv1alpha2.TargetCluster) bool {
-	return func(target workv1alpha2.TargetCluster) bool {
-		cluster := clusters(target.Name)
-		return cluster != nil && cluster.DeletionTimestamp != nil
-	}
 }
 
 // RescheduleRequested reports whether a rebalance was asked for after the last

@@ -97,7 +97,7 @@ func (t *task) divideFresh(candidates []candidate, want int64, by narrow) ([]Sha
 	for i := range candidates {
 		capacities[i] = capacity{name: candidates[i].name, room: candidates[i].available}
 	}
-	return t.divideCapacities(capacities, want, by)
+	return t.divideCapacities(capacities, want, nounReplica, by)
 }
 
 // scaleDown divides in proportion to what each cluster has. Their real room is not
@@ -107,7 +107,7 @@ func (t *task) scaleDown(current []Share, want int64, by narrow) ([]Share, error
 	for i, share := range current {
 		capacities[i] = capacity{name: share.Name, room: share.Replicas}
 	}
-	return t.divideCapacities(capacities, want, by)
+	return t.divideCapacities(capacities, want, nounReplica, by)
 }
 
 // scaleUp divides the missing replicas by free room and adds them to the present
@@ -118,7 +118,7 @@ func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, b
 		name := candidates[i].name
 		capacities[i] = capacity{name: name, room: candidates[i].allocatable, held: t.assigned[name] > 0}
 	}
-	shares, err := t.divideCapacities(capacities, missing, by)
+	shares, err := t.divideCapacities(capacities, missing, missingNoun(len(current)), by)
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +132,20 @@ func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, b
 	return append(shares, others...), nil
 }
 
-// divideCapacities divides want over capacities, which it reorders.
-func (t *task) divideCapacities(capacities []capacity, want int64, by narrow) ([]Share, error) {
-	sum := int64(0)
-	for i := range capacities {
-		sum = addSaturated(sum, capacities[i].room)
+// missingNoun is what a message calls the replicas that are missing beside those
+// in that many clusters.
+func missingNoun(present int) string {
+	if present > 0 {
+		return nounMoreReplica
 	}
-	if sum < want {
-		return nil, notEnough(sum)
+	return nounReplica
+}
+
+// divideCapacities divides want over capacities, which it reorders. A message calls
+// what is wanted by the noun.
+func (t *task) divideCapacities(capacities []capacity, want int64, noun string, by narrow) ([]Share, error) {
+	if roomIn(capacities) < want {
+		return nil, t.notEnough(want, noun, capacities)
 	}
 	slices.SortStableFunc(capacities, func(a, b capacity) int { return cmp.Compare(b.room, a.room) })
 	chosen := by(capacities, want)

@@ -15,19 +15,20 @@ import (
 // filter is a reason for which a cluster may be no candidate.
 type filter struct {
 	name string
-	// reject returns why the cluster is no candidate; empty if it may be one.
-	reject func(*task, *clusterv1alpha1.Cluster) string
-	// gate tells whether the features include the filter; nil means always.
+	// reject returns why the cluster is no candidate; noReason if it may be one.
+	reject func(*task, *clusterv1alpha1.Cluster) reason
+	// gate reports whether the features include the filter; nil means always.
 	gate func(Features) bool
 }
 
 // filters are asked in this order. Only the first that rejects a cluster is
-// reported, so the order is part of what users read.
+// reported, so the order is part of what users read. The affinity comes first: what
+// is wrong with a cluster that the user does not want is of no interest.
 func filters() []filter {
 	return []filter{
+		{name: PluginClusterAffinity, reject: rejectAffinity},
 		{name: PluginAPIEnablement, reject: rejectMissingAPI},
 		{name: PluginTaintToleration, reject: rejectTaint},
-		{name: PluginClusterAffinity, reject: rejectAffinity},
 		{name: PluginSpreadConstraint, reject: rejectUnspreadable},
 		{name: PluginClusterEviction, reject: rejectEvicting},
 		{name: PluginWorkloadAffinity, reject: rejectStranger, gate: withWorkloadAffinity},
@@ -43,46 +44,68 @@ func (f filter) enabled(features Features, plugins Plugins) bool {
 
 // feasible returns the clusters that pass, in their order, or a FitError if none
 // does. Filter after filter looks at the clusters that are left, so that each
-// cluster is counted under the first reason for which it is rejected.
+// cluster is reported under the first reason for which it is rejected.
 func (t *task) feasible() ([]*clusterv1alpha1.Cluster, error) {
 	defer t.input.Observer.point(PointFilter)()
-	left := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
-	for _, cluster := range t.input.Clusters {
-		if cluster.DeletionTimestamp == nil {
-			left = append(left, cluster)
-		}
-	}
-	reasons := map[string]int{}
+	t.rejected = nil
+	left := t.withoutLeaving()
 	for i := range t.filters {
-		left = t.pass(&t.filters[i], left, reasons)
+		left = t.pass(&t.filters[i], left)
 	}
-	if len(left) == 0 {
-		return nil, &FitError{Total: len(t.input.Clusters), Reasons: reasons}
+	if len(left) > 0 {
+		return left, nil
 	}
-	return left, nil
+	err := &FitError{Total: len(t.input.Clusters), Rejections: t.rejected}
+	if len(t.input.Clusters) > 0 {
+		err.Affinity = t.affinityName
+	}
+	return nil, err
 }
 
-// pass keeps the clusters that a filter lets pass, and counts why it rejects the
-// others.
-func (t *task) pass(by *filter, clusters []*clusterv1alpha1.Cluster, reasons map[string]int) []*clusterv1alpha1.Cluster {
+// withoutLeaving returns the clusters that are not being removed. One that is being
+// removed is reported if the affinity selects it.
+func (t *task) withoutLeaving() []*clusterv1alpha1.Cluster {
+	staying := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
+	leaving := map[reason][]string{}
+	for _, cluster := range t.input.Clusters {
+		switch {
+		case cluster.DeletionTimestamp == nil:
+			staying = append(staying, cluster)
+		case t.selects(cluster):
+			leaving[uniform("being removed")] = append(leaving[uniform("being removed")], cluster.Name)
+		}
+	}
+	t.rejected = append(t.rejected, rejections(leaving)...)
+	return staying
+}
+
+// pass keeps the clusters that a filter lets pass, and notes why it rejects the
+// others. Clusters that the affinity does not select are no news to the user.
+func (t *task) pass(by *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	defer t.input.Observer.plugin(PointFilter, by.name)()
-	return slices.DeleteFunc(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
-		reason := by.reject(t, cluster)
-		if reason == "" {
+	rejected := map[reason][]string{}
+	passing := slices.DeleteFunc(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
+		why := by.reject(t, cluster)
+		if why == noReason {
 			return false
 		}
-		reasons[reason]++
+		rejected[why] = append(rejected[why], cluster.Name)
 		return true
 	})
+	if by.name != PluginClusterAffinity {
+		t.rejected = append(t.rejected, rejections(rejected)...)
+	}
+	return passing
 }
 
 // rejectMissingAPI wants the cluster to serve the kind of the template. An
 // incomplete list counts as not serving it, but moves nothing that is there.
-func rejectMissingAPI(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectMissingAPI(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if t.targets(cluster.Name) || serves(cluster, &t.spec.Resource) {
-		return ""
+		return noReason
 	}
-	return "cluster(s) did not have the API resource"
+	api := t.spec.Resource.APIVersion + " " + t.spec.Resource.Kind
+	return reason{one: "does not serve " + api, many: "do not serve " + api}
 }
 
 func serves(cluster *clusterv1alpha1.Cluster, template *workv1alpha2.ObjectReference) bool {
@@ -103,9 +126,9 @@ func serves(cluster *clusterv1alpha1.Cluster, template *workv1alpha2.ObjectRefer
 // rejectTaint keeps new work out of tainted clusters. Taking away what is there
 // already is the business of others. What tolerates a taint for a time that is over
 // would be taken away as soon as it came.
-func rejectTaint(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if len(cluster.Spec.Taints) == 0 || t.targets(cluster.Name) {
-		return ""
+		return noReason
 	}
 	tolerations := t.spec.Placement.ClusterTolerations
 	for i := range cluster.Spec.Taints {
@@ -117,40 +140,49 @@ func rejectTaint(t *task, cluster *clusterv1alpha1.Cluster) string {
 	if stay := toleration.InFor(cluster.Spec.Taints, tolerations); stay.Over(t.input.Now) {
 		return untolerated(stay.Taint)
 	}
-	return ""
+	return noReason
 }
 
-func untolerated(taint *corev1.Taint) string {
-	return fmt.Sprintf("cluster(s) had untolerated taint {%s=%s:%s}", taint.Key, taint.Value, taint.Effect)
+func untolerated(taint *corev1.Taint) reason {
+	return uniform(fmt.Sprintf("untolerated taint {%s=%s:%s}", taint.Key, taint.Value, taint.Effect))
 }
 
 func keepsOut(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
 }
 
-func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) string {
-	for _, matcher := range t.affinities {
-		if matcher.Matches(cluster) {
-			return ""
-		}
+func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
+	if matchesAny(t.affinities, cluster) {
+		return noReason
 	}
-	return "cluster(s) did not match the placement cluster affinity constraint"
+	return uniform("not selected by the cluster affinity")
+}
+
+func matchesAny(matchers []Matcher, cluster *clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(matchers, func(matcher Matcher) bool { return matcher.Matches(cluster) })
+}
+
+// selects reports whether the affinity that is being tried selects the cluster.
+func (t *task) selects(cluster *clusterv1alpha1.Cluster) bool {
+	return !t.input.Plugins.Enabled(PluginClusterAffinity) || matchesAny(t.affinities, cluster)
 }
 
 // rejectUnspreadable wants a cluster to have every property over which the
 // template is to be spread.
-func rejectUnspreadable(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectUnspreadable(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	switch {
 	case t.provider != nil && cluster.Spec.Provider == "":
-		return "cluster(s) did not have provider property"
+		return lacking("spec.provider")
 	case t.region != nil && cluster.Spec.Region == "":
-		return "cluster(s) did not have region property"
+		return lacking("spec.region")
 	case t.zone != nil && len(cluster.Spec.Zones) == 0:
-		return "cluster(s) did not have zones property"
+		return lacking("spec.zones")
 	default:
-		return ""
+		return noReason
 	}
 }
+
+func lacking(field string) reason { return uniform("no " + field + " to spread by") }
 
 // constraint finds the constraint by that field, nil if there is none.
 func constraint(placement *policyv1alpha1.Placement, field policyv1alpha1.SpreadFieldValue) *policyv1alpha1.SpreadConstraint {
@@ -162,14 +194,14 @@ func constraint(placement *policyv1alpha1.Placement, field policyv1alpha1.Spread
 	return nil
 }
 
-func rejectEvicting(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectEvicting(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	for i := range t.spec.GracefulEvictionTasks {
 		if t.spec.GracefulEvictionTasks[i].FromCluster == cluster.Name {
-			return "cluster(s) is in the process of eviction"
+			return uniform("eviction in progress")
 		}
 	}
 	if t.input.Avoid.Has(cluster.Name) && !t.targets(cluster.Name) {
-		return "cluster(s) had the workload fail a short while ago"
+		return uniform("the workload failed there a short while ago")
 	}
-	return ""
+	return noReason
 }

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,12 +51,12 @@ func TestFilters(t *testing.T) {
 	forAMinute := corev1.Toleration{Key: "n", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60))}
 
 	const (
-		noAPI     = "cluster(s) did not have the API resource"
-		untol     = "cluster(s) had untolerated taint {k=v:NoSchedule}"
-		mismatch  = "cluster(s) did not match the placement cluster affinity constraint"
-		evictions = "cluster(s) is in the process of eviction"
-		stranger  = "ResourceBinding with the same affinity group does not target this cluster"
-		rival     = "cluster already has workload with the same anti-affinity group"
+		noAPI     = "cluster a: does not serve apps/v1 Deployment"
+		untol     = "cluster a: untolerated taint {k=v:NoSchedule}"
+		mismatch  = "no cluster matches the cluster affinity (clusterNames b)"
+		evictions = "cluster a: eviction in progress"
+		stranger  = "cluster a: not every workload of affinity group \"app=x\" is there"
+		rival     = "cluster a: another workload of anti-affinity group \"app=x\" is there"
 	)
 	tests := map[string]struct {
 		cluster   *clusterv1alpha1.Cluster
@@ -71,7 +72,7 @@ func TestFilters(t *testing.T) {
 		"the API is missing":                             {cluster: member("a", withoutAPIs), want: noAPI},
 		"the API is missing where the template runs":     {cluster: member("a", withoutAPIs), change: present},
 		"an untolerated taint":                           {cluster: member("a", taint), want: untol},
-		"a NoExecute taint":                              {cluster: member("a", tainted("k", "", corev1.TaintEffectNoExecute)), want: "cluster(s) had untolerated taint {k=:NoExecute}"},
+		"a NoExecute taint":                              {cluster: member("a", tainted("k", "", corev1.TaintEffectNoExecute)), want: "cluster a: untolerated taint {k=:NoExecute}"},
 		"a PreferNoSchedule taint keeps nothing out":     {cluster: member("a", tainted("k", "v", corev1.TaintEffectPreferNoSchedule))},
 		"a taint where the template runs":                {cluster: member("a", taint), change: present},
 		"the first untolerated of several taints":        {cluster: member("a", tainted("t", "v", "NoSchedule"), taint), placement: tolerating(corev1.Toleration{Key: "t", Value: "v"}), want: untol},
@@ -81,12 +82,12 @@ func TestFilters(t *testing.T) {
 		"a toleration of everything":                     {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Operator: "Exists"})},
 		"a toleration of another effect":                 {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), want: untol},
 		"a toleration of another key":                    {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "l", Operator: "Exists"}), want: untol},
-		"comparing tolerations are not supported":        {cluster: member("a", tainted("k", "5", "NoSchedule")), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Gt", Value: "1"}), want: "cluster(s) had untolerated taint {k=5:NoSchedule}"},
+		"comparing tolerations are not supported":        {cluster: member("a", tainted("k", "5", "NoSchedule")), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Gt", Value: "1"}), want: "cluster a: untolerated taint {k=5:NoSchedule}"},
 		"the affinity does not match":                    {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
 		"the affinity does not match where it runs":      {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, change: present, want: mismatch},
-		"spread by provider, the cluster has none":       {cluster: member("a"), placement: spreading("cluster", "provider"), want: "cluster(s) did not have provider property"},
-		"spread by region, the cluster has none":         {cluster: member("a"), placement: spreading("cluster", "region"), want: "cluster(s) did not have region property"},
-		"spread by zone, the cluster has none":           {cluster: member("a"), placement: spreading("cluster", "zone"), want: "cluster(s) did not have zones property"},
+		"spread by provider, the cluster has none":       {cluster: member("a"), placement: spreading("cluster", "provider"), want: "cluster a: no spec.provider to spread by"},
+		"spread by region, the cluster has none":         {cluster: member("a"), placement: spreading("cluster", "region"), want: "cluster a: no spec.region to spread by"},
+		"spread by zone, the cluster has none":           {cluster: member("a"), placement: spreading("cluster", "zone"), want: "cluster a: no spec.zones to spread by"},
 		"spread by zone, the cluster has one":            {cluster: member("a", inZones("z")), placement: spreading("cluster", "zone")},
 		"an eviction from the cluster":                   {cluster: member("a"), change: evicting("a"), want: evictions},
 		"an eviction from another cluster":               {cluster: member("a"), change: evicting("b")},
@@ -99,11 +100,13 @@ func TestFilters(t *testing.T) {
 		"a rival targets this cluster":                   {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b"), sets.New("a")}}, want: rival},
 		"a rival targets another cluster":                {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b")}}},
 		"a rival, but the template is there already":     {cluster: member("a"), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("a")}}, change: func(s *workv1alpha2.ResourceBindingSpec) { grouped(apart)(s); present(s) }},
-		"a toleration whose time is over":                {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Minute), want: "cluster(s) had untolerated taint {n=:NoExecute}"},
+		"a toleration whose time is over":                {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Minute), want: "cluster a: untolerated taint {n=:NoExecute}"},
 		"a toleration whose time is not over":            {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(59 * time.Second)},
 		"a toleration whose time is over, where it runs": {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Hour), change: present},
-		"a cluster being removed has no reason":          {cluster: member("a", beingRemoved), want: "none"},
-		"the first filter in the table gives the reason": {cluster: member("a", withoutAPIs, taint), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: noAPI},
+		"a cluster being removed":                        {cluster: member("a", beingRemoved, withoutAPIs), want: "cluster a: being removed"},
+		"being removed, and the affinity does not match": {cluster: member("a", beingRemoved), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
+		"the first filter in the table gives the reason": {cluster: member("a", withoutAPIs, taint), want: noAPI},
+		"what the affinity does not match has no reason": {cluster: member("a", withoutAPIs, taint), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
 		"a filter switched off":                          {cluster: member("a", withoutAPIs), plugins: Plugins{"*", "-APIEnablement"}, placement: strategyless},
 		"only one filter switched on":                    {cluster: member("a", withoutAPIs, taint), plugins: Plugins{"TaintToleration"}, want: untol},
 	}
@@ -120,12 +123,8 @@ func TestFilters(t *testing.T) {
 			in.Features, in.Plugins, in.Peers, in.Now = test.features, test.plugins, test.peers, test.now
 			_, err := Schedule(in)
 			want := ""
-			switch test.want {
-			case "":
-			case "none":
-				want = "0/1 clusters are available: no cluster exists."
-			default:
-				want = fmt.Sprintf("0/1 clusters are available: 1 %s.", test.want)
+			if test.want != "" {
+				want = fmt.Sprintf("0/1 clusters are available: %s.", test.want)
 			}
 			if got := errorText(err); got != want {
 				t.Errorf("error %q, want %q", got, want)
@@ -141,18 +140,56 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func TestFitErrorCountsReasons(t *testing.T) {
-	spec := deployment(1, policyv1alpha1.Placement{ClusterAffinity: named("c")})
-	clusters := []*clusterv1alpha1.Cluster{member("a"), member("b"), member("c", withoutAPIs)}
-	check(t, input(spec, clusters, nil), nil,
-		"0/3 clusters are available: 1 cluster(s) did not have the API resource, 2 cluster(s) did not match the placement cluster affinity constraint.")
-	check(t, input(spec, nil, nil), nil, "0/0 clusters are available: no cluster exists.")
+func TestFitErrorNamesClusters(t *testing.T) {
+	taint := tainted("k", "v", corev1.TaintEffectNoSchedule)
+	tests := map[string]struct {
+		affinity *policyv1alpha1.ClusterAffinity
+		clusters []*clusterv1alpha1.Cluster
+		want     string
+	}{
+		"one cluster": {named("c"), []*clusterv1alpha1.Cluster{member("a"), member("b"), member("c", withoutAPIs)},
+			"0/3 clusters are available: cluster c: does not serve apps/v1 Deployment."},
+		"clusters of one reason are listed together, by name": {nil, []*clusterv1alpha1.Cluster{member("c", withoutAPIs), member("b", taint), member("a", withoutAPIs)},
+			"0/3 clusters are available: clusters a, c: do not serve apps/v1 Deployment; cluster b: untolerated taint {k=v:NoSchedule}."},
+		"two reasons of one filter, by the first name": {nil, []*clusterv1alpha1.Cluster{member("b", tainted("a", "a", "NoSchedule")), member("a", taint)},
+			"0/2 clusters are available: cluster a: untolerated taint {k=v:NoSchedule}; cluster b: untolerated taint {a=a:NoSchedule}."},
+		"an affinity that selects nothing is described": {&policyv1alpha1.ClusterAffinity{
+			ClusterNames: []string{"1", "2", "3", "4", "5", "6", "7"}, ExcludeClusters: []string{"a"},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}},
+			FieldSelector: &policyv1alpha1.FieldSelector{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "provider", Operator: "In", Values: []string{"aws", "gcp"}}, {Key: "region", Operator: "Exists"}}},
+		}, members("a"), "0/1 clusters are available: no cluster matches the cluster affinity (clusterNames 1, 2, 3, 4, 5 and 2 more, exclude a, labelSelector env=prod, provider In aws, gcp, region Exists)."},
+		"no cluster at all": {named("c"), nil, "0/0 clusters are available: no cluster exists."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			check(t, input(deployment(1, policyv1alpha1.Placement{ClusterAffinity: test.affinity}), test.clusters, nil), nil, test.want)
+		})
+	}
 }
 
-func TestFitErrorSortsReasonsAsText(t *testing.T) {
-	err := &FitError{Total: 12, Reasons: map[string]int{"b": 2, "a": 10}}
-	if got, want := err.Error(), "0/12 clusters are available: 10 a, 2 b."; got != want {
-		t.Errorf("error %q, want %q", got, want)
+func TestFitErrorIsBounded(t *testing.T) {
+	var clusters []*clusterv1alpha1.Cluster
+	for i := range 200 {
+		clusters = append(clusters, member(fmt.Sprintf("member%03d", i), withoutAPIs))
+	}
+	for i := range 50 {
+		clusters = append(clusters, member(fmt.Sprintf("tainted%03d", i), tainted("k", "v", corev1.TaintEffectNoSchedule)))
+	}
+	_, err := Schedule(input(deployment(1, policyv1alpha1.Placement{}), clusters, nil))
+	text := errorText(err)
+	if len(text) > 900 {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+	var first, last string
+	var listed, more int
+	if _, err := fmt.Sscanf(text, "0/250 clusters are available: clusters %s", &first); err != nil || first != "member000," {
+		t.Errorf("%q begins with cluster %q: %v", text, first, err)
+	}
+	listed = strings.Count(text, "member") + strings.Count(text, "tainted0")
+	last = text[strings.LastIndex(text, " and "):]
+	if _, err := fmt.Sscanf(last, " and %d more.", &more); err != nil || listed+more != 250 {
+		t.Errorf("%d clusters are listed, and it ends with %q: %v", listed, last, err)
 	}
 }
 
@@ -186,7 +223,7 @@ func TestReason(t *testing.T) {
 	}{
 		"success":                 {nil, "Success"},
 		"no cluster fits":         {&FitError{}, "NoClusterFit"},
-		"too little room":         {stepError("failed to assign replicas", notEnough(3)), "Unschedulable"},
+		"too little room":         {stepError("failed to assign replicas", &UnschedulableError{}), "Unschedulable"},
 		"spread cannot be met":    {stepError("failed to select clusters", errTooFewClusters), "SchedulerError"},
 		"no placement":            {ErrNoPlacement, "SchedulerError"},
 		"an error from elsewhere": {errors.New("x"), "SchedulerError"},

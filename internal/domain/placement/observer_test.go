@@ -29,8 +29,8 @@ func (d *diary) observer() Observer {
 
 func TestAnObserverIsToldOfEveryStepOnce(t *testing.T) {
 	filtering := []string{
-		"Filter", "point Filter", "plugin Filter/TaintToleration", "end of plugin Filter/TaintToleration",
-		"plugin Filter/ClusterAffinity", "end of plugin Filter/ClusterAffinity", "end of point Filter", "end of Filter",
+		"Filter", "point Filter", "plugin Filter/ClusterAffinity", "end of plugin Filter/ClusterAffinity",
+		"plugin Filter/TaintToleration", "end of plugin Filter/TaintToleration", "end of point Filter", "end of Filter",
 	}
 	scoring := []string{
 		"Score", "point Score", "plugin Score/ClusterLocality", "end of plugin Score/ClusterLocality", "end of point Score", "end of Score",
@@ -74,8 +74,7 @@ func TestOnlyTheFirstReasonOfAClusterCounts(t *testing.T) {
 		member("c"), member("d", beingRemoved),
 	}
 	_, err := Schedule(input(deployment(1, policyv1alpha1.Placement{ClusterAffinity: named("a", "b")}), clusters, nil))
-	want := "0/4 clusters are available: 1 cluster(s) did not have the API resource, " +
-		"1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {key=value:NoSchedule}."
+	want := "0/4 clusters are available: cluster a: does not serve apps/v1 Deployment; cluster b: untolerated taint {key=value:NoSchedule}."
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -41,21 +43,21 @@ func neighboursOf(peers Peers) neighbours {
 }
 
 // rejectStranger wants the cluster to run every other member of the group.
-func rejectStranger(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectStranger(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
 	if groups == nil || groups.AffinityGroup == "" || t.targets(cluster.Name) ||
 		t.neighbours.allowed == nil || t.neighbours.allowed.Has(cluster.Name) {
-		return ""
+		return noReason
 	}
-	return "ResourceBinding with the same affinity group does not target this cluster"
+	return uniform(fmt.Sprintf("not every workload of affinity group %q is there", groups.AffinityGroup))
 }
 
 // rejectRival wants the cluster to run no other member of the group.
-func rejectRival(t *task, cluster *clusterv1alpha1.Cluster) string {
+func rejectRival(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
 	if groups == nil || groups.AntiAffinityGroup == "" || t.targets(cluster.Name) ||
 		!t.neighbours.forbidden.Has(cluster.Name) {
-		return ""
+		return noReason
 	}
-	return "cluster already has workload with the same anti-affinity group"
+	return uniform(fmt.Sprintf("another workload of anti-affinity group %q is there", groups.AntiAffinityGroup))
 }

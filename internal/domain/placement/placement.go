@@ -14,12 +14,16 @@
 //     order of maps;
 //   - divided replicas add up to what the template asks for, and a division by
 //     capacity gives no cluster more than it has room for;
-//   - clusters that change never cost a workload its last target: only a placement
-//     that the user changed and that nothing satisfies empties the targets.
+//   - taints, API lists and room of clusters never cost a workload its last target:
+//     what empties the targets is a placement that the user changed and that nothing
+//     satisfies, clusters being removed, and clusters that the affinity no longer
+//     selects;
+//   - a cluster being removed is never a target of a result, beside an error either.
 package placement
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,8 +67,8 @@ type Input struct {
 // Result is what Schedule found.
 type Result struct {
 	// Clusters is what spec.clusters is to hold, beside an error, too: the
-	// previous targets, or none if the error is a FitError that does not keep
-	// them.
+	// previous targets without those being removed, or none if the error is a
+	// FitError that does not keep them.
 	Clusters []workv1alpha2.TargetCluster
 	// AffinityName is the affinity group in use: the one that worked out, or
 	// after an error the one in the status. Empty without affinity groups.
@@ -89,13 +93,16 @@ type GroupFailure struct {
 // affinity groups it is the error of the first group tried.
 //
 // When no cluster fits although the user asked for nothing new since the last
-// scheduling (see PlacementChanged), the previous clusters are kept, except those
-// being removed, and FitError.KeepsPrevious says so: labels, taints and API lists
-// of clusters come and go, and losing all of them must not stop every replica of
-// a workload at once. When the placement changed, the targets are empty.
+// scheduling (see PlacementChanged), the previous clusters are kept, and
+// FitError.KeepsPrevious says so: taints and API lists of clusters come and go, and
+// losing all of them must not stop every replica of a workload at once. Clusters that
+// are known and that no affinity of the placement selects any longer are left: that
+// wish is explicit. When the placement changed, the targets are empty.
+//
+// A cluster being removed is left in any case, whatever error is returned.
 func Schedule(input Input) (Result, error) {
 	if input.Spec.Placement == nil {
-		return Result{Clusters: slices.Clone(input.Spec.Clusters)}, ErrNoPlacement
+		return Result{Clusters: WithoutLeaving(input.Spec.Clusters, input.find)}, ErrNoPlacement
 	}
 	asked := RescheduleRequested(input.Spec, input.Status) ||
 		PlacementChanged(input.Spec.Placement, input.Applied, input.Status.SchedulerObservedAffinityName)
@@ -146,28 +153,34 @@ func (t *task) placeInGroups() (Result, error) {
 // failure is the result beside an error. It also tells a FitError whether the
 // previous targets are kept.
 func (t *task) failure(err error) Result {
+	staying := WithoutLeaving(t.spec.Clusters, t.input.find)
 	var fit *FitError
 	if !errors.As(err, &fit) {
-		return Result{Clusters: slices.Clone(t.spec.Clusters)}
+		return Result{Clusters: staying}
 	}
 	observed := t.input.Status.SchedulerObservedAffinityName
 	fit.KeepsPrevious = !PlacementChanged(t.spec.Placement, t.input.Applied, observed)
 	if !fit.KeepsPrevious {
 		return Result{}
 	}
-	return Result{Clusters: t.staying()}
+	return Result{Clusters: slices.DeleteFunc(staying, t.unselected)}
 }
 
-// staying are the present targets without those whose cluster is being removed:
-// that is the user's wish as well.
-func (t *task) staying() []workv1alpha2.TargetCluster {
-	leaves := map[string]bool{}
-	for _, cluster := range t.input.Clusters {
-		leaves[cluster.Name] = cluster.DeletionTimestamp != nil
+// unselected reports whether the target is a known cluster that no affinity of the
+// placement selects.
+func (t *task) unselected(target workv1alpha2.TargetCluster) bool {
+	cluster := t.input.find(target.Name)
+	return cluster != nil && t.input.Plugins.Enabled(PluginClusterAffinity) && !Selects(t.spec.Placement, cluster)
+}
+
+// find returns the known cluster of that name; nil if there is none.
+func (in *Input) find(name string) *clusterv1alpha1.Cluster {
+	for _, cluster := range in.Clusters {
+		if cluster.Name == name {
+			return cluster
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(t.spec.Clusters), func(target workv1alpha2.TargetCluster) bool {
-		return leaves[target.Name]
-	})
+	return nil
 }
 
 // task is one scheduling: the input, and what is worked out once for all clusters
@@ -187,8 +200,13 @@ type task struct {
 	provider, region, zone, cluster *policyv1alpha1.SpreadConstraint
 
 	// affinities are those of the group being tried, the overflow groups behind
-	// the group itself. A cluster has to match one of them.
-	affinities []Matcher
+	// the group itself. A cluster has to match one of them. affinityName is what a
+	// message calls them; empty if there are none.
+	affinities   []Matcher
+	affinityName string
+	// rejected are the clusters that the group being tried selects and that are no
+	// candidates.
+	rejected []Rejection
 }
 
 func newTask(input Input) *task {
@@ -230,9 +248,10 @@ func (t *task) targets(name string) bool {
 func (t *task) enter(group *policyv1alpha1.ClusterAffinityTerm) {
 	affinity := t.spec.Placement.ClusterAffinity
 	if affinity != nil || group == nil {
-		t.affinities = []Matcher{Compile(affinity)}
+		t.affinities, t.affinityName = []Matcher{Compile(affinity)}, describeAffinity(affinity)
 		return
 	}
+	t.affinityName = fmt.Sprintf("cluster affinity group %q", group.AffinityName)
 	t.affinities = []Matcher{Compile(&group.ClusterAffinity)}
 	if !t.workload {
 		return

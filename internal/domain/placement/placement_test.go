@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestNoClusterFits(t *testing.T) {
-	const lost = "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint."
+	const lost = "0/2 clusters are available: no cluster matches the cluster affinity (clusterNames a, b)."
 	current := targets{target("a", 2), target("b", 3)}
 	tests := map[string]struct {
 		change   func(*Input)
@@ -41,7 +42,23 @@ func TestNoClusterFits(t *testing.T) {
 		"a target cluster is being removed: the others are kept": {
 			clusters: []*clusterv1alpha1.Cluster{member("a", beingRemoved), member("x")},
 			want:     current[1:], keeps: true,
-			message: "0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint.",
+			message: "0/2 clusters are available: cluster a: being removed.",
+		},
+		"a target cluster that the affinity does not select any longer is left": {
+			change: func(in *Input) {
+				in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}
+				in.Applied = mustApply(t, in.Spec.Placement)
+			},
+			clusters: []*clusterv1alpha1.Cluster{member("a"), member("b", withoutAPIs, func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"env": "prod"} },
+				func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} })},
+			keeps: true, message: "0/2 clusters are available: cluster b: being removed.",
+		},
+		"a target cluster that is being evicted is kept": {
+			change: func(in *Input) {
+				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}, {FromCluster: "b"}}
+			},
+			clusters: members("a", "b"), want: current, keeps: true,
+			message: "0/2 clusters are available: clusters a, b: eviction in progress.",
 		},
 		"a reschedule request is no new placement": {
 			change:   func(in *Input) { *in = rebalanced(*in) },
@@ -76,9 +93,11 @@ func TestAffinityGroups(t *testing.T) {
 		ReplicaScheduling: aggregate,
 		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("one", "a"), group("two", "b"), group("three", "c")},
 	}
-	const nowhere = "0/3 clusters are available: 3 cluster(s) did not match the placement cluster affinity constraint."
-	tooFew := func(free int) string {
-		return fmt.Sprintf("failed to assign replicas: failed to scale up: Clusters available replicas %d are not enough to schedule.", free)
+	nowhere := func(group string) string {
+		return fmt.Sprintf("0/3 clusters are available: no cluster matches the cluster affinity group %q.", group)
+	}
+	tooFew := func(free int, why string) string {
+		return fmt.Sprintf("failed to assign replicas: failed to scale up: Clusters available replicas %d are not enough to schedule: %s.", free, why)
 	}
 	tests := map[string]struct {
 		clusters  []string
@@ -92,19 +111,21 @@ func TestAffinityGroups(t *testing.T) {
 		message   string
 	}{
 		"the first group works out":                {clusters: []string{"a", "b", "c"}, want: targets{target("a", 5)}, affinity: "one"},
-		"too little room: on to the next group":    {clusters: []string{"a", "b", "c"}, room: map[string]int32{"a": 1}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": tooFew(1)}},
-		"no fit: on to the next group":             {clusters: []string{"b", "x", "y"}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": nowhere}},
+		"too little room: on to the next group":    {clusters: []string{"a", "b", "c"}, room: map[string]int32{"a": 1}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": tooFew(1, "5 replicas wanted, room for 1 (a 1)")}},
+		"no fit: on to the next group":             {clusters: []string{"b", "x", "y"}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": nowhere("one")}},
 		"it does not go back by itself":            {clusters: []string{"a", "b", "c"}, observing: "two", want: targets{target("b", 5)}, affinity: "two"},
 		"it goes back on request":                  {clusters: []string{"a", "b", "c"}, observing: "two", fresh: true, want: targets{target("a", 5)}, affinity: "one"},
 		"it goes back if the group in use is gone": {clusters: []string{"a", "b", "c"}, observing: "zero", want: targets{target("a", 5)}, affinity: "one"},
 		"all failed, the first for lack of fit": {
 			clusters: []string{"x", "y", "c"}, room: map[string]int32{"c": 0}, observing: "two", current: targets{target("b", 5)},
-			affinity: "two", failed: map[string]string{"two": nowhere, "three": tooFew(0)}, message: nowhere,
+			affinity: "two", failed: map[string]string{"two": nowhere("two"), "three": tooFew(0, "5 replicas wanted, room for 0 (c 0)")}, message: nowhere("two"),
 		},
 		"all failed, the first for lack of room": {
 			clusters: []string{"x", "b", "y"}, room: map[string]int32{"b": 0}, observing: "two", current: targets{target("b", 4)},
 			want:     targets{target("b", 4)},
-			affinity: "two", failed: map[string]string{"two": tooFew(0), "three": nowhere}, message: tooFew(0),
+			affinity: "two",
+			failed:   map[string]string{"two": tooFew(0, "1 more replica wanted, room for 0 (b 0)"), "three": nowhere("three")},
+			message:  tooFew(0, "1 more replica wanted, room for 0 (b 0)"),
 		},
 	}
 	for name, test := range tests {
@@ -138,7 +159,7 @@ func TestAllGroupsFailedThoughNothingChangedKeepsTargets(t *testing.T) {
 	in.Applied = mustApply(t, &placement)
 	in.Status.SchedulerObservedAffinityName = "two"
 	check(t, in, targets{target("b", 5)},
-		"0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint.")
+		`0/1 clusters are available: no cluster matches the cluster affinity group "two".`)
 }
 
 func TestOverflow(t *testing.T) {
@@ -158,7 +179,7 @@ func TestOverflow(t *testing.T) {
 		"what does not fit at home overflows":       {10, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3), target("c", 3)}, ""},
 		"all fit at home":                           {7, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3)}, ""},
 		"every tier is needed":                      {17, aggregate, free, nil, targets{target("a", 4), target("b", 3), target("c", 8), target("d", 2)}, ""},
-		"not even the last tier has room":           {18, aggregate, free, nil, nil, "failed to assign replicas: Clusters available replicas are not enough to schedule."},
+		"not even the last tier has room":           {18, aggregate, free, nil, nil, "failed to assign replicas: Clusters available replicas are not enough to schedule: 18 replicas wanted, room for 17 (a 4, b 3, c 8, d 2)."},
 		"home is full, growth goes to the overflow": {9, dynamicWeight, map[string]int32{"c": 8, "a": 0, "b": 0, "d": 2}, targets{target("a", 4), target("b", 3)}, targets{target("a", 4), target("b", 3), target("c", 2)}, ""},
 		"shrinking empties the last tier first":     {8, dynamicWeight, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 4), target("b", 3), target("c", 1)}, ""},
 		"shrinking further stays at home":           {5, aggregate, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 3), target("b", 2)}, ""},
@@ -319,6 +340,68 @@ func BenchmarkSchedule1000Clusters(b *testing.B) {
 				if _, err := Schedule(in); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// What cannot be decided about the rest never keeps a cluster that leaves.
+func TestAClusterThatIsBeingRemovedIsLeftWhateverTheError(t *testing.T) {
+	clusters := func() []*clusterv1alpha1.Cluster {
+		return append(members("a"), member("b", beingRemoved), member("c", withoutAPIs))
+	}
+	current := targets{target("a", 2), target("b", 3)}
+	tests := map[string]struct {
+		placement *policyv1alpha1.Placement
+		room      map[string]int32
+		want      string
+	}{
+		"one cluster less than the spread constraint wants": {
+			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate, SpreadConstraints: []policyv1alpha1.SpreadConstraint{spread("cluster", 2, 2)}},
+			want: "failed to select clusters: the number of feasible clusters is less than spreadConstraint.MinGroups: " +
+				"2 clusters wanted, 1 feasible (a); cluster b: being removed; cluster c: does not serve apps/v1 Deployment",
+		},
+		"too little room in the others": {
+			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate}, room: map[string]int32{"a": 1},
+			want: "failed to assign replicas: failed to scale up: Clusters available replicas 1 are not enough to schedule: " +
+				"3 more replicas wanted, room for 1 (a 1); cluster b: being removed; cluster c: does not serve apps/v1 Deployment.",
+		},
+		"a strategy that does not exist": {
+			placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: "Strange"}},
+			want:      `failed to assign replicas: unsupported replica scheduling strategy, type "Strange" and preference ""`,
+		},
+		"no placement": {want: ErrNoPlacement.Error()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec := deployment(5, policyv1alpha1.Placement{}, current...)
+			spec.Placement = test.placement
+			in := input(spec, clusters(), test.room)
+			if test.placement != nil {
+				in.Applied = mustApply(t, test.placement)
+			}
+			check(t, in, current[:1], test.want)
+		})
+	}
+}
+
+func TestShortfall(t *testing.T) {
+	divided := policyv1alpha1.Placement{ReplicaScheduling: aggregate}
+	tests := map[string]struct {
+		spec *workv1alpha2.ResourceBindingSpec
+		want string
+	}{
+		"all replicas are placed":       {deployment(5, divided, target("a", 2), target("b", 3)), ""},
+		"replicas are missing":          {deployment(5, divided, target("a", 2), target("b", 1)), "3 of 5 replicas are placed: {a:2, b:1}."},
+		"copies are complete":           {deployment(5, policyv1alpha1.Placement{}, target("a", 5)), ""},
+		"no target":                     {deployment(5, divided), "It has no cluster left."},
+		"no replicas to speak of":       {&workv1alpha2.ResourceBindingSpec{Placement: &divided, Clusters: targets{{Name: "a"}}}, ""},
+		"a binding without a placement": {&workv1alpha2.ResourceBindingSpec{Replicas: 3, Clusters: targets{{Name: "a"}}}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Shortfall(test.spec); got != test.want {
+				t.Errorf("Shortfall = %q, want %q", got, test.want)
 			}
 		})
 	}

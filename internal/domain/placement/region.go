@@ -40,6 +40,14 @@ func (t *task) regions(candidates []candidate) []region {
 	return regions
 }
 
+func regionNames(regions []region) []string {
+	names := make([]string, len(regions))
+	for i := range regions {
+		names[i] = regions[i].name
+	}
+	return names
+}
+
 // regionScore is 1000 times the room that counts, plus the average score of the
 // clusters that have it.
 func (t *task) regionScore(clusters []candidate) int64 {
@@ -96,7 +104,7 @@ func (t *task) minClusters() int {
 func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	regions := t.regions(candidates)
 	if len(regions) < max(t.region.MinGroups, 1) {
-		return nil, errTooFewRegions
+		return nil, t.tooFew(errTooFewRegions, max(t.region.MinGroups, 1), "region", regionNames(regions))
 	}
 	sets := rankSets(regionSets(regions, bounds{
 		least:    max(t.region.MinGroups, 1),
@@ -104,7 +112,7 @@ func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 		clusters: t.minClusters(),
 	}))
 	if len(sets) == 0 {
-		return nil, errRegionsTooSmall
+		return nil, t.tooFew(errRegionsTooSmall, t.minClusters(), "cluster", namesOf(candidates))
 	}
 	attempts := 0
 	for i := 0; i < len(sets) && attempts < maxAttempts; i++ {
@@ -117,7 +125,7 @@ func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 			return s.chosen, nil
 		}
 	}
-	return nil, errNoRoom(len(t.swapWithin(&sets[0]).chosen))
+	return nil, t.noRoom(t.swapWithin(&sets[0]).chosen)
 }
 
 // swapWithin makes the first choice of clusters in a set of regions.

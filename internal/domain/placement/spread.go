@@ -18,8 +18,16 @@ var (
 	errUnknownSpread   = errors.New("just support cluster and region spread constraint")
 )
 
-func errNoRoom(clusters int) error {
-	return fmt.Errorf("no enough resource when selecting %d clusters", clusters)
+// noRoom says what is wanted of the selected clusters together, and what each has
+// room for.
+func (t *task) noRoom(selected []candidate) error {
+	wanted := counted(t.need(), nounReplica)
+	if PlacesComponents(t.spec, t.input.Features) {
+		wanted = "1 set of components"
+	}
+	rooms := roomsOf(selected)
+	return fmt.Errorf("no enough resource when selecting %d clusters: %s wanted, room for %d%s%s",
+		len(selected), wanted, roomIn(rooms), describeRooms(rooms), t.besides())
 }
 
 // PlacesComponents reports whether the components of the workload go, as a whole,
@@ -76,14 +84,22 @@ func (t *task) selected(candidates []candidate) ([]candidate, error) {
 // gives up preference for room where that is needed.
 func (t *task) spreadByCluster(candidates []candidate) ([]candidate, error) {
 	if len(candidates) < t.cluster.MinGroups {
-		return nil, errTooFewClusters
+		return nil, t.tooFew(errTooFewClusters, t.cluster.MinGroups, "cluster", namesOf(candidates))
 	}
 	split := limited(len(candidates), t.cluster)
 	s := swap{chosen: slices.Clone(candidates[:split]), rest: slices.Clone(candidates[split:])}
 	if !t.hasRoom(&s) {
-		return nil, errNoRoom(split)
+		return nil, t.noRoom(s.chosen)
 	}
 	return s.chosen, nil
+}
+
+func namesOf(candidates []candidate) []string {
+	names := make([]string, len(candidates))
+	for i := range candidates {
+		names[i] = candidates[i].name
+	}
+	return names
 }
 
 // limited is count, or maxGroups of the constraint if that is less. A maxGroups of

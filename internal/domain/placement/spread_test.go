@@ -53,15 +53,15 @@ func TestSelectByCluster(t *testing.T) {
 	}{
 		"the roomiest of the rest replaces the last one": {80, aggregate, 1, 2, three(), []string{"m1", "m3"}, ""},
 		"no exchange where the room is enough":           {70, aggregate, 1, 2, three(), []string{"m1", "m2"}, ""},
-		"all clusters together have too little room":     {131, aggregate, 1, 3, three(), nil, "no enough resource when selecting 3 clusters"},
-		"the allowed number of clusters has too little":  {101, aggregate, 1, 2, three(), nil, "no enough resource when selecting 2 clusters"},
+		"all clusters together have too little room":     {131, aggregate, 1, 3, three(), nil, "no enough resource when selecting 3 clusters: 131 replicas wanted, room for 130 (m1 40, m2 30, m3 60)"},
+		"the allowed number of clusters has too little":  {101, aggregate, 1, 2, three(), nil, "no enough resource when selecting 2 clusters: 101 replicas wanted, room for 100 (m1 40, m3 60)"},
 		"copies do not share room":                       {80, duplicate, 1, 2, three(), []string{"m1", "m2"}, ""},
 		"no strategy is like copies":                     {80, nil, 1, 2, three(), []string{"m1", "m2"}, ""},
-		"fewer clusters than wanted at least":            {10, aggregate, 4, 4, three(), nil, "the number of feasible clusters is less than spreadConstraint.MinGroups"},
+		"fewer clusters than wanted at least":            {10, aggregate, 4, 4, three(), nil, "the number of feasible clusters is less than spreadConstraint.MinGroups: 4 clusters wanted, 3 feasible (m1, m2, m3)"},
 		"fewer clusters than allowed":                    {10, aggregate, 1, 9, three(), []string{"m1", "m2", "m3"}, ""},
 		"no largest number means no limit":               {10, aggregate, 1, 0, three(), []string{"m1", "m2", "m3"}, ""},
 		"the first of equally roomy ones comes in":       {9, dynamicWeight, 1, 1, ordered(candidate{name: "a", available: 5}, candidate{name: "b", available: 9}, candidate{name: "c", available: 9}), []string{"b"}, ""},
-		"an equally roomy one does not come in":          {9, aggregate, 1, 1, ordered(candidate{name: "a", available: 5}, candidate{name: "b", available: 5}), nil, "no enough resource when selecting 1 clusters"},
+		"an equally roomy one does not come in":          {9, aggregate, 1, 1, ordered(candidate{name: "a", available: 5}, candidate{name: "b", available: 5}), nil, "no enough resource when selecting 1 clusters: 9 replicas wanted, room for 5 (a 5)"},
 		"a displaced one may come in for an earlier one": {17, aggregate, 1, 2, ordered(candidate{name: "a", available: 1}, candidate{name: "b", available: 8}, candidate{name: "c", available: 9}), []string{"b", "c"}, ""},
 		"nothing to place needs no room":                 {0, aggregate, 1, 1, ordered(candidate{name: "a"}), []string{"a"}, ""},
 		"room beyond 32 bits does not overflow":          {2, aggregate, 2, 2, ordered(candidate{name: "a", available: 1 << 62}, candidate{name: "b", available: 1 << 62}, candidate{name: "c", available: 1 << 62}), []string{"a", "b"}, ""},
@@ -269,13 +269,13 @@ func TestSelectByRegion(t *testing.T) {
 		wantError   string
 	}{
 		"one of each region, then the most preferred": {10, duplicate, regional(2, 2, 2, 3), six(), []string{"e1", "e2", "u1"}, ""},
-		"the smallest number of regions is not there": {10, duplicate, regional(4, 4, 4, 4), six(), nil, "the number of feasible region is less than spreadConstraint.MinGroups"},
-		"too few clusters in all regions":             {10, duplicate, regional(1, 3, 7, 9), six(), nil, "the number of clusters is less than the cluster spreadConstraint.MinGroups"},
+		"the smallest number of regions is not there": {10, duplicate, regional(4, 4, 4, 4), six(), nil, "the number of feasible region is less than spreadConstraint.MinGroups: 4 regions wanted, 3 feasible (ap, eu, us)"},
+		"too few clusters in all regions":             {10, duplicate, regional(1, 3, 7, 9), six(), nil, "the number of clusters is less than the cluster spreadConstraint.MinGroups: 7 clusters wanted, 6 feasible (a1, e1, e2, e3, u1, u2)"},
 		"no limit for regions and clusters":           {10, duplicate, regional(3, 0, 3, 0), six(), []string{"e1", "e2", "u1", "e3", "u2", "a1"}, ""},
 		"more regions than clusters are allowed":      {10, duplicate, regional(3, 3, 1, 2), six(), []string{"e1", "u1", "a1"}, ""},
 		"clusters are exchanged for more room":        {130, aggregate, regional(2, 2, 2, 2), six(), []string{"e1", "u2"}, ""},
 		"both are exchanged where that is needed":     {170, aggregate, regional(2, 2, 2, 2), six(), []string{"e3", "u2"}, ""},
-		"a region keeps its last cluster":             {175, aggregate, regional(2, 2, 2, 2), six(), nil, "no enough resource when selecting 2 clusters"},
+		"a region keeps its last cluster":             {175, aggregate, regional(2, 2, 2, 2), six(), nil, "no enough resource when selecting 2 clusters: 175 replicas wanted, room for 80 (e1 50, u1 30)"},
 		"a less preferred set of regions has room": {100, aggregate, regional(1, 1, 1, 1), ordered(
 			at("e1", "eu", 100, 60), at("e2", "eu", 100, 60), at("u1", "us", 0, 100)), []string{"u1"}, ""},
 		"clusters without region are left out": {10, duplicate, regional(1, 1, 1, 3), ordered(
