@@ -27,11 +27,16 @@ const (
 // schedule chooses clusters and stores them.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
 	desired, v, moved := s.place(ctx, p)
+	return s.finish(ctx, s.stored(p, desired, moved), v)
+}
+
+// stored is the pass over what a write has stored, if there was one.
+func (s *scheduler) stored(p pass, desired binding.Object, moved bool) pass {
 	if moved {
 		p.stored = desired
 		s.recent.remember(p.request, desired)
 	}
-	return s.finish(ctx, p, v)
+	return p
 }
 
 // place chooses clusters and stores them with the placement they were chosen for.
@@ -42,19 +47,46 @@ func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, 
 	}
 	input, err := s.input(ctx, p)
 	if err != nil {
-		return p.stored, failed(p.stored, err), false
+		desired, moved = s.leave(ctx, p)
+		return desired, failed(p.stored, err), moved
 	}
 	result, err := placement.Schedule(input)
 	desired, v = outcome(p.stored, result, err)
 	moved, err = patch.Object(ctx, s.karmada, p.stored, desired)
 	if err != nil {
-		return p.stored, v.refused(p.stored, err), false
+		v = v.refused(p.stored, err)
+		if v.retry == soon || v.retry == never {
+			return p.stored, v, false
+		}
+		desired, moved = s.leave(ctx, p)
+		return desired, v, moved
 	}
 	s.tellResult(p, desired, v)
 	if moved {
-		klog.FromContext(ctx).Info("Placed", "why", p.decision.Why, "clusters", describe(desired.BindingSpec().Clusters), "outcome", v.reason)
+		klog.FromContext(ctx).Info("Placed", "why", p.decision.Why, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
 	}
 	return desired, v, moved
+}
+
+// leave takes the clusters being removed out of a binding of which nothing else can
+// be decided or stored. The binding is tried again anyway, so a failure is no more
+// than logged.
+func (s *scheduler) leave(ctx context.Context, p pass) (desired binding.Object, moved bool) {
+	desired = binding.Copy(p.stored)
+	spec := desired.BindingSpec()
+	spec.Clusters = placement.WithoutLeaving(spec.Clusters, p.world.find)
+	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
+		return p.stored, false
+	}
+	moved, err := patch.Object(ctx, s.karmada, p.stored, desired)
+	if err != nil {
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Error(err, "Cannot take clusters that are being removed out of the binding")
+		}
+		return p.stored, false
+	}
+	klog.FromContext(ctx).Info("Left clusters that are being removed", "clusters", placement.DescribeTargets(spec))
+	return desired, moved
 }
 
 func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) {

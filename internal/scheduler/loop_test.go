@@ -63,7 +63,7 @@ func newLoop(t *testing.T, of client.Object, clusters ...*clusterv1alpha1.Cluste
 	}
 	l.scheduler = &scheduler{
 		options: o, karmada: karmada, live: karmada, events: observe.NewEvents(l.recorder), clusters: newWorld(),
-		backlog: newBacklog(o), recent: newRecent(), told: newTold(), measured: measured, now: func() time.Time { return noon.Time },
+		backlog: newBacklog(o), recent: newRecent(), told: newTold(), foreign: newForeign(), measured: measured, now: func() time.Time { return noon.Time },
 	}
 	for _, cluster := range clusters {
 		l.clusters.put(cluster, true)
@@ -194,7 +194,10 @@ func TestWithoutRoomABindingWaitsForIt(t *testing.T) {
 
 func TestBindingsOfOthersAndThoseHeldBackAreLeftAlone(t *testing.T) {
 	cases := map[string]func(*workv1alpha2.ResourceBinding){
-		"another scheduler": func(of *workv1alpha2.ResourceBinding) { of.Spec.SchedulerName = "other" },
+		"another scheduler that has reported": func(of *workv1alpha2.ResourceBinding) {
+			of.Spec.SchedulerName = "other"
+			of.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "Any"}}
+		},
 		"suspended": func(of *workv1alpha2.ResourceBinding) {
 			of.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 		},
@@ -263,7 +266,7 @@ func TestAPlacementThatNamesNoClusterThatExistsSaysSo(t *testing.T) {
 	l := newLoop(t, unversioned(bound(divided, func(of *workv1alpha2.ResourceBinding) {
 		of.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membre1"}}
 	})), member("member1"))
-	const want = "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint." +
+	const want = "0/1 clusters are available: no cluster matches the cluster affinity (clusterNames membre1)." +
 		` The placement names cluster "membre1", which does not exist: correct the name, or join the cluster.`
 	_, _, stored := l.pass(t)
 	told := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)

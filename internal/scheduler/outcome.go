@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,22 +57,24 @@ type verdict struct {
 
 // outcome turns the answer of placement.Schedule into the binding as it is to be
 // stored, status left out, and what to tell about it. An answer in another order
-// than the stored one is no difference.
+// than the stored one is no difference. Beside an error the targets change, too:
+// clusters being removed are left, whatever else cannot be decided.
 func outcome(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
 	desired := binding.Copy(stored)
 	v := verdictOf(err)
 	v.affinity, v.groups, v.placed = result.AffinityName, result.Failed, err == nil
-	var fit *placement.FitError
-	if err != nil && !errors.As(err, &fit) {
-		return desired, v
-	}
 	if !sameTargets(stored.BindingSpec().Clusters, result.Clusters) {
 		desired.BindingSpec().Clusters = slices.Clip(result.Clusters)
 	}
-	if fit != nil && fit.KeepsPrevious {
-		if len(result.Clusters) > 0 {
-			v.message += " The previous placement is kept."
-		}
+	var fit *placement.FitError
+	switch {
+	case err == nil:
+	case !errors.As(err, &fit):
+		return desired, v.lacking(desired)
+	case fit.KeepsPrevious && len(result.Clusters) > 0:
+		v.message += " The previous placement is kept."
+		return desired, v.lacking(desired)
+	case fit.KeepsPrevious:
 		return desired, v
 	}
 	applied, encodingErr := placement.AppliedPlacement(stored.BindingSpec().Placement)
@@ -141,14 +144,24 @@ func (v verdict) refused(stored binding.Object, err error) verdict {
 // settled is the verdict on a binding whose result needs no change. The condition
 // is made to say so, too, when what it says is about an earlier generation: a
 // failure that the user has undone, or a success that could not be told. A binding
-// without targets proves no success.
+// without targets proves no success. That no scheduler reports is over in any case.
 func settled(stored binding.Object) verdict {
 	v := verdictOf(nil)
 	v.affinity = stored.BindingStatus().SchedulerObservedAffinityName
 	told := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	if told != nil && told.Status == metav1.ConditionFalse &&
-		(len(stored.BindingSpec().Clusters) == 0 || told.ObservedGeneration == stored.GetGeneration()) {
+		(len(stored.BindingSpec().Clusters) == 0 || told.ObservedGeneration == stored.GetGeneration()) &&
+		told.Reason != workv1alpha2.BindingReasonSchedulerNotReporting {
 		v.reason, v.message = "", ""
+	}
+	return v
+}
+
+// lacking is the verdict that says, too, how many replicas of a binding that still
+// has targets are not placed.
+func (v verdict) lacking(desired binding.Object) verdict {
+	if len(desired.BindingSpec().Clusters) > 0 {
+		v.message = withSentence(v.message, placement.Shortfall(desired.BindingSpec()))
 	}
 	return v
 }
@@ -157,9 +170,22 @@ func settled(stored binding.Object) verdict {
 // exist: a success may be less than the user hoped for, and a failure due to it.
 func (v verdict) remarking(stored binding.Object, find placement.Lookup) verdict {
 	if v.message != "" {
-		v.message += placement.RemarkUnknown(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinity, v.err != nil, find))
+		v.message = withSentence(v.message,
+			placement.RemarkUnknown(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinity, v.err != nil, find)))
 	}
 	return v
+}
+
+// withSentence puts a sentence, which may be empty, behind a message.
+func withSentence(message, sentence string) string {
+	switch {
+	case sentence == "":
+		return message
+	case strings.HasSuffix(message, "."):
+		return message + " " + sentence
+	default:
+		return message + ". " + sentence
+	}
 }
 
 // outdated tells that a binding which needs nothing has a condition that says

@@ -171,7 +171,7 @@ func TestNoFittingCluster(t *testing.T) {
 		}
 		want := metav1.Condition{
 			Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: workv1alpha2.BindingReasonNoClusterFit, ObservedGeneration: 2,
-			Message:            "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint.",
+			Message:            "0/1 clusters are available: no cluster matches the cluster affinity (clusterNames none).",
 			LastTransitionTime: noon,
 		}
 		if diff := cmp.Diff(&want, conditions.Get(told.BindingStatus().Conditions, workv1alpha2.Scheduled)); diff != "" {
@@ -192,7 +192,7 @@ func TestNoFittingCluster(t *testing.T) {
 			t.Errorf("the previous placement is gone:\n%s", diff)
 		}
 		condition := conditions.Get(told.BindingStatus().Conditions, workv1alpha2.Scheduled)
-		want := "0/1 clusters are available: 1 cluster(s) is in the process of eviction. The previous placement is kept."
+		want := "0/1 clusters are available: cluster member1: eviction in progress. The previous placement is kept."
 		if condition.Message != want || condition.Status != metav1.ConditionFalse || v.retry != never {
 			t.Errorf("condition %+v, retry %v", condition, v.retry)
 		}
@@ -203,7 +203,7 @@ func TestNoFittingCluster(t *testing.T) {
 		evicted.BindingSpec().Clusters = nil
 		evicted.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "member1"}}
 		_, _, v := run(t, evicted, at(1), member("member1"))
-		if want := "0/1 clusters are available: 1 cluster(s) is in the process of eviction."; v.message != want {
+		if want := "0/1 clusters are available: cluster member1: eviction in progress."; v.message != want {
 			t.Errorf("message %q, want %q", v.message, want)
 		}
 	})
@@ -313,6 +313,10 @@ func TestAResultThatIsStillRight(t *testing.T) {
 			bound(onMember, scheduled, condition(metav1.ConditionFalse, 4)), metav1.ConditionTrue, &noon},
 		"does not end a failure of this very generation": {
 			bound(onMember, scheduled, condition(metav1.ConditionFalse, 5)), metav1.ConditionFalse, &noon},
+		"ends the report that no scheduler reports": {bound(onMember, scheduled, condition(metav1.ConditionFalse, 5),
+			func(of *workv1alpha2.ResourceBinding) {
+				of.Status.Conditions[0].Reason = workv1alpha2.BindingReasonSchedulerNotReporting
+			}), metav1.ConditionTrue, &noon},
 		"is no success without targets": {bound(scheduled, condition(metav1.ConditionFalse, 4)), metav1.ConditionFalse, &noon},
 		"gets a time if it has none":    {bound(onMember, condition(metav1.ConditionTrue, 4)), metav1.ConditionTrue, new(at(9))},
 	}

@@ -57,6 +57,9 @@ type Options struct {
 	// CapacityDelay is how long a binding for which there is no room waits if
 	// nothing tells that there is more.
 	CapacityDelay time.Duration
+	// ForeignDelay is how long another scheduler has to report on a binding that names
+	// it. After that time this scheduler says that none has.
+	ForeignDelay time.Duration
 	// Registry is where metrics are registered.
 	Registry prometheus.Registerer
 }
@@ -66,7 +69,7 @@ func DefaultOptions() Options {
 	return Options{
 		Name: policyv1alpha1.DefaultSchedulerName, Workers: 4, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
 		BaseDelay: time.Second, MaxDelay: 10 * time.Second, CapacityDelay: 5 * time.Minute,
-		Registry: ctrlmetrics.Registry,
+		ForeignDelay: 10 * time.Second, Registry: ctrlmetrics.Registry,
 	}
 }
 
@@ -81,6 +84,7 @@ type scheduler struct {
 	backlog    *backlog
 	recent     *recent
 	told       *told
+	foreign    *foreign
 	measured   measurements
 	now        func() time.Time
 	// grouped keeps members of workload affinity groups from being placed at the
@@ -94,7 +98,7 @@ func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 	s := &scheduler{
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: estimators,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(o.Name)), //nolint:staticcheck // the newer recorder writes another API
-		clusters: newWorld(), backlog: newBacklog(o), recent: newRecent(), told: newTold(), now: time.Now,
+		clusters: newWorld(), backlog: newBacklog(o), recent: newRecent(), told: newTold(), foreign: newForeign(), now: time.Now,
 	}
 	measured, err := newMeasurements(o.Registry)
 	if err != nil {
@@ -136,15 +140,16 @@ func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result,
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if stored == nil {
+	if stored == nil || !s.owns(stored) {
 		s.forget(r)
-		return reconcile.Result{}, nil
+		return s.reportUnserved(ctx, r, stored)
 	}
 	p := pass{request: r, stored: stored, world: s.clusters.snapshot(), started: s.now()}
 	p.decision, err = decide(stored, p.world.find, s.options.Features)
 	switch {
 	case err != nil:
-		return s.finish(ctx, p, failed(stored, err)), nil
+		desired, moved := s.leave(ctx, p)
+		return s.finish(ctx, s.stored(p, desired, moved), failed(stored, err)), nil
 	case p.decision.Action == placement.ActionSchedule:
 		return s.schedule(ctx, p), nil
 	case p.decision.Action == placement.ActionObserve:
@@ -155,8 +160,8 @@ func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result,
 	}
 }
 
-// read returns the newest version of the binding that is known, nil if it is not,
-// or no longer, ours to schedule.
+// read returns the newest version of the binding that is known, nil if it is gone or
+// about to go.
 func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error) {
 	cached := binding.New(r.namespaced)
 	if err := s.karmada.Get(ctx, r.NamespacedName, cached); err != nil {
@@ -166,7 +171,7 @@ func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error)
 		return nil, fmt.Errorf("reading the binding: %w", err)
 	}
 	stored := s.recent.latest(r, cached)
-	if stored.GetDeletionTimestamp() != nil || !s.owns(stored) {
+	if stored.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
 	return stored, nil
@@ -176,7 +181,8 @@ func (s *scheduler) owns(of binding.Object) bool {
 	return placement.Owned(of, of.BindingSpec(), s.options.Name)
 }
 
-// forget drops what is remembered of a binding that is gone or not ours.
+// forget drops what is remembered of a binding that is gone, or that this scheduler
+// does not handle.
 func (s *scheduler) forget(r request) {
 	s.backlog.settle(r)
 	s.recent.forget(r)

@@ -282,14 +282,20 @@ func TestEventTexts(t *testing.T) {
 	if got := successMessage(clusterWide); got != "Binding has been scheduled successfully. Result {member1:2, member2:3}" {
 		t.Error(got)
 	}
-	v := verdict{err: errors.New("boom"), groups: []placement.GroupFailure{{Index: 1, Err: errors.New("full")}}}
+	following := bound(func(of *workv1alpha2.ResourceBinding) {
+		of.Spec.Replicas, of.Spec.ReplicaRequirements, of.Spec.Clusters = 0, nil, []workv1alpha2.TargetCluster{{Name: "member3"}}
+	})
+	if got := successMessage(following); got != "Binding has been scheduled successfully. Result: {member3}" {
+		t.Error(got)
+	}
+	v := verdict{err: errors.New("boom"), groups: []placement.GroupFailure{{Index: 1, Name: "spare", Err: errors.New("full")}}}
 	var got []string
 	for _, err := range append(failuresOf(of, v), failuresOf(clusterWide, v)...) {
 		got = append(got, err.Error())
 	}
 	want := []string{
-		"failed to schedule ResourceBinding(shop/web-deployment) with clusterAffiliates index(1): full", "boom",
-		"failed to schedule ClusterResourceBinding(web) with clusterAffiliates index(1): full", "boom",
+		"failed to schedule ResourceBinding(shop/web-deployment) with clusterAffinities index(1) \"spare\": full", "boom",
+		"failed to schedule ClusterResourceBinding(web) with clusterAffinities index(1) \"spare\": full", "boom",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

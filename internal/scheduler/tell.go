@@ -3,12 +3,12 @@ package scheduler
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/placement"
 )
 
 // tellResult tells of new clusters on the template, which is where users look.
@@ -25,16 +25,7 @@ func successMessage(of binding.Object) string {
 	if !binding.Namespaced(of) {
 		colon = ""
 	}
-	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, describe(of.BindingSpec().Clusters))
-}
-
-// describe lists targets as cluster:replicas.
-func describe(targets []workv1alpha2.TargetCluster) string {
-	texts := make([]string, len(targets))
-	for i := range targets {
-		texts[i] = fmt.Sprintf("%s:%d", targets[i].Name, targets[i].Replicas)
-	}
-	return strings.Join(texts, ", ")
+	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, placement.DescribeTargets(of.BindingSpec()))
 }
 
 // tellFailures tells why the binding, or some of its affinity groups, could not be
@@ -61,13 +52,12 @@ func (s *scheduler) tellFailures(p pass, v verdict) {
 	}
 }
 
-// failuresOf are the failures to tell of, those of the affinity groups first. The
-// spelling is that of the wire.
+// failuresOf are the failures to tell of, those of the affinity groups first.
 func failuresOf(of binding.Object, v verdict) []error {
 	var failures []error
 	for _, group := range v.groups {
-		failures = append(failures, fmt.Errorf("failed to schedule %s(%s) with clusterAffiliates index(%d): %w",
-			kindOf(of), requestOf(of), group.Index, group.Err))
+		failures = append(failures, fmt.Errorf("failed to schedule %s(%s) with clusterAffinities index(%d) %q: %w",
+			kindOf(of), requestOf(of), group.Index, group.Name, group.Err))
 	}
 	if v.err == nil {
 		return failures

@@ -89,7 +89,11 @@ func (o *source) bindings() toolscache.ResourceEventHandler {
 
 func (o *source) bindingAdded(obj any, initial bool) {
 	added, ok := obj.(binding.Object)
-	if !ok || !o.scheduler.owns(added) {
+	if !ok {
+		return
+	}
+	if !o.scheduler.owns(added) {
+		o.pushForeign(added)
 		return
 	}
 	u := live
@@ -108,9 +112,12 @@ func (o *source) bindingUpdated(before, after any) {
 	owned, owns := o.scheduler.owns(older), o.scheduler.owns(newer)
 	known := o.scheduler.recent.known(requestOf(newer), newer)
 	switch {
-	case !owns && owned:
-		o.scheduler.forget(requestOf(newer))
-	case owns && !owned:
+	case !owns:
+		if owned {
+			o.scheduler.forget(requestOf(newer))
+		}
+		o.pushForeign(newer)
+	case !owned:
 		o.push(newer, live, causeAdd)
 	case owns && older.GetGeneration() != newer.GetGeneration() && !known:
 		o.push(newer, live, causeUpdate)
@@ -123,6 +130,15 @@ func (o *source) bindingUpdated(before, after any) {
 func (o *source) bindingDeleted(obj any) {
 	if gone, ok := final(obj).(binding.Object); ok {
 		o.scheduler.forget(requestOf(gone))
+		o.scheduler.foreign.forget(requestOf(gone))
+	}
+}
+
+// pushForeign queues a binding that names another scheduler for the time when that
+// has to have reported on it.
+func (o *source) pushForeign(of binding.Object) {
+	if delay, first := o.scheduler.awaitForeign(of); first {
+		o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(of, background), After: delay}, requestOf(of))
 	}
 }
 

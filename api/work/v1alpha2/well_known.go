@@ -132,6 +132,14 @@ const (
 	// BindingReasonQuotaExceeded: a FederatedResourceQuota forbids the replicas.
 	BindingReasonQuotaExceeded = "QuotaExceeded"
 
+	// BindingReasonSchedulerNotReporting: no scheduler of the name that the binding
+	// asks for has said anything about it.
+	BindingReasonSchedulerNotReporting = "SchedulerNotReporting"
+
+	// BindingReasonClusterRemoved: a cluster was removed whose replicas no scheduler
+	// places elsewhere.
+	BindingReasonClusterRemoved = "ClusterRemoved"
+
 	// FullyAppliedSuccessReason: all clusters have the object.
 	FullyAppliedSuccessReason = "FullyAppliedSuccess"
 

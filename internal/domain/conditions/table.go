@@ -99,6 +99,8 @@ func bindingRows() []Row {
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonUnschedulable, "the clusters that fit have no room"},
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonQuotaExceeded, "a FederatedResourceQuota refuses the replicas"},
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerError, "scheduling ended with an error, and is tried again"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerNotReporting, "no scheduler of the name in spec.schedulerName has reported"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonClusterRemoved, "a cluster was removed, and no scheduler places its replicas elsewhere"},
 		{kinds, workv1alpha2.FullyApplied, yes, workv1alpha2.FullyAppliedSuccessReason, "every chosen cluster holds the template"},
 		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the time of an eviction is over, and no healthy copy stands in for the old one, which is kept"},

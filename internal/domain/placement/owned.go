@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -14,11 +16,32 @@ import (
 // scheduling is not suspended, and a policy or another manager made it. Bindings
 // that only follow another one carry no such label and are never scheduled.
 func Owned(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, schedulerName string) bool {
-	name := spec.SchedulerName
-	if name == "" {
-		name = policyv1alpha1.DefaultSchedulerName
+	return SchedulerOf(spec) == schedulerName && Schedulable(meta, spec)
+}
+
+// Schedulable reports whether some scheduler has to handle the binding: its
+// scheduling is not suspended, and a policy or another manager made it.
+func Schedulable(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec) bool {
+	return !Suspended(spec) && managed(meta.GetLabels())
+}
+
+// SchedulerOf is the name of the scheduler that the binding asks for.
+func SchedulerOf(spec *workv1alpha2.ResourceBindingSpec) string {
+	if spec.SchedulerName == "" {
+		return policyv1alpha1.DefaultSchedulerName
 	}
-	return name == schedulerName && !Suspended(spec) && managed(meta.GetLabels())
+	return spec.SchedulerName
+}
+
+// Unreported reports whether no scheduler has said anything about that generation of
+// a binding. A condition without a generation is that of a scheduler which does not
+// record any, and counts as a report.
+func Unreported(generation int64, status *workv1alpha2.ResourceBindingStatus) bool {
+	told := conditions.Get(status.Conditions, workv1alpha2.Scheduled)
+	if told == nil {
+		return true
+	}
+	return told.ObservedGeneration != 0 && told.ObservedGeneration < generation && status.SchedulerObservedGeneration < generation
 }
 
 // Suspended reports whether the user holds back the scheduling of the binding.
@@ -33,7 +56,8 @@ func managed(labels map[string]string) bool {
 }
 
 // AffectedBy reports whether a change of the cluster may change where an owned
-// binding goes. A caller asks about the old and the new state of the cluster.
+// binding goes: it is there, or its affinity selects the cluster. A caller asks about
+// the old and the new state of the cluster.
 //
 // With affinity groups only the group in use counts, along with its overflow
 // groups, and after a failure those behind it; a binding whose latest generation
@@ -46,7 +70,10 @@ func AffectedBy(
 	status *workv1alpha2.ResourceBindingStatus,
 ) bool {
 	placement := spec.Placement
-	if placement == nil {
+	switch {
+	case slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster.Name }):
+		return true
+	case placement == nil:
 		return false
 	}
 	if len(placement.ClusterAffinities) == 0 {

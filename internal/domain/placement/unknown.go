@@ -41,7 +41,7 @@ func UnknownClusters(placement *policyv1alpha1.Placement, observing string, fail
 // namedUnknown is how many clusters a remark names.
 const namedUnknown = 5
 
-// RemarkUnknown says, in a sentence to be put behind a message, which clusters a
+// RemarkUnknown says, in a sentence, which clusters a
 // placement names that do not exist; empty when there are none.
 func RemarkUnknown(names []string) string {
 	if len(names) == 0 {
@@ -55,7 +55,7 @@ func RemarkUnknown(names []string) string {
 		quoted = append(quoted, fmt.Sprintf("%d more", more))
 	}
 	if len(names) == 1 {
-		return fmt.Sprintf(" The placement names cluster %s, which does not exist: correct the name, or join the cluster.", quoted[0])
+		return fmt.Sprintf("The placement names cluster %s, which does not exist: correct the name, or join the cluster.", quoted[0])
 	}
-	return fmt.Sprintf(" The placement names clusters %s, which do not exist: correct the names, or join the clusters.", strings.Join(quoted, ", "))
+	return fmt.Sprintf("The placement names clusters %s, which do not exist: correct the names, or join the clusters.", strings.Join(quoted, ", "))
 }

@@ -42,20 +42,20 @@ func TestClustersThatAPlacementNamesAndThatDoNotExist(t *testing.T) {
 		},
 		"each misspelt name is given once, in its order": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &misspelt}, want: []string{"membre2", "memer3"},
-			remark: ` The placement names clusters "membre2", "memer3", which do not exist: correct the names, or join the clusters.`,
+			remark: `The placement names clusters "membre2", "memer3", which do not exist: correct the names, or join the clusters.`,
 		},
 		"of groups the one in use counts, and what it flows over to": {
 			placement: groups, want: []string{"cloud"},
-			remark: ` The placement names cluster "cloud", which does not exist: correct the name, or join the cluster.`,
+			remark: `The placement names cluster "cloud", which does not exist: correct the name, or join the cluster.`,
 		},
 		"after a failure those behind it count as well": {
 			placement: groups, failed: true, want: []string{"cloud", "third"},
-			remark: ` The placement names clusters "cloud", "third", which do not exist: correct the names, or join the clusters.`,
+			remark: `The placement names clusters "cloud", "third", which do not exist: correct the names, or join the clusters.`,
 		},
 		"a remark has an end": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a", "b", "c", "d", "e", "f", "g"}}},
 			want:      []string{"a", "b", "c", "d", "e", "f", "g"},
-			remark:    ` The placement names clusters "a", "b", "c", "d", "e", 2 more, which do not exist: correct the names, or join the clusters.`,
+			remark:    `The placement names clusters "a", "b", "c", "d", "e", 2 more, which do not exist: correct the names, or join the clusters.`,
 		},
 	}
 	for name, tc := range tests {
