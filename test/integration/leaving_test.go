@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strings"
@@ -9,12 +10,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/testenv"
@@ -170,4 +175,60 @@ func TestAClusterIsUnjoinedByForceWithoutControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, inside.Client, template, exists)
+}
+
+// unscheduled waits until the condition Scheduled of a binding says that it is not
+// placed as wanted, and why.
+func unscheduled(t *testing.T, of *workv1alpha2.ResourceBinding, reason string, parts ...string) {
+	t.Helper()
+	await(t, env.Karmada, of, func(b *workv1alpha2.ResourceBinding) error {
+		said := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.Scheduled)
+		if said == nil || said.Status != metav1.ConditionFalse || said.Reason != reason {
+			return fmt.Errorf("condition Scheduled is %+v", said)
+		}
+		for _, part := range parts {
+			if !strings.Contains(said.Message, part) {
+				return fmt.Errorf("%q is missing in %q", part, said.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// A cluster leaves bindings about which nothing else can be decided: one whose policy
+// is gone, and one whose spread constraint wants more clusters than there are.
+func TestAClusterLeavesBindingsThatCannotBeRescheduled(t *testing.T) {
+	const name = "bound"
+	guest(t, name)
+	namespace := env.Namespace(t)
+	orphan, spread := deployment(namespace, "orphan", 4), deployment(namespace, "spread", 4)
+	gone := policyFor(t, divided(map[string]int64{member1: 1, name: 1}), orphan)
+	two := on(member1, name)
+	two.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 2, MaxGroups: 2}}
+	two.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+		WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+	}
+	env.Create(t, gone, policyFor(t, two, spread), orphan, spread)
+	for _, template := range []*appsv1.Deployment{orphan, spread} {
+		await(t, env.Karmada, bindingOf(t, template), names(member1, name))
+		inMember(t, member1, template, exists)
+	}
+	deleteObject(t, env.Karmada, gone)
+	await(t, env.Karmada, bindingOf(t, orphan), func(b *workv1alpha2.ResourceBinding) error {
+		return same("labels of the policy", "", b.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
+	})
+
+	if _, err := unjoin(t, name, testenv.Patience, false); err != nil {
+		t.Fatal(err)
+	}
+	unscheduled(t, bindingOf(t, orphan), "ClusterRemoved", "cluster "+name, "no policy claims its object", "2 of 4 replicas are placed: {"+member1+":2}")
+	unscheduled(t, bindingOf(t, spread), "SchedulerError", "2 clusters wanted, 1 feasible ("+member1+")", "of 4 replicas are placed")
+	awaitEvent(t, orphan, corev1.EventTypeNormal, "ClusterRemoved")
+	awaitEvent(t, spread, corev1.EventTypeWarning, "ScheduleBindingFailed")
+	for _, template := range []*appsv1.Deployment{orphan, spread} {
+		await(t, env.Karmada, bindingOf(t, template), names(member1))
+		inMember(t, member1, template, exists)
+	}
+	forgotten(t, name)
 }

@@ -91,7 +91,7 @@ func TestNoClusterFitIsToldWithTheReasonOfEachCluster(t *testing.T) {
 	env.Create(t, policy, template)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
-			"0/3 clusters are available: 3 cluster(s) did not match the placement cluster affinity constraint."))
+			"0/3 clusters are available: no cluster matches the cluster affinity (clusterNames nowhere)."))
 	})
 	awaitEvent(t, template, corev1.EventTypeWarning, "ScheduleBindingFailed")
 
@@ -161,7 +161,7 @@ func TestObjectGoesOnlyWhereItsKindIsServed(t *testing.T) {
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
-			"0/3 clusters are available: 3 cluster(s) did not have the API resource.")
+			"0/3 clusters are available: clusters member1, member2: do not serve example.com/v1 Widget.")
 	})
 
 	// The definition itself is propagated like anything else.
@@ -226,7 +226,7 @@ func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
 	env.Create(t, policyFor(t, on(members...), late), late)
 	await(t, env.Karmada, bindingOf(t, late), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
-			"0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance=:NoSchedule}."))
+			"0/3 clusters are available: clusters member1, member2, member3: untolerated taint {maintenance=:NoSchedule}."))
 	})
 
 	testenv.Update(t, env.Karmada, placed, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })

@@ -15,6 +15,8 @@ const (
 	EventReasonDescheduleBindingSucceed = "DescheduleBindingSucceed"
 	EventReasonDescheduleBindingFailed  = "DescheduleBindingFailed"
 
+	EventReasonClusterRemoved = "ClusterRemoved"
+
 	EventReasonEvictWorkloadFromClusterSucceed = "EvictWorkloadFromClusterSucceed"
 	EventReasonEvictWorkloadFromClusterFailed  = "EvictWorkloadFromClusterFailed"
 

@@ -146,9 +146,9 @@ func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 		"the Works of one whose agent works are left to it": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionTrue,
 			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)},
 			left:   []string{"karmada-es-member1/web going"}},
-		"a binding still lists it": {
+		"a binding still lists it that its scheduler takes care of": {
 			stored: []client.Object{&workv1alpha2.ResourceBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{workv1alpha2.BindingManagedByLabel: "me"}},
 				Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "member1"}}},
 			}}},
 	}
@@ -279,7 +279,8 @@ func store(t *testing.T, objects ...client.Object) client.WithWatch {
 			t.Fatal(err)
 		}
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{})
 	for _, namespaced := range []bool{true, false} {
 		builder = builder.WithIndex(binding.New(namespaced), bindings.ClusterField, bindings.ClustersOf)
 	}

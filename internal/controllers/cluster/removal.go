@@ -24,29 +24,25 @@ const removalPoll = 250 * time.Millisecond
 // remove takes down what the control plane holds for a cluster that leaves.
 func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.reportLeaving(ctx, cluster, domain.Remains{WorksGone: true})
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.Ready(cluster) {
-		// Its agent is lost, and nobody else would let go of them.
+		// Its agent is lost, and no other program removes their finalizer.
 		if err := r.letWorksGo(ctx, cluster.Name); err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	targeting, err := r.takeOut(ctx, cluster)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	empty, err := r.clearExecutionSpace(ctx, cluster)
 	if err != nil {
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
 		return reconcile.Result{}, err
 	}
-	if !empty {
-		return reconcile.Result{RequeueAfter: removalPoll}, r.tellWorks(ctx, cluster)
-	}
-	targeting, err := r.targeting(ctx, cluster.Name)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if len(targeting) > 0 {
-		r.tellBindings(cluster, targeting)
-		return reconcile.Result{RequeueAfter: removalPoll}, nil
+	if !empty || len(targeting) > 0 {
+		return reconcile.Result{RequeueAfter: removalPoll}, r.tellRemains(ctx, cluster, empty, targeting)
 	}
 	released := cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(released, clusterv1alpha1.ClusterControllerFinalizer)

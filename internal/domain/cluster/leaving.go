@@ -4,12 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/conditions"
 )
+
+// TakeOutAfter is how long after the deletion of a Cluster its bindings are left to
+// their schedulers. Then the controller manager takes the cluster out of them.
+const TakeOutAfter = 30 * time.Second
+
+// NameHoldersAfter is how long after the deletion of a Cluster the condition Leaving
+// begins to name what holds it: usually it is gone by then.
+const NameHoldersAfter = 5 * time.Second
+
+// namedHolders is how many Works or bindings the condition Leaving names.
+const namedHolders = 3
 
 // Leaving is what is known of a Cluster that was deleted and is still there.
 type Leaving struct {
@@ -35,8 +47,7 @@ func (l Leaving) Holders() []string {
 		holders = append(holders, fmt.Sprintf("%s, such as %s: %s", counted(l.Works), l.Work, l.worksWait()))
 	}
 	if len(l.Bindings) > 0 {
-		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: its scheduler takes it out, unless none serves it or scheduling is suspended",
-			strings.Join(l.Bindings, ", ")))
+		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", strings.Join(l.Bindings, ", "), bindingsWait()))
 	}
 	for _, finalizer := range l.Cluster.Finalizers {
 		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
@@ -44,6 +55,72 @@ func (l Leaving) Holders() []string {
 		}
 	}
 	return holders
+}
+
+// bindingsWait is what bindings wait for.
+func bindingsWait() string {
+	return fmt.Sprintf("the scheduler takes the cluster out, or karmada-controller-manager %s after the deletion", TakeOutAfter)
+}
+
+// Remains is what keeps a Cluster that was deleted.
+type Remains struct {
+	// WorksGone says that the cluster has no Works and gets none. Without it Works may
+	// be empty all the same.
+	WorksGone bool
+	// Works and Bindings are names, sorted.
+	Works, Bindings []string
+}
+
+// ReportLeaving brings the conditions of a Cluster that was deleted in line with what
+// remains of it, which is known for certain. As long as Works remain the condition
+// Ready stays, because only a cluster that is ready has its objects deleted.
+func ReportLeaving(cluster *clusterv1alpha1.Cluster, remains Remains, now time.Time) {
+	stored := &cluster.Status.Conditions
+	leaving := metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionLeaving, Status: metav1.ConditionTrue,
+		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(now),
+	}
+	named := cluster.DeletionTimestamp != nil && now.Sub(cluster.DeletionTimestamp.Time) >= NameHoldersAfter
+	switch {
+	case !remains.WorksGone:
+		leaving.Reason = clusterv1alpha1.LeavingWorksRemainReason
+		leaving.Message = held("Works", remains.Works, named, Leaving{Cluster: cluster}.worksWait())
+	case len(remains.Bindings) > 0:
+		leaving.Reason = clusterv1alpha1.LeavingBindingsRemainReason
+		leaving.Message = held("bindings", remains.Bindings, named, bindingsWait())
+	default:
+		leaving.Reason = clusterv1alpha1.LeavingFinalizersRemainReason
+		leaving.Message = "remaining finalizers: " + strings.Join(cluster.Finalizers, ", ")
+	}
+	conditions.Set(stored, leaving)
+	if !remains.WorksGone {
+		return
+	}
+	conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
+	conditions.Set(stored, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterReasonLeaving,
+		Message:            "the cluster was deleted, and its Works are gone",
+		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// held says which objects of a kind remain and what they wait for. It has no number,
+// which would change with each of many objects that go.
+func held(kind string, names []string, named bool, wait string) string {
+	if !named || len(names) == 0 {
+		return fmt.Sprintf("remaining %s: %s", kind, wait)
+	}
+	more := ""
+	if len(names) > namedHolders {
+		more = " and others"
+	}
+	return fmt.Sprintf("remaining %s: %s%s: %s", kind, strings.Join(names[:min(len(names), namedHolders)], ", "), more, wait)
+}
+
+// hasLeft reports whether the condition Ready says that the cluster was deleted. That
+// is not undone by what is observed of the member.
+func hasLeft(ready *metav1.Condition) bool {
+	return ready != nil && ready.Reason == clusterv1alpha1.ClusterReasonLeaving
 }
 
 func counted(works int) string {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -41,7 +42,7 @@ func TestWhatHoldsAClusterThatLeaves(t *testing.T) {
 		"bindings, and a finalizer of somebody else": {leaving: Leaving{Bindings: []string{"ResourceBinding shop/web", "ClusterResourceBinding crd"}},
 			finalizers: append([]string{"example.com/keep"}, ours...),
 			want: []string{
-				"it is still in spec.clusters of ResourceBinding shop/web, ClusterResourceBinding crd: its scheduler takes it out, unless none serves it or scheduling is suspended",
+				"it is still in spec.clusters of ResourceBinding shop/web, ClusterResourceBinding crd: the scheduler takes the cluster out, or karmada-controller-manager 30s after the deletion",
 				"finalizer example.com/keep of the Cluster: who has set it takes it off",
 			}},
 	}
@@ -55,5 +56,61 @@ func TestWhatHoldsAClusterThatLeaves(t *testing.T) {
 				t.Errorf("holders (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWhatTheConditionsOfAClusterThatLeavesSay(t *testing.T) {
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
+	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterLeaving",
+		Message: "the cluster was deleted, and its Works are gone"}
+	says := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: clusterv1alpha1.ClusterConditionLeaving, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+	}
+	const (
+		slow      = "their objects are being deleted in the cluster, see the events of the Works"
+		scheduler = "the scheduler takes the cluster out, or karmada-controller-manager 30s after the deletion"
+	)
+	tests := map[string]struct {
+		remains Remains
+		after   time.Duration
+		want    []metav1.Condition
+	}{
+		"Works at first": {Remains{Works: []string{"karmada-es-m1/web"}}, 0,
+			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
+		"Works that take long are named": {Remains{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, NameHoldersAfter,
+			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: karmada-es-m1/a, karmada-es-m1/b: "+slow)}},
+		"the first of many Works": {Remains{Works: []string{"a", "b", "c", "d"}, Bindings: []string{"x"}}, NameHoldersAfter,
+			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: a, b, c and others: "+slow)}},
+		"no Works, but there could be new ones": {Remains{}, NameHoldersAfter,
+			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
+		"bindings": {Remains{WorksGone: true, Bindings: []string{"shop/web"}}, NameHoldersAfter,
+			[]metav1.Condition{left, says("BindingsRemain", "remaining bindings: shop/web: "+scheduler)}},
+		"nothing of ours": {Remains{WorksGone: true}, 0,
+			[]metav1.Condition{left, says("FinalizersRemain", "remaining finalizers: example.com/keep")}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "m1", DeletionTimestamp: &metav1.Time{Time: noon}, Finalizers: []string{"example.com/keep"}},
+				Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{ready}},
+			}
+			ReportLeaving(cluster, tc.remains, noon.Add(tc.after))
+			if diff := cmp.Diff(tc.want, cluster.Status.Conditions, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsSeenOfAMemberDoesNotUndoThatItsClusterLeaves(t *testing.T) {
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterReasonLeaving}
+	seen := Seen(true, true, "", 1, metav1.NewTime(noon))
+	if diff := cmp.Diff(Judgement{Ready: left}, Judge([]metav1.Condition{left}, seen, Thresholds{}, noon)); diff != "" {
+		t.Errorf("judgement (-want +got):\n%s", diff)
+	}
+	if silence := Silence(Life{Heard: noon}, &left, Grace{}, 1, noon.Add(time.Hour)); silence != nil {
+		t.Errorf("silence %+v", silence)
 	}
 }

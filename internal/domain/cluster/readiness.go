@@ -40,7 +40,8 @@ type Judgement struct {
 
 // Judge compares the condition Ready that was seen with those that are stored.
 //
-// A cluster without a condition, or with an Unknown one, gets what was seen at
+// The condition of a cluster that was deleted and has no Works any longer stays. A
+// cluster without a condition, or with an Unknown one, gets what was seen at
 // once. Otherwise the stored condition stays until the new state has lasted for
 // its threshold: a single failed probe moves nothing. Since when it lasts is told
 // by the condition Answering, which is stored while the two disagree. So a process
@@ -54,6 +55,9 @@ func Judge(stored []metav1.Condition, seen metav1.Condition, thresholds Threshol
 		threshold = thresholds.Success
 	}
 	ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady)
+	if hasLeft(ready) {
+		return Judgement{Ready: *ready}
+	}
 	if ready == nil || ready.Status == metav1.ConditionUnknown || (ready.Status == metav1.ConditionTrue) == healthy || threshold <= 0 {
 		return Judgement{Ready: seen}
 	}

@@ -52,13 +52,14 @@ func Hear(before *Life, signs Signs, now time.Time) Life {
 }
 
 // Silence is the condition Ready of a cluster that has been silent for too long,
-// nil of any other and of one of which that is known already.
+// nil of any other, of one of which that is known already, and of one that was
+// deleted and has no Works any longer.
 func Silence(life Life, ready *metav1.Condition, grace Grace, generation int64, now time.Time) *metav1.Condition {
 	limit, reason, message := grace.Period, clusterv1alpha1.ClusterReasonStatusUnknown, "Cluster status controller stopped posting cluster status."
 	if ready == nil {
 		limit, reason, message = grace.Startup, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "Cluster status controller never posted cluster status."
 	}
-	if ready != nil && ready.Status == metav1.ConditionUnknown || now.Sub(life.Heard) <= limit {
+	if hasLeft(ready) || ready != nil && ready.Status == metav1.ConditionUnknown || now.Sub(life.Heard) <= limit {
 		return nil
 	}
 	return &metav1.Condition{

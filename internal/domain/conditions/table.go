@@ -56,11 +56,16 @@ func clusterRows() []Row {
 	kinds := []string{"Cluster"}
 	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
 	answering, credentials := clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCredentialsValid
+	leaving := clusterv1alpha1.ClusterConditionLeaving
 	return []Row{
 		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answers, but not ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client for the member can be made from its spec and secrets"},
+		{kinds, ready, no, clusterv1alpha1.ClusterReasonLeaving, "the cluster was deleted, and its Works are gone"},
+		{kinds, leaving, yes, clusterv1alpha1.LeavingWorksRemainReason, "the cluster was deleted; Works are still to be deleted"},
+		{kinds, leaving, yes, clusterv1alpha1.LeavingBindingsRemainReason, "the cluster was deleted; bindings are still scheduled to it"},
+		{kinds, leaving, yes, clusterv1alpha1.LeavingFinalizersRemainReason, "the cluster was deleted; finalizers of others hold it"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member reported, and stopped to"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
 		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member answers again; Ready follows if that lasts"},
