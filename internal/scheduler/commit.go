@@ -98,7 +98,7 @@ func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) 
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
 		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
 		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
-		Avoid: failover.FailuresOf(p.stored, p.started).Avoided(), Now: p.started,
+		Avoid: failover.FailuresOf(p.stored, p.started).Avoided(), AvoidOnly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
 		Observer: s.measured.observer(s.now),
 	}, nil
 }

@@ -26,6 +26,9 @@ const (
 
 // Reasons of events about evictions beside those of EvictWorkloadFromCluster.
 const (
+	// EventReasonEvictionStarted, of type Normal: the object begins to leave a cluster.
+	EventReasonEvictionStarted = "EvictionStarted"
+
 	// EventReasonEvictionHeld, of type Warning, goes with the condition of that name.
 	EventReasonEvictionHeld = "EvictionHeld"
 

@@ -147,7 +147,7 @@ func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Durat
 		return 0, err
 	}
 	if len(d.evicted) > 0 {
-		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(d.evicted, ","))
+		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(clustersOf(d.evicted), ","))
 	}
 	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), d.seen)
 	if err := r.tell(bound, d.evicted, d.failed); err != nil {
@@ -159,8 +159,8 @@ func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Durat
 // decision is what becomes of one application.
 type decision struct {
 	desired binding.Object
-	// evicted are the clusters that it leaves, failed why it cannot leave others.
-	evicted []string
+	// evicted are the evictions that begin, failed why others cannot.
+	evicted []failover.Eviction
 	failed  error
 	// seen is what this process has seen, next when to look again; zero for never.
 	seen failover.Memory
@@ -179,7 +179,7 @@ func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, erro
 		d.seen = seen.Observe(spec, status, now)
 		stored, d.next = worthStoring(memory.Observe(spec, status, now), d.next, now)
 	}
-	failures := failover.FailuresOf(bound, now).With(d.evicted, now)
+	failures := failover.FailuresOf(bound, now).With(clustersOf(d.evicted), now)
 	d.next = earlier(d.next, failures.Next())
 	return d, annotate(d.desired, stored, failures)
 }
@@ -201,7 +201,7 @@ func (r *reconciler) remember(bound binding.Object, now time.Time) (known, seen 
 }
 
 // evict takes the application out of clusters, as far as that can be done.
-func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []string, err error) {
+func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []failover.Eviction, err error) {
 	var failures []error
 	for _, cluster := range clusters {
 		eviction, err := failover.Application(bound, cluster, r.options.Graceful, r.options.PreserveState)
@@ -210,10 +210,19 @@ func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (ev
 			continue
 		}
 		if failover.Evict(desired.BindingSpec(), eviction) {
-			evicted = append(evicted, cluster)
+			evicted = append(evicted, eviction)
 		}
 	}
 	return evicted, errors.Join(failures...)
+}
+
+// clustersOf are the clusters that evictions lead out of.
+func clustersOf(evictions []failover.Eviction) []string {
+	clusters := make([]string, len(evictions))
+	for i := range evictions {
+		clusters[i] = evictions[i].From
+	}
+	return clusters
 }
 
 // worthStoring is what is remembered beyond the process, and when to look again:
@@ -278,14 +287,17 @@ func note(desired binding.Object, name, value string) {
 	desired.SetAnnotations(annotations)
 }
 
-// tell tells why an eviction failed, once until the cause changes, and returns the
-// error if trying again may help. What the operator has switched off is looked at
-// again when something changes.
-func (r *reconciler) tell(bound binding.Object, evicted []string, err error) error {
+// tell says that evictions begin, or why one failed, once until the cause changes, and
+// returns the error if trying again may help. What the operator has switched off is
+// looked at again when something changes.
+func (r *reconciler) tell(bound binding.Object, evicted []failover.Eviction, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
 	for _, object := range []client.Object{bound, binding.Template(bound)} {
+		for i := range evicted {
+			r.events.Decided(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", evicted[i].Describe())
+		}
 		switch {
 		case err != nil:
 			r.events.Failed(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, err)

@@ -70,7 +70,7 @@ func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *world {
 	if change != nil {
 		change(bound)
 	}
-	w := &world{t: t, told: record.NewFakeRecorder(10), clock: noon}
+	w := &world{t: t, told: record.NewFakeRecorder(1000), clock: noon}
 	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 			w.writes++
@@ -272,6 +272,13 @@ func TestAllClustersThatAreLeftAreOneWrite(t *testing.T) {
 	w.reports(0, unhealthy, unhealthy)
 	w.reports(time.Minute, unhealthy, unhealthy)
 	w.expect("in, leaves m1 Directly, leaves m2 Directly, avoids m1 m2", 1)
+	const begins = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
+	// On the binding, then on the template.
+	for _, cluster := range []string{"m1", "m2", "m1", "m2"} {
+		if diff := cmp.Diff(fmt.Sprintf(begins, cluster), <-w.told.Events); diff != "" {
+			t.Errorf("event (-want +got):\n%s", diff)
+		}
+	}
 }
 
 func TestWhoTakesNoPartIsForgotten(t *testing.T) {

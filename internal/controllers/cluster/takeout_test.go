@@ -151,5 +151,5 @@ func TestAClusterThatLeavesSaysWhatItWaitsFor(t *testing.T) {
 	if err := karmada.Update(t.Context(), works); err != nil {
 		t.Fatal(err)
 	}
-	look(metav1.ConditionFalse, "remaining bindings: shop/web: the scheduler takes the cluster out, or karmada-controller-manager 30s after the deletion")
+	look(metav1.ConditionFalse, "remaining bindings: shop/web: its scheduler takes it out, or karmada-controller-manager 30s after the deletion")
 }

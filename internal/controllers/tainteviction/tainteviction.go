@@ -201,7 +201,7 @@ func (r *reconciler) act(ctx context.Context, of request) (evicted bool, again t
 	if !stay.Over(began) {
 		return false, stay.Until.Sub(began), nil
 	}
-	err = r.evict(ctx, bound, of.cluster, stay)
+	eviction, err := r.evict(ctx, bound, of.cluster, stay)
 	switch {
 	case apierrors.IsConflict(err):
 		return false, glance, nil
@@ -211,7 +211,7 @@ func (r *reconciler) act(ctx context.Context, of request) (evicted bool, again t
 		return false, 0, err
 	}
 	r.measured.evicted(queueName(r.namespaced), r.now().Sub(began), err)
-	r.tell(bound, of.cluster, err)
+	r.tell(bound, eviction, err)
 	if err == nil {
 		klog.FromContext(ctx).Info("Evicting", "taint", stay.Taint.ToString())
 	}
@@ -219,26 +219,27 @@ func (r *reconciler) act(ctx context.Context, of request) (evicted bool, again t
 }
 
 // evict takes the cluster off the targets, if the binding is still as it was seen.
-func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Stay) error {
+func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Stay) (failover.Eviction, error) {
 	eviction, err := failover.Cluster(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
 	if err != nil {
-		return err
+		return failover.Eviction{From: cluster}, err
 	}
 	desired := binding.Copy(bound)
 	failover.Evict(desired.BindingSpec(), eviction)
 	_, err = patch.Object(ctx, r.karmada, bound, desired)
-	return err
+	return eviction, err
 }
 
-// tell tells why an eviction failed, on the binding and where users look, once
-// until the cause changes. That it goes on is seen in the binding; its end is told
-// by whoever ends it.
-func (r *reconciler) tell(bound binding.Object, cluster string, err error) {
+// tell says on the binding and on the template that an eviction begins, or why it
+// failed, once until the cause changes. The controller that ends it says so.
+func (r *reconciler) tell(bound binding.Object, eviction failover.Eviction, err error) {
 	for _, object := range []client.Object{bound, binding.Template(bound)} {
 		if err == nil {
-			r.events.RecoveredIn(cluster, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
+			r.events.RecoveredIn(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
+			r.events.Decided(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", eviction.Describe())
 			continue
 		}
-		r.events.FailedIn(cluster, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, fmt.Errorf("evicting from cluster %s: %w", cluster, err))
+		r.events.FailedIn(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed,
+			fmt.Errorf("evicting from cluster %s: %w", eviction.From, err))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{told: record.NewFakeRecorder(10)}
+	w := &world{told: record.NewFakeRecorder(1000)}
 	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterField, bindings.ClustersOf).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -111,8 +112,8 @@ func TestReconcile(t *testing.T) {
 		fails   bool
 		told    int
 	}{
-		"an untolerated taint evicts at once":                   {stored: []client.Object{tainted(0), inM1()}, evicted: true},
-		"a tolerated one when its time has come":                {stored: []client.Object{tainted(-time.Minute), inM1(forAMinute)}, evicted: true},
+		"an untolerated taint evicts at once":                   {stored: []client.Object{tainted(0), inM1()}, evicted: true, told: 2},
+		"a tolerated one when its time has come":                {stored: []client.Object{tainted(-time.Minute), inM1(forAMinute)}, evicted: true, told: 2},
 		"and until then it is waited for":                       {stored: []client.Object{tainted(-20 * time.Second), inM1(forAMinute)}, again: 40 * time.Second},
 		"one that is tolerated for good never":                  {stored: []client.Object{tainted(0), inM1(corev1.Toleration{Operator: corev1.TolerationOpExists})}},
 		"a cluster without taints evicts nothing":               {stored: []client.Object{healthy, inM1()}},
@@ -138,6 +139,11 @@ func TestReconcile(t *testing.T) {
 					t.Errorf("%d writes", w.writes)
 				}
 				return
+			}
+			for range test.told {
+				if event, want := <-w.told.Events, "Normal EvictionStarted Evicting from cluster m1 (TaintUntolerated, Gracefully): the taint "; !strings.HasPrefix(event, want) {
+					t.Errorf("event %q, want %q", event, want)
+				}
 			}
 			spec := w.bound(t).Spec
 			if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "m2", Replicas: 1}}, spec.Clusters); diff != "" || len(spec.GracefulEvictionTasks) != 1 || w.writes != 1 {

@@ -59,7 +59,7 @@ func (l Leaving) Holders() []string {
 
 // bindingsWait is what bindings wait for.
 func bindingsWait() string {
-	return fmt.Sprintf("the scheduler takes the cluster out, or karmada-controller-manager %s after the deletion", TakeOutAfter)
+	return fmt.Sprintf("its scheduler takes it out, or karmada-controller-manager %s after the deletion", TakeOutAfter)
 }
 
 // Remains is what keeps a Cluster that was deleted.

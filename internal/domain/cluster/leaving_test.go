@@ -42,7 +42,7 @@ func TestWhatHoldsAClusterThatLeaves(t *testing.T) {
 		"bindings, and a finalizer of somebody else": {leaving: Leaving{Bindings: []string{"ResourceBinding shop/web", "ClusterResourceBinding crd"}},
 			finalizers: append([]string{"example.com/keep"}, ours...),
 			want: []string{
-				"it is still in spec.clusters of ResourceBinding shop/web, ClusterResourceBinding crd: the scheduler takes the cluster out, or karmada-controller-manager 30s after the deletion",
+				"it is still in spec.clusters of ResourceBinding shop/web, ClusterResourceBinding crd: its scheduler takes it out, or karmada-controller-manager 30s after the deletion",
 				"finalizer example.com/keep of the Cluster: who has set it takes it off",
 			}},
 	}
@@ -69,7 +69,7 @@ func TestWhatTheConditionsOfAClusterThatLeavesSay(t *testing.T) {
 	}
 	const (
 		slow      = "their objects are being deleted in the cluster, see the events of the Works"
-		scheduler = "the scheduler takes the cluster out, or karmada-controller-manager 30s after the deletion"
+		scheduler = "its scheduler takes it out, or karmada-controller-manager 30s after the deletion"
 	)
 	tests := map[string]struct {
 		remains Remains

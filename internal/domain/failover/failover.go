@@ -9,7 +9,9 @@
 // replica that is not in the task; the old copy of a workload that leaves
 // Gracefully goes only when a user says so, when its cluster is gone, or when
 // healthy copies stand in for it: neither an empty placement nor the end of the
-// time is a reason by itself; what is not known keeps the old copy.
+// time is a reason by itself; what is not known keeps the old copy. The one exception
+// is a copy that an application left for being unhealthy there: it goes at the end of
+// its time if it is not healthy again and the application has other clusters.
 package failover
 
 import (
@@ -38,6 +40,11 @@ type Eviction struct {
 	// the clusters that it was in, which get none.
 	State  map[string]string
 	Before []string
+}
+
+// Describe names an eviction to users: the cluster, the reason and the purge mode.
+func (e Eviction) Describe() string {
+	return Describe(&workv1alpha2.GracefulEvictionTask{FromCluster: e.From, Reason: e.Reason, PurgeMode: e.PurgeMode, Message: e.Message})
 }
 
 // messageBytes is the longest message that a task may have.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 )
@@ -64,6 +65,26 @@ func (f Failures) Text() (string, error) {
 		return "", fmt.Errorf("encoding where an application failed: %w", err)
 	}
 	return string(text), nil
+}
+
+// KeepsFailedCopy reports whether an application that left a cluster for being
+// unhealthy keeps its copy there until the eviction ends.
+func KeepsFailedCopy(spec *workv1alpha2.ResourceBindingSpec) bool {
+	for i := range spec.GracefulEvictionTasks {
+		if keepsFailedCopy(&spec.GracefulEvictionTasks[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func keepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
+	switch task.Producer {
+	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
+		return task.PurgeMode == policyv1alpha1.PurgeModeGracefully || task.PurgeMode == ""
+	default:
+		return false
+	}
 }
 
 // Avoided are the clusters that the application should not go to.

@@ -104,6 +104,8 @@ func (e *eviction) work(task *workv1alpha2.GracefulEvictionTask) {
 		e.end(task, "its time is over, and the copy there is gone")
 	case !direct && e.returns(task):
 		e.takeBack(task)
+	case e.late(task) && e.abandoned(task):
+		e.end(task, "its time is over, the workload is not healthy there, and it has "+strings.Join(names(e.spec), ", "))
 	case e.late(task) && e.relieved(task):
 		e.end(task, "its time is over, and healthy copies stand in for it in "+strings.Join(e.healthy(), ", "))
 	default:
@@ -195,10 +197,18 @@ func (e *eviction) says(cluster string, health workv1alpha2.ResourceHealth) bool
 	})
 }
 
-// returns tells that a workload for which there is no other place may have its old
+// abandoned reports whether an application, all of which has other clusters, left this
+// one for being unhealthy and is not reported healthy there. Its old copy is worth
+// nothing, so it goes even if the new ones are not healthy either.
+func (e *eviction) abandoned(task *workv1alpha2.GracefulEvictionTask) bool {
+	return keepsFailedCopy(task) && e.placed && !e.says(task.FromCluster, workv1alpha2.ResourceHealthy)
+}
+
+// returns reports whether a workload for which there is no other place may have its old
 // one again: what drove it out is over, or was the workload itself and has had its
 // time, or has been changed since. Without that it would be kept there for good, and
-// get no change any more, not even the one that mends it.
+// get no change any more, not even the one that mends it. An application that failed
+// in one cluster after the other returns to the last of them.
 func (e *eviction) returns(task *workv1alpha2.GracefulEvictionTask) bool {
 	if e.placed || !e.Habitable(task.FromCluster) || counted(e.spec) && Placed(e.spec) {
 		return false
@@ -207,10 +217,19 @@ func (e *eviction) returns(task *workv1alpha2.GracefulEvictionTask) bool {
 	case workv1alpha2.EvictionProducerTaintManager:
 		return true
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
-		return e.late(task) || e.says(task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failed.Has(task.FromCluster)
+		return e.late(task) && !e.failedLater(task) || e.says(task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failed.Has(task.FromCluster)
 	default:
 		return false
 	}
+}
+
+// failedLater reports whether the application left another cluster, which may have it
+// again, after this one.
+func (e *eviction) failedLater(task *workv1alpha2.GracefulEvictionTask) bool {
+	return slices.ContainsFunc(e.spec.GracefulEvictionTasks, func(other workv1alpha2.GracefulEvictionTask) bool {
+		return keepsFailedCopy(&other) && e.Habitable(other.FromCluster) &&
+			(other.CreationTimestamp.IsZero() || other.CreationTimestamp.After(task.CreationTimestamp.Time))
+	})
 }
 
 // takeBack makes the cluster a target again, with as many replicas as it had and

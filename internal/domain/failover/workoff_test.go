@@ -234,6 +234,15 @@ func TestWorkOff(t *testing.T) {
 			bound: reporting(bound(2), unhealthy, "a"), task: changed(leaving("a", 2, 11), of(workv1alpha2.EvictionProducerApplicationFailover)),
 			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = in("a") }, want: "returns a; on a:2",
 		},
+		"an application that has another place leaves when its time is over, unhealthy as that may be": {
+			bound: reporting(bound(2, target("b", 2)), unhealthy, "a", "b"), task: changed(leaving("a", 2, 11), of(workv1alpha2.EvictionProducerApplicationFailover)),
+			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = in("a") },
+			want:   "ends a: its time is over, the workload is not healthy there, and it has b",
+		},
+		"an application that is healthy again stays as long as no other copy is": {
+			bound: reporting(reporting(bound(2, target("b", 2)), healthy, "a"), unhealthy, "b"), task: changed(leaving("a", 2, 11), of(workv1alpha2.EvictionProducerApplicationFailover)),
+			want: "keeps a; held: the workload is not known to be healthy in b",
+		},
 		"what others evict does not return": {
 			bound: bound(2), task: changed(leaving("a", 2, 1), of("somebody")),
 			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = in("a") }, want: "keeps a until 12:09",
@@ -281,6 +290,24 @@ func say(o Outcome) string {
 		said = append(said, fmt.Sprintf("returns %s; on %s", returned.Task.FromCluster, strings.Join(on, " ")))
 	}
 	return strings.Join(said, "; ")
+}
+
+func TestAnApplicationThatFailedInOneClusterAfterTheOtherReturnsToTheLast(t *testing.T) {
+	b := reporting(bound(2), unhealthy, "a", "b")
+	failed(b, "7", "7")
+	b.Annotations[workv1alpha2.FailedInAnnotation] = `{"template":"7","clusters":{"a":"2026-05-01T11:39:00Z","b":"2026-05-01T11:48:00Z"}}`
+	first, last := leaving("a", 2, 21), leaving("b", 2, 12)
+	first.Producer, last.Producer = workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerApplicationFailover
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{first, last}
+	circumstances := usual()
+	circumstances.Habitable = in("a", "b")
+	if diff := cmp.Diff("keeps a; held: no other cluster takes the workload; returns b; on b:2", say(WorkOff(b, circumstances))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	circumstances.Habitable = in("a")
+	if outcome := WorkOff(b, circumstances); len(outcome.Returned) != 1 || outcome.Returned[0].Task.FromCluster != "a" {
+		t.Errorf("the last cluster is not habitable, and the first does not have it again: %s", say(outcome))
+	}
 }
 
 func TestEveryClusterOfAWorkloadThatAllHaveReturnsTogether(t *testing.T) {
@@ -366,10 +393,15 @@ func TestAnOldCopyGoesOnlyWhenItIsProvenToBeReplacedOrSomebodyWantsIt(t *testing
 			case task.SuppressDeletion != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever, task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
 				t.Fatalf("task %+v ended: %s", task, ended.Why)
 			}
+			late := !c.Now.Before(task.CreationTimestamp.Add(c.Timeout))
+			if late && Placed(&b.Spec) && keepsFailedCopy(&task) && !slices.ContainsFunc(b.Status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+				return item.ClusterName == task.FromCluster && item.Health == healthy
+			}) {
+				continue // what failed there has other clusters
+			}
 			if !Placed(&b.Spec) || !slices.ContainsFunc(names(&b.Spec), proven) {
 				t.Fatalf("task %+v ended without a healthy copy anywhere: %s", task, ended.Why)
 			}
-			late := !c.Now.Before(task.CreationTimestamp.Add(c.Timeout))
 			if !late && (b.Generation != b.Status.SchedulerObservedGeneration || !allOf(names(&b.Spec), proven)) {
 				t.Fatalf("task %+v ended before its time although not all is healthy: %s", task, ended.Why)
 			}

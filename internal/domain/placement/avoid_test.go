@@ -29,6 +29,7 @@ func TestAvoidedClustersAreTheLastThatAreChosen(t *testing.T) {
 		"both are all there is":                       {everywhere, []string{"a", "b"}, nil, []string{"a", "b"}},
 		"the other one is as good":                    {inOne, []string{"a"}, nil, []string{"b"}},
 		"as many are needed as there are":             {inTwo, []string{"a"}, nil, []string{"a", "b"}},
+		"both are, and there is a copy elsewhere":     {everywhere, []string{"a", "b"}, func(i *Input) { i.AvoidOnly = true }, nil},
 		"what is there stays there":                   {everywhere, []string{"a"}, func(i *Input) { i.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 0)} }, []string{"a", "b"}},
 		"a placement that changed is what users want": {everywhere, []string{"a"}, func(i *Input) { i.Applied = `{"clusterTolerations":[{"key":"k"}]}` }, []string{"a", "b"}},
 		"so is a wish to schedule anew": {everywhere, []string{"a"}, func(i *Input) {
@@ -56,7 +57,7 @@ func TestAvoidedClustersAreTheLastThatAreChosen(t *testing.T) {
 				test.change(&input)
 			}
 			result, err := Schedule(input)
-			if err != nil {
+			if (err != nil) != (test.want == nil) {
 				t.Fatal(err)
 			}
 			var got []string

@@ -58,6 +58,9 @@ type Input struct {
 	// Avoid are clusters that the template goes to only if it cannot be placed without
 	// them. It stays where it is, and what the user asks for anew counts more.
 	Avoid sets.Set[string]
+	// AvoidOnly keeps the template out of the clusters to avoid even if it cannot be
+	// placed without them: it has a copy left elsewhere.
+	AvoidOnly bool
 	// Now tells which tolerations for a time are over. At the zero time none is.
 	Now time.Time
 	// Observer is told of the steps.
@@ -107,8 +110,8 @@ func Schedule(input Input) (Result, error) {
 	asked := RescheduleRequested(input.Spec, input.Status) ||
 		PlacementChanged(input.Spec.Placement, input.Applied, input.Status.SchedulerObservedAffinityName)
 	if len(input.Avoid) > 0 && !asked {
-		if result, err := newTask(input).schedule(); err == nil {
-			return result, nil
+		if result, err := newTask(input).schedule(); err == nil || input.AvoidOnly {
+			return result, err
 		}
 	}
 	input.Avoid = nil
