@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/remake"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
@@ -59,7 +61,8 @@ func changed(older, newer binding.Object) bool {
 // onWork looks at a binding again when one of its Works is gone, or appears where
 // it has no reason to be: the binding may have moved on while it was written, or
 // be gone itself. At the start every Work leads to its binding, in case there is
-// none.
+// none. A Work that the binding still wants is made again after a pause if its cluster
+// pulls.
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -73,12 +76,18 @@ func (r *reconciler) onWork() handler.EventHandler {
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			of, ok := e.Object.(*workv1alpha1.Work)
-			if key, ok2 := binding.LedTo(e.Object, r.namespaced); ok && ok2 {
-				r.written.gone(key, of)
-				q.Add(reconcile.Request{NamespacedName: key})
+			key, ok2 := binding.LedTo(e.Object, r.namespaced)
+			if !ok || !ok2 {
+				return
 			}
+			r.written.gone(key, of)
+			delay := time.Duration(0)
+			if r.expects(ctx, key, of) {
+				delay = remake.Delay(ctx, r.karmada, of)
+			}
+			q.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 		},
 	}
 }

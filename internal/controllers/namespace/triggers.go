@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
@@ -18,6 +19,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/remake"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
@@ -148,13 +150,13 @@ func concerns(namespace *unstructured.Unstructured, policies ...client.Object) b
 }
 
 // onWork looks at a Namespace again when its Work is gone, or no binding keeps it
-// any more.
+// any more. In a cluster that pulls a Work that is gone is made again after a pause.
 func (r *reconciler) onWork() handlers {
-	look := func(object client.Object, q queue) {
+	look := func(object client.Object, q queue, delay time.Duration) {
 		namespace, ok := namespaceOf(object.GetName())
 		cluster, ok2 := work.ClusterOf(object.GetNamespace())
 		if ok && ok2 {
-			q.Add(request{namespace: namespace, cluster: cluster})
+			q.AddAfter(request{namespace: namespace, cluster: cluster}, delay)
 		}
 	}
 	return handlers{
@@ -162,10 +164,12 @@ func (r *reconciler) onWork() handlers {
 			older, ok := e.ObjectOld.(*workv1alpha1.Work)
 			newer, ok2 := e.ObjectNew.(*workv1alpha1.Work)
 			if ok && ok2 && work.Bound(older) && !work.Bound(newer) {
-				look(newer, q)
+				look(newer, q, 0)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			look(e.Object, q, remake.Delay(ctx, r.karmada, e.Object))
+		},
 	}
 }
 

@@ -6,13 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/remake"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -41,12 +44,14 @@ func appeared() predicate.Predicate {
 	}
 }
 
-// gone passes what was deleted.
-func gone() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-	}
+// onWork looks at the Cluster of a Work that was deleted. In a cluster that pulls the
+// Work is made again after a pause.
+func (r *reconciler) onWork() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range clusterOfWork(e.Object) {
+			q.AddAfter(request, remake.Delay(ctx, r.karmada, e.Object))
+		}
+	}}
 }
 
 // ruled passes ClusterRoles that open or opened the way to a cluster, and whose
@@ -136,7 +141,7 @@ func clusterOfSpace(_ context.Context, namespace client.Object) []reconcile.Requ
 }
 
 // clusterOfWork asks for the Cluster that a Work of this controller was for.
-func clusterOfWork(_ context.Context, object client.Object) []reconcile.Request {
+func clusterOfWork(object client.Object) []reconcile.Request {
 	switch object.GetName() {
 	case work.Name(clusterRoles.Kind, "", impersonation.Name), work.Name(clusterRoleBindings.Kind, "", impersonation.Name):
 	default:

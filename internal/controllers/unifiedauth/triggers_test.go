@@ -139,10 +139,10 @@ func TestWhichClusterIsAskedFor(t *testing.T) {
 		"all, for RBAC":                      {len(w.everyCluster(t.Context(), nil)), 1},
 		"that of an execution namespace":     {len(clusterOfSpace(t.Context(), space)), 1},
 		"none of another namespace":          {len(clusterOfSpace(t.Context(), plain)), 0},
-		"that of the role's Work":            {len(clusterOfWork(t.Context(), named("karmada-es-m1", roleWork))), 1},
-		"that of the binding's Work":         {len(clusterOfWork(t.Context(), named("karmada-es-m1", bindingWork))), 1},
-		"none of another Work":               {len(clusterOfWork(t.Context(), named("karmada-es-m1", "web-1"))), 0},
-		"none of a Work in a namespace else": {len(clusterOfWork(t.Context(), named("shop", roleWork))), 0},
+		"that of the role's Work":            {len(clusterOfWork(named("karmada-es-m1", roleWork))), 1},
+		"that of the binding's Work":         {len(clusterOfWork(named("karmada-es-m1", bindingWork))), 1},
+		"none of another Work":               {len(clusterOfWork(named("karmada-es-m1", "web-1"))), 0},
+		"none of a Work in a namespace else": {len(clusterOfWork(named("shop", roleWork))), 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

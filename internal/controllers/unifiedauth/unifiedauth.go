@@ -69,7 +69,7 @@ func Add(mgr manager.Manager, o Options) error {
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(referenced())).
 		Watches(empty(namespaces), handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(appeared())).
-		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(clusterOfWork), builder.WithPredicates(gone())).
+		Watches(&workv1alpha1.Work{}, r.onWork()).
 		Watches(empty(clusterRoles), everyCluster, builder.WithPredicates(ruled())).
 		Watches(empty(clusterRoleBindings), everyCluster, builder.WithPredicates(r.bound())).
 		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
