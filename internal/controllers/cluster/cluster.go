@@ -78,7 +78,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.options.Forget(request.Name)
-			return reconcile.Result{}, r.letRestGo(ctx, request.Name)
+			return r.letRestGo(ctx, request.Name)
 		}
 		return reconcile.Result{}, err
 	}

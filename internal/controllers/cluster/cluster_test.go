@@ -119,6 +119,12 @@ func staying(object client.Object) client.Object {
 	return object
 }
 
+// labelled is a namespace as the controller makes it.
+func labelled(object client.Object) client.Object {
+	object.SetLabels(map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue})
+	return object
+}
+
 func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 	ready := func(status metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status}}
@@ -250,7 +256,9 @@ func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
 	}{
 		"its Works in a namespace that goes": {
 			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)}},
-		"nothing in a namespace that stays": {
+		"its Works in a namespace that was made for it": {
+			stored: []client.Object{labelled(staying(namespace("karmada-es-member1"))), workOf("member1", "web", true)}},
+		"nothing in a namespace that others made": {
 			stored: []client.Object{namespace("karmada-es-member1"), workOf("member1", "web", true)},
 			left:   []string{"karmada-es-member1/web going"}},
 		"nothing of another cluster": {
@@ -264,11 +272,23 @@ func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
 			if _, err := reconcilerOver(karmada).Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
+			if going := deletedSpace(t, karmada, "karmada-es-member1"); going != (tc.left == nil || name == "nothing of another cluster") {
+				t.Errorf("the namespace is being deleted: %t", going)
+			}
 			if diff := gocmp.Diff(tc.left, worksIn(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Works (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+func deletedSpace(t *testing.T, karmada client.Client, name string) bool {
+	t.Helper()
+	space := namespace(name)
+	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space), space); err != nil {
+		t.Fatal(err)
+	}
+	return space.DeletionTimestamp != nil
 }
 
 func store(t *testing.T, objects ...client.Object) client.WithWatch {

@@ -21,6 +21,9 @@ import (
 // removalPoll is how often a cluster that leaves is looked at again.
 const removalPoll = 250 * time.Millisecond
 
+// restPoll is how often the Works of a cluster that is gone are looked at again.
+const restPoll = time.Second
+
 // remove takes down what the control plane holds for a cluster that leaves.
 func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
@@ -28,7 +31,7 @@ func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.Ready(cluster) {
 		// Its agent is lost, and no other program removes their finalizer.
-		if err := r.letWorksGo(ctx, cluster.Name); err != nil {
+		if _, err := r.letWorksGo(ctx, cluster.Name); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -128,40 +131,54 @@ func (r *reconciler) worksOf(ctx context.Context, cluster string) (staying, left
 	return staying, len(works.Items) > 0, nil
 }
 
-// letWorksGo frees the Works of a cluster that nobody takes them out of. The
-// member's objects stay.
-func (r *reconciler) letWorksGo(ctx context.Context, cluster string) error {
+// letWorksGo removes the finalizer of the executor from the Works of a cluster that no
+// executor serves, and reports whether it found any Work. The member's objects stay.
+func (r *reconciler) letWorksGo(ctx context.Context, cluster string) (found bool, err error) {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster))); err != nil {
-		return fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
+		return false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
 	}
 	for i := range works.Items {
 		released := works.Items[i].DeepCopy()
 		controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 		if _, err := patch.Object(ctx, r.karmada, &works.Items[i], released); client.IgnoreNotFound(err) != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return len(works.Items) > 0, nil
 }
 
-// letRestGo frees what is left in the execution namespace of a cluster that is gone
-// for good, such as one that was removed by force: its namespace could not go. A
-// namespace that stays belongs to somebody, and is left alone.
-func (r *reconciler) letRestGo(ctx context.Context, cluster string) error {
+// letRestGo removes what is left in the execution namespace of a cluster that is gone
+// for good, such as one that was removed by force. It looks again until no Work is left:
+// an executor that has not seen the end of the cluster may put its finalizer back. A
+// namespace that this controller did not make is left alone unless it is being deleted.
+func (r *reconciler) letRestGo(ctx context.Context, cluster string) (reconcile.Result, error) {
 	namespace := executionSpace(work.ExecutionNamespace(cluster))
 	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
-		return client.IgnoreNotFound(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if namespace.GetDeletionTimestamp() == nil {
-		return nil
+	going := namespace.GetDeletionTimestamp() != nil
+	if !going && namespace.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
+		return reconcile.Result{}, nil
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{})
 	if err == nil {
-		return nil
+		return reconcile.Result{}, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("making sure that cluster %q is gone: %w", cluster, err)
+		return reconcile.Result{}, fmt.Errorf("making sure that cluster %q is gone: %w", cluster, err)
 	}
-	return r.letWorksGo(ctx, cluster)
+	if !going {
+		// The change of the namespace leads back here.
+		uid := namespace.GetUID()
+		err := r.karmada.Delete(ctx, executionSpace(namespace.GetName()), client.Preconditions{UID: &uid})
+		if client.IgnoreNotFound(quiet(err)) != nil {
+			return reconcile.Result{}, fmt.Errorf("deleting the execution namespace of cluster %q, which is gone: %w", cluster, err)
+		}
+	}
+	found, err := r.letWorksGo(ctx, cluster)
+	if found && quiet(err) == nil {
+		return reconcile.Result{RequeueAfter: restPoll}, nil
+	}
+	return reconcile.Result{}, err
 }
