@@ -232,12 +232,14 @@ func TestAffectedBy(t *testing.T) {
 		"the first group if the one in use is gone": {&groups, "gone", 1, "a", true, false},
 		"any cluster as long as it is unobserved":   {&groups, "second", 0, "z", true, false},
 		"a group behind the one that failed":        {&groups, "first", 1, "c", true, true},
+		"a target that no affinity selects":         {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "target", true, false},
+		"a target without a placement":              {nil, "", 1, "target", true, false},
 		"a group before the one that failed":        {&groups, "second", 1, "a", false, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-			b.Spec.Placement = test.placement
+			b.Spec.Placement, b.Spec.Clusters = test.placement, targets{target("target", 1)}
 			b.Status.SchedulerObservedAffinityName = test.observing
 			b.Status.SchedulerObservedGeneration = test.observed
 			if test.failed {
