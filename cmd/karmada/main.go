@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/standalone/up"
 	"karmada.io/karmada/internal/version"
 )
@@ -21,16 +22,21 @@ func main() {
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	// What runs in the foreground sends what libraries write there elsewhere.
 	stderr := os.Stderr
-	root := command()
-	err := root.Execute()
-	if err == nil {
-		return
+	if err := run(command(), os.Args[1:]); err != nil {
+		fmt.Fprintln(stderr, console.StyleOf(stderr).Bad("error:"), err)
+		os.Exit(up.ExitCode(err))
 	}
-	if _, _, unknown := root.Find(os.Args[1:]); unknown != nil {
-		err = up.UnknownCommand(root, os.Args[1:])
+}
+
+func run(root *cobra.Command, args []string) error {
+	// Cobra adds these commands when it runs.
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	if err := console.CheckCommand(root, args, nil); err != nil {
+		return err
 	}
-	fmt.Fprintln(stderr, "error:", err)
-	os.Exit(up.ExitCode(err))
+	root.SetArgs(args)
+	return root.Execute()
 }
 
 func command() *cobra.Command {

@@ -24,7 +24,7 @@ import (
 // container wrote. A side with a file named hangs never answers, one with a file
 // named forbidden refuses everything, one with a file named warns warns of
 // everything. A watch tells of one change of each object and ends; one of nothing
-// waits. Writes are noted in the file requests.
+// waits. Writes, and requests with impersonation, are noted in the file requests.
 type api struct {
 	dir string
 
@@ -64,7 +64,7 @@ func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("HOME", a.dir)
 	ts.Check(os.WriteFile(ts.Getenv("KUBECONFIG"), []byte(`{apiVersion: v1, kind: Config, current-context: karmada,
 		clusters: [{name: karmada, cluster: {server: "`+server.URL+`"}}],
-		contexts: [{name: karmada, context: {cluster: karmada, namespace: shop}}]}`), 0o600))
+		contexts: [{name: karmada, context: {cluster: karmada, namespace: shop}}, {name: yard, context: {cluster: karmada, namespace: yard}}]}`), 0o600))
 }
 
 func (a *api) load() error {
@@ -146,6 +146,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if user := r.Header.Get("Impersonate-User"); user != "" {
+		a.note(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), side, rest))
+	}
 	if r.Method != http.MethodGet {
 		a.write(w, r, side+"/"+rest)
 		return

@@ -30,6 +30,7 @@ import (
 	"karmada.io/karmada/internal/cli/register"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
+	"karmada.io/karmada/internal/console"
 )
 
 // Names of the program, as users type them.
@@ -87,6 +88,15 @@ var commands = []row{
 	{"other", newOptions},
 }
 
+// missing are the commands of Karmada that this version does not have. They are not
+// listed in help; an error names them.
+var missing = []console.Missing{
+	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
+	{Name: "deinit", Instead: "\"karmada down --purge\" removes what \"karmada up\" has made; what another tool installed is removed with that tool."},
+	{Name: "addons", Instead: "The descheduler, estimator, search and metrics adapter are not part of this version."},
+	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
+}
+
 // Run runs the program under the given name with the arguments of the process and
 // returns its exit code.
 func Run(name string) int {
@@ -100,11 +110,15 @@ func Run(name string) int {
 	program := &command.Program{
 		Name:      name,
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Style:     console.StyleOf(os.Stderr),
 	}
 	root := New(program)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := root, console.CheckCommand(root, os.Args[1:], missing)
+	if err == nil {
+		ran, err = root.ExecuteContextC(ctx)
+	}
 	if err != nil {
-		program.Tell("error: %s", message(ctx, err))
+		program.Tell("%s %s", program.Style.Bad("error:"), message(ctx, err))
 		var wrong *command.UsageError
 		if errors.As(err, &wrong) {
 			program.Tell("See '%s --help'.", ran.CommandPath())
@@ -127,26 +141,26 @@ func message(ctx context.Context, err error) string {
 func New(program *command.Program) *cobra.Command {
 	root := &cobra.Command{
 		// The first word is what the shell runs; the plugin has its own file name.
-		Use:                        strings.ReplaceAll(program.Name, " ", "-"),
-		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: program.Name},
-		Short:                      "Control a Karmada control plane and its member clusters",
-		Long:                       program.Name + " controls a Karmada control plane and its member clusters.",
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:                       knownCommand,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		Use:               strings.ReplaceAll(program.Name, " ", "-"),
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: program.Name},
+		Short:             "Control a Karmada control plane and its member clusters",
+		Long:              program.Name + " controls a Karmada control plane and its member clusters.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              command.NoArguments,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			program.Completing = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
+			return program.CheckGlobalFlags()
 		},
 	}
 	root.SetOut(program.Out)
 	root.SetErr(program.ErrOut)
 	root.SetIn(program.In)
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommand(newHelp(program))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Wrong("%w", err) })
-	addGlobalFlags(root.PersistentFlags(), program)
+	addGlobalFlags(root, program)
 	root.AddGroup(groups...)
 	var inOrder []*cobra.Command
 	for _, row := range commands {
@@ -159,16 +173,4 @@ func New(program *command.Program) *cobra.Command {
 		fmt.Fprint(cmd.OutOrStdout(), helpOf(cmd, program.Name, inOrder))
 	})
 	return root
-}
-
-// knownCommand refuses what is not a command, and proposes similar ones.
-func knownCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	unknown := fmt.Errorf("unknown command %q", args[0])
-	if similar := root.SuggestionsFor(args[0]); len(similar) > 0 {
-		return command.Wrong("%w; did you mean %s?", unknown, strings.Join(similar, " or "))
-	}
-	return command.Wrong("%w", unknown)
 }

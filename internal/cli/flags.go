@@ -12,16 +12,16 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// addGlobalFlags adds the flags that every command takes: the kubeconfig and
-// those of the log, whose names are spelled with dashes.
-func addGlobalFlags(flags *pflag.FlagSet, program *command.Program) {
-	flags.StringVar(&program.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
+// addGlobalFlags adds the flags that every command takes: those of the kubeconfig,
+// and those of the log, whose names are spelled with dashes.
+func addGlobalFlags(root *cobra.Command, program *command.Program) {
+	program.AddGlobalFlags(root)
 	log := flag.NewFlagSet("log", flag.ContinueOnError)
 	klog.InitFlags(log)
 	log.VisitAll(func(f *flag.Flag) {
 		added := pflag.PFlagFromGoFlag(f)
 		added.Name = strings.ReplaceAll(f.Name, "_", "-")
-		flags.AddFlag(added)
+		root.PersistentFlags().AddFlag(added)
 	})
 }
 

@@ -5,7 +5,31 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"karmada.io/karmada/internal/cli/command"
 )
+
+// newHelp is the command that prints the help of another one, as --help does. Help
+// does not list it.
+func newHelp(program *command.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Short:  "Print the help of a command",
+		Long:   "Print the help of a command.",
+		Hidden: true,
+		Example: program.Examples(`
+			# Print the help of the command "join"
+			{{program}} help join`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			return target.Help()
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
 
 // helpOf is the help of a command: examples first, since they answer most
 // questions. Global flags are left to the command options. inOrder are the

@@ -36,7 +36,7 @@ var (
 // assembling lists what wires programs together: everything but mains and commands.
 var assembling = append([]string{
 	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
-	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv",
+	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
 }, building...)
 
 // layers is the map of the module. The first row that fits a package counts.
@@ -56,6 +56,7 @@ var layers = []layer{
 		never:   []string{"net/http", "os", "os/exec", "net", "log"},
 		because: "decisions are values in, values out: let the caller read the world and pass in what it found",
 	},
+	{folder: "internal/console", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{folder: "internal/pki", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{folder: "internal/version", uses: []string{}, libraries: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{

@@ -14,6 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"karmada.io/karmada/internal/console"
 )
 
 // Exit codes of the program.
@@ -31,6 +34,12 @@ type Program struct {
 	// Kubeconfig is the file of the global flag; empty means $KUBECONFIG, else
 	// ~/.kube/config.
 	Kubeconfig string
+	// As is the user to impersonate; the zero value is the user of the kubeconfig.
+	As rest.ImpersonationConfig
+	// Style is how messages look on standard error.
+	Style console.Style
+	// contexts are where commands keep the context of the control plane.
+	contexts []*string
 	// Completing tells that a shell waits for names: an answer that comes late is
 	// worth nothing.
 	Completing bool
@@ -66,7 +75,7 @@ func (p *Program) HandleWarningHeader(code int, _, text string) {
 		p.warned = map[string]bool{}
 	}
 	p.warned[text] = true
-	fmt.Fprintf(p.ErrOut, "Warning: %s\n", text)
+	fmt.Fprintf(p.ErrOut, "%s %s\n", p.Style.Warn("Warning:"), text)
 }
 
 // Examples replaces {{program}} by the name of the program and indents the lines.

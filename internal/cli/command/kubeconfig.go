@@ -34,12 +34,60 @@ type Access struct {
 
 // Karmada is the way into the control plane.
 func (p *Program) Karmada(context string) Access {
-	return Access{Path: p.Kubeconfig, Context: context}
+	return Access{Path: p.Kubeconfig, Context: context, As: p.As}
+}
+
+// AddGlobalFlags adds the flags with which every command chooses the control plane
+// and the user there.
+func (p *Program) AddGlobalFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
+	flags.Var(contextFlag{p}, "context", "context in the kubeconfig; the current one if empty. Same as --karmada-context")
+	p.completeContexts(root, "context", func() string { return p.Kubeconfig })
+	flags.StringVar(&p.As.UserName, "as", "", "user to impersonate")
+	flags.StringArrayVar(&p.As.Groups, "as-group", nil, "group to impersonate, together with --as; can be repeated")
+	flags.StringVar(&p.As.UID, "as-uid", "", "UID to impersonate, together with --as")
+}
+
+// CheckGlobalFlags returns an error of usage when global flags do not fit together.
+func (p *Program) CheckGlobalFlags() error {
+	if p.As.UserName == "" && (len(p.As.Groups) > 0 || p.As.UID != "") {
+		return Wrong("--as-group and --as-uid need --as, the name of the user")
+	}
+	return nil
+}
+
+// Impersonating returns the user of flags that only one command has, or else that of
+// the global flags.
+func (p *Program) Impersonating(as rest.ImpersonationConfig) rest.ImpersonationConfig {
+	if as.UserName == "" {
+		return p.As
+	}
+	return as
+}
+
+// contextFlag is the value of --context. It sets what --karmada-context sets, for
+// every command, so that the last of both flags counts.
+type contextFlag struct{ program *Program }
+
+// String returns nothing: the value is kept by the commands.
+func (f contextFlag) String() string { return "" }
+
+// Type returns the name of the type in help.
+func (f contextFlag) Type() string { return "string" }
+
+// Set sets the context of all commands.
+func (f contextFlag) Set(context string) error {
+	for _, target := range f.program.contexts {
+		*target = context
+	}
+	return nil
 }
 
 // AddKarmadaContext adds the flag that chooses the control plane, for the command
 // and those below it.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
+	p.contexts = append(p.contexts, context)
 	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current one if empty", func() string { return p.Kubeconfig })
 }
 

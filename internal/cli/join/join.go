@@ -47,7 +47,7 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 				return err
 			}
 			karmada := program.Karmada(karmadaContext)
-			karmada.As = as
+			karmada.As = program.Impersonating(as)
 			var err error
 			if join.Karmada, err = karmadaConfig(karmada); err != nil {
 				return err

@@ -28,6 +28,10 @@ type Access struct {
 	// means that of the context.
 	Namespace string
 
+	// Direct says that the context is that of a member, not of the control plane. The
+	// user to impersonate is one of the control plane.
+	Direct bool
+
 	// guess settles the place before names of it are completed.
 	guess func()
 }
@@ -52,6 +56,9 @@ func (a *Access) AddNamespace(cmd *cobra.Command, factory cmdutil.Factory) {
 func (a *Access) Factory(where *Place, limit time.Duration) cmdutil.Factory {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
 	flags.KubeConfig, flags.Context, flags.Namespace = &a.Program.Kubeconfig, &a.Context, &a.Namespace
+	if !a.Direct {
+		flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = &a.Program.As.UserName, &a.Program.As.UID, &a.Program.As.Groups
+	}
 	if a.Kubeconfig != "" {
 		flags.KubeConfig = &a.Kubeconfig
 	}

@@ -151,6 +151,6 @@ func (o *options) memberSide() side {
 	if cmp.Or(o.member.Path, o.member.Context) == "" {
 		return side{where: where, factory: o.Factory(&where, requestLimit)}
 	}
-	access := place.Access{Program: o.Program, Kubeconfig: o.member.Path, Context: o.member.Context}
+	access := place.Access{Program: o.Program, Kubeconfig: o.member.Path, Context: o.member.Context, Direct: true}
 	return side{where: where, factory: access.Factory(&place.Place{}, requestLimit)}
 }

@@ -39,18 +39,11 @@ Members are asked for what their metrics servers measured, which is some minutes
 			# Pods of two members that use most memory
 			{{program}} top pod -A --clusters east,west --sort-by memory`),
 		SuggestFor: []string{"stats"},
-		Args:       needsKind,
+		Args:       command.NoArguments,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newNode(program), newPod(program))
 	return cmd
-}
-
-func needsKind(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return command.Wrong("unknown kind %q: %s shows node or pod", args[0], cmd.CommandPath())
-	}
-	return nil
 }
 
 // options are what both commands know.

@@ -3,8 +3,6 @@ package up
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,20 +20,6 @@ func Wrong(err error) error { return usageError{err} }
 // read how it is right.
 func WrongIn(cmd *cobra.Command, err error) error {
 	return Wrong(fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath()))
-}
-
-// UnknownCommand says that no command has the name that was given, and which may be
-// meant.
-func UnknownCommand(root *cobra.Command, args []string) error {
-	name := ""
-	if n := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); n >= 0 {
-		name = args[n]
-	}
-	root.SuggestionsMinimumDistance = 1
-	if like := root.SuggestionsFor(name); len(like) > 0 {
-		return WrongIn(root, fmt.Errorf("unknown command %q, perhaps %s is meant", name, strings.Join(like, " or ")))
-	}
-	return WrongIn(root, fmt.Errorf("unknown command %q", name))
 }
 
 // kindsOf are what flags take, by the types of their values.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"karmada.io/karmada/internal/console"
 )
 
 func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
@@ -69,15 +71,17 @@ func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCommandIsToldWithWhatMayBeMeant(t *testing.T) {
+func TestUnknownCommandsAreToldWithWhatMayBeMeant(t *testing.T) {
 	root := &cobra.Command{Use: "karmada"}
 	root.AddCommand(Commands()...)
-	for name, want := range map[string]string{
-		"upp":  `unknown command "upp", perhaps up is meant: see ` + "`karmada --help`",
-		"join": `unknown command "join": see ` + "`karmada --help`",
+	const advice = "\nSee 'karmada --help' for the commands that there are."
+	for args, want := range map[string]string{
+		"--v=2 upp":   `unknown command "upp" for "karmada"; did you mean up?` + advice,
+		"frob --help": `unknown command "frob" for "karmada"` + advice,
+		"init":        `unknown command "init" for "karmada"` + advice,
 	} {
-		if err := UnknownCommand(root, []string{"--v=2", name}); err.Error() != want || ExitCode(err) != 2 {
-			t.Errorf("%s: %v, want %s", name, err, want)
+		if err := console.CheckCommand(root, strings.Fields(args), nil); err == nil || err.Error() != want || ExitCode(err) != 1 {
+			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
 }
