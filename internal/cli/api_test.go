@@ -16,7 +16,10 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // api answers as a control plane with members does, from files: <side>/<path>.json
@@ -49,6 +52,7 @@ var resources = []resource{
 	{"cluster.karmada.io/v1alpha1", "clusters", "Cluster", false},
 	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
 	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
+	{"ships.example.io/v1", "ships", "Ship", true},
 	{"metrics.k8s.io/v1beta1", "pods", "PodMetrics", true},
 	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},
 }
@@ -177,7 +181,7 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, at string) {
 	case name == "":
 		a.list(w, r, at, kind)
 	case !found:
-		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", kind.plural, name))
+		notFound(w, kind, name)
 	case asTable(r):
 		reply(w, tableOf(object))
 	default:
@@ -245,11 +249,13 @@ func tableOf(items ...map[string]any) map[string]any {
 	}
 }
 
-// discover answers which types there are. Metrics are there if some were measured.
+// discover answers which types there are. Metrics and ships are there if the side has
+// a directory of that group.
 func (a *api) discover(w http.ResponseWriter, at string) bool {
 	side, rest, _ := strings.Cut(at, "/")
 	known := slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
-		return strings.HasPrefix(r.version, "metrics.") && !a.has(side+"/apis/metrics.k8s.io")
+		group, _, _ := strings.Cut(r.version, "/")
+		return slices.Contains([]string{"metrics.k8s.io", "ships.example.io"}, group) && !a.has(side+"/apis/"+group)
 	})
 	switch rest {
 	case "api":
@@ -291,7 +297,7 @@ func (a *api) write(w http.ResponseWriter, r *http.Request, at string) {
 		return
 	}
 	if kind, _, name := locate(at); r.Method != http.MethodPost && a.objects[at] == nil {
-		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", kind.plural, name))
+		notFound(w, kind, name)
 		return
 	}
 	a.note(r.Method + " " + at)
@@ -332,6 +338,19 @@ func (a *api) note(line string) {
 func reply(w http.ResponseWriter, content map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(content)
+}
+
+// notFound answers that an object does not exist, as API servers do.
+func notFound(w http.ResponseWriter, kind resource, name string) {
+	group, _, grouped := strings.Cut(kind.version, "/")
+	if !grouped {
+		group = ""
+	}
+	status := apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: kind.plural}, name).Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(w).Encode(status)
 }
 
 func refuse(w http.ResponseWriter, code int, reason, message string) {

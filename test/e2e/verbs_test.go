@@ -111,7 +111,7 @@ func TestVerbsOfKubectlActOnBothSides(t *testing.T) {
 
 func TestVerbsTellWhereTheyCannotAct(t *testing.T) {
 	t.Parallel()
-	shared.karmadactl(t.Context(), "logs", "web", "-C", "nowhere").mustFail(t, 1, "no Cluster nowhere", member1)
+	shared.karmadactl(t.Context(), "logs", "web", "-C", "nowhere").mustFail(t, 1, `clusters.cluster.karmada.io "nowhere" not found`, member1)
 	shared.karmadactl(t.Context(), "describe", "nodes", "-s", "members").mustFail(t, 2, "--cluster")
 	measured := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
 	measured.mustFail(t, 1, "cluster("+member1+","+member2+"): metrics API not available", "install a metrics server")

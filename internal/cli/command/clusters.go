@@ -111,10 +111,15 @@ func Missing(wanted, existing []string) error {
 	if len(absent) == 0 {
 		return nil
 	}
+	there := "the control plane has " + strings.Join(existing, ", ")
 	if len(existing) == 0 {
-		return fmt.Errorf("no Cluster %s: the control plane has no members yet", strings.Join(absent, ","))
+		there = "the control plane has no members yet"
 	}
-	return fmt.Errorf("no Cluster %s: the control plane has %s", strings.Join(absent, ","), strings.Join(existing, ", "))
+	errs := make([]string, 0, len(absent))
+	for _, name := range absent {
+		errs = append(errs, apierrors.NewNotFound(clusterv1alpha1.Resource(clusterv1alpha1.ResourcePluralCluster), name).Error())
+	}
+	return fmt.Errorf("%s: %s", strings.Join(errs, ", "), there)
 }
 
 // CompleteCluster completes the name of a Cluster as the first argument.

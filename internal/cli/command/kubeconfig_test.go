@@ -100,8 +100,8 @@ func TestMissingClustersAreListed(t *testing.T) {
 		want             string
 	}{
 		"all are there":                 {wanted: []string{"east"}, existing: []string{"east", "west"}},
-		"missing ones, comma separated": {wanted: []string{"east", "north", "south"}, existing: []string{"east", "west"}, want: "no Cluster north,south: the control plane has east, west"},
-		"there are none at all":         {wanted: []string{"east"}, want: "no Cluster east: the control plane has no members yet"},
+		"missing ones, comma separated": {wanted: []string{"east", "north", "south"}, existing: []string{"east", "west"}, want: `clusters.cluster.karmada.io "north" not found, clusters.cluster.karmada.io "south" not found: the control plane has east, west`},
+		"there are none at all":         {wanted: []string{"east"}, want: `clusters.cluster.karmada.io "east" not found: the control plane has no members yet`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

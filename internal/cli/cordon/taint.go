@@ -144,8 +144,8 @@ func (t *tainting) change(ctx context.Context, name string, dryRun bool) (done s
 			return err
 		}
 		before := cluster.DeepCopy()
-		if cluster.Spec.Taints, done, err = t.wanted.apply(cluster.Spec.Taints, t.overwrite); err != nil {
-			return fmt.Errorf("cluster %q: %w", name, err)
+		if cluster.Spec.Taints, done, err = t.wanted.apply(name, cluster.Spec.Taints, t.overwrite); err != nil {
+			return err
 		}
 		if dryRun {
 			done += " (dry run)"

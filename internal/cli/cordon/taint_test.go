@@ -93,9 +93,10 @@ func TestTaintsAsWanted(t *testing.T) {
 			args: "b:NoSchedule a:NoExecute-", done: "modified",
 			want: []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "b", Effect: "NoSchedule"}},
 		},
-		"another value needs to be allowed":   {args: "a=2:NoSchedule", wrong: `taint "a:NoSchedule" is there already: use --overwrite to change its value`},
-		"what is not there cannot be removed": {args: "b:NoSchedule-", wrong: `taint "b:NoSchedule" not found`},
-		"nor a key that is not there":         {args: "b-", wrong: `taint "b" not found`},
+		"another value needs to be allowed":   {args: "a=2:NoSchedule", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
+		"several of one key are one":          {args: "a=2:NoSchedule c:NoExecute a=2:NoExecute", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
+		"what is not there cannot be removed": {args: "b:NoSchedule-", wrong: `cluster east: taint "b:NoSchedule" not found`},
+		"nor a key that is not there":         {args: "b-", wrong: `cluster east: taint "b" not found`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestTaintsAsWanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, done, err := wanted.apply(existing, test.overwrite)
+			got, done, err := wanted.apply("east", existing, test.overwrite)
 			if test.wrong != "" {
 				if err == nil || err.Error() != test.wrong {
 					t.Errorf("got %v, want %q", err, test.wrong)

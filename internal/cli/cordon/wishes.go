@@ -85,30 +85,32 @@ func covers(removed, taint corev1.Taint) bool {
 	return removed.Key == taint.Key && (removed.Effect == "" || removed.Effect == taint.Effect)
 }
 
-// apply returns the taints as wanted, and what that does to the cluster.
-func (w *wishes) apply(taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
+// apply returns the taints of a cluster as wanted, and what that does to the cluster.
+func (w *wishes) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
 	changed = slices.Clone(taints)
 	for _, removed := range w.remove {
 		before := len(changed)
 		changed = slices.DeleteFunc(changed, func(taint corev1.Taint) bool { return covers(removed, taint) })
 		if len(changed) == before {
-			return nil, "", fmt.Errorf("taint %q not found", strings.TrimSuffix(removed.Key+":"+string(removed.Effect), ":"))
+			return nil, "", fmt.Errorf("cluster %s: taint %q not found", cluster, strings.TrimSuffix(removed.Key+":"+string(removed.Effect), ":"))
 		}
 	}
-	overwritten := false
+	var present []string // keys of taints that are set already
 	for _, set := range w.set {
 		at := slices.IndexFunc(changed, func(taint corev1.Taint) bool { return taint.MatchTaint(&set) })
-		switch {
-		case at < 0:
+		if at < 0 {
 			changed = append(changed, set)
-		case !overwrite:
-			return nil, "", fmt.Errorf("taint %q is there already: use --overwrite to change its value", set.Key+":"+string(set.Effect))
-		default:
-			changed[at].Value = set.Value
-			overwritten = true
+			continue
 		}
+		changed[at].Value = set.Value
+		present = append(present, set.Key)
 	}
+	overwritten := len(present) > 0
 	switch {
+	case overwritten && !overwrite:
+		slices.Sort(present)
+		return nil, "", fmt.Errorf("cluster %s already has %s taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value",
+			cluster, strings.Join(slices.Compact(present), ","))
 	case overwritten, len(w.set) > 0 && len(w.remove) > 0:
 		return changed, "modified", nil
 	case len(w.remove) > 0:

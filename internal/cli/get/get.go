@@ -139,6 +139,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	dropAbsent(answers)
 	if o.table() {
 		err = o.printTables(answers)
 	} else {

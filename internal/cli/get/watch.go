@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -45,7 +46,8 @@ func (o *options) follow(ctx context.Context, places []place.Place, args []strin
 	if *o.print.HumanReadableFlags.SortBy != "" {
 		o.Program.Tell("warning: --sort-by has no effect on changes")
 	}
-	streams, errs := o.openAll(ctx, places, args)
+	streams, failed := o.openAll(ctx, places, args)
+	errs := place.Failures(places, failed)
 	for _, s := range streams {
 		defer s.changes.Stop()
 	}
@@ -68,12 +70,14 @@ func (o *options) follow(ctx context.Context, places []place.Place, args []strin
 	if err := errors.Join(show.changes(ctx, streams)...); err != nil || len(errs) == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %d clusters could not be watched", len(places)-len(streams), len(places))
+	unwatched := slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	return fmt.Errorf("%d of %d clusters could not be watched", len(unwatched), len(places))
 }
 
-// openAll opens the watches of all places. Those that cannot be watched, or do not
-// answer in time, hide no other one.
-func (o *options) openAll(ctx context.Context, places []place.Place, args []string) (streams []*stream, errs []error) {
+// openAll opens the watches of all places and returns the error of each place. Those
+// that cannot be watched, or do not answer in time, hide no other one. A place that
+// lacks the object is no error when another one has it.
+func (o *options) openAll(ctx context.Context, places []place.Place, args []string) (streams []*stream, failed []error) {
 	opened, failed := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (*stream, error) {
 		return o.open(ctx, where, args)
 	})
@@ -82,7 +86,13 @@ func (o *options) openAll(ctx context.Context, places []place.Place, args []stri
 			streams = append(streams, opened[i])
 		}
 	}
-	return streams, place.Failures(places, failed)
+	for i, err := range failed {
+		if err != nil && len(streams) > 0 && isAbsent(err) {
+			o.Program.Tell("%s is not watched: %s", places[i], err)
+			failed[i] = nil
+		}
+	}
+	return streams, failed
 }
 
 // open lists and starts to watch one kind of objects.

@@ -135,7 +135,7 @@ func (m meter) whyNothing(ctx context.Context, namespace string, query metav1.Li
 		return fmt.Errorf("listing pods: %w", err)
 	}
 	if len(pods.Items) == 0 && len(args) == 1 {
-		return fmt.Errorf("pod %q not found", args[0])
+		return apierrors.NewNotFound(corev1.Resource("pods"), args[0])
 	}
 	return unmeasured(pods.Items, time.Now())
 }

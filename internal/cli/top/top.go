@@ -10,8 +10,10 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
@@ -103,7 +105,8 @@ func (o *options) complete(resource string) cobra.CompletionFunc {
 }
 
 // collect asks all wanted members and returns what they said, in their order, and
-// the errors of those that failed.
+// the errors of those that failed. NotFound is an error only when no member has
+// anything.
 func collect[T any](ctx context.Context, o *options, ask func(context.Context, meter) ([]T, error)) (all []T, err error) {
 	members, err := o.Members(ctx, o.clusters)
 	if err != nil {
@@ -123,5 +126,12 @@ func collect[T any](ctx context.Context, o *options, ask func(context.Context, m
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("asking members: %w", err)
 	}
-	return slices.Concat(answers...), place.Failure(members, errs)
+	all = slices.Concat(answers...)
+	if len(all) > 0 {
+		// A member may lack what another one has.
+		for i, err := range errs {
+			errs[i] = utilerrors.FilterOut(err, apierrors.IsNotFound)
+		}
+	}
+	return all, place.Failure(members, errs)
 }
