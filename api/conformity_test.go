@@ -58,8 +58,9 @@ func compareWithContract(t *testing.T, crd crds.CRD, file string) {
 	want := strings.Split(strings.TrimSuffix(string(contract), "\n"), "\n")
 
 	d := decodeDefinition(t, crd)
-	for _, v := range d.Spec.Versions {
-		v.Schema.OpenAPIV3Schema.dropRulesBeyond(string(contract))
+	for i := range d.Spec.Versions {
+		d.Spec.Versions[i].Schema.OpenAPIV3Schema.dropRulesBeyond(string(contract))
+		d.Spec.Versions[i].dropColumnsBeyond(want)
 	}
 	if diff := cmp.Diff(want, d.lines(kubernetesPaths(want))); diff != "" {
 		t.Errorf("schema (-contract +generated):\n%s", diff)
@@ -140,4 +141,28 @@ func (d *described) silent(path string) []string {
 		paths = append(paths, d.Items.silent(path+"[]")...)
 	}
 	return paths
+}
+
+func TestColumnsOfOursComeAfterThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	known := printerColumn{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}
+	wide := printerColumn{Name: "OURS", Type: "string", JSONPath: ".spec.a", Priority: 1}
+	always := printerColumn{Name: "OURS", Type: "string", JSONPath: ".spec.a"}
+	contract := []string{known.line()}
+	tests := map[string]struct{ columns, want []printerColumn }{
+		"one that only -o wide shows": {[]printerColumn{known, wide}, []printerColumn{known}},
+		"one that is always shown":    {[]printerColumn{known, always}, []printerColumn{known, always}},
+		"one before those":            {[]printerColumn{wide, known}, []printerColumn{wide, known}},
+		"only those":                  {[]printerColumn{known}, []printerColumn{known}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := version{AdditionalPrinterColumns: test.columns}
+			v.dropColumnsBeyond(contract)
+			if diff := cmp.Diff(test.want, v.AdditionalPrinterColumns); diff != "" {
+				t.Errorf("columns (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

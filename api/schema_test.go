@@ -39,11 +39,13 @@ type version struct {
 	Name                     string
 	Served, Storage          bool
 	Subresources             map[string]any
-	AdditionalPrinterColumns []struct {
-		Name, Type, Format, JSONPath string
-		Priority                     int32
-	}
-	Schema struct{ OpenAPIV3Schema *node }
+	AdditionalPrinterColumns []printerColumn
+	Schema                   struct{ OpenAPIV3Schema *node }
+}
+
+type printerColumn struct {
+	Name, Type, Format, JSONPath string
+	Priority                     int32
 }
 
 type node struct {
@@ -110,15 +112,7 @@ func (v version) lines(kubernetes map[string]string) []string {
 		out = append(out, strings.TrimSuffix("subresource "+name+" "+compact(v.Subresources[name]), " {}"))
 	}
 	for _, c := range v.AdditionalPrinterColumns {
-		line := fmt.Sprintf("column %s %s", compact(c.Name), c.Type)
-		if c.Format != "" {
-			line += " format=" + c.Format
-		}
-		line += " " + compact(c.JSONPath)
-		if c.Priority != 0 {
-			line += fmt.Sprintf(" priority=%d", c.Priority)
-		}
-		out = append(out, line)
+		out = append(out, c.line())
 	}
 	root := *v.Schema.OpenAPIV3Schema
 	root.Properties = maps.Clone(root.Properties)
@@ -126,6 +120,33 @@ func (v version) lines(kubernetes map[string]string) []string {
 		delete(root.Properties, everyKindHas)
 	}
 	return root.walk(out, v.Name, "", kubernetes)
+}
+
+func (c printerColumn) line() string {
+	line := fmt.Sprintf("column %s %s", compact(c.Name), c.Type)
+	if c.Format != "" {
+		line += " format=" + c.Format
+	}
+	line += " " + compact(c.JSONPath)
+	if c.Priority != 0 {
+		line += fmt.Sprintf(" priority=%d", c.Priority)
+	}
+	return line
+}
+
+// dropColumnsBeyond drops the last columns as long as the contract does not have
+// them and kubectl shows them with -o wide only. A column of ours before one of the
+// contract stays, and is a difference.
+func (v *version) dropColumnsBeyond(contract []string) {
+	columns := v.AdditionalPrinterColumns
+	for len(columns) > 0 {
+		last := columns[len(columns)-1]
+		if last.Priority == 0 || slices.Contains(contract, last.line()) {
+			break
+		}
+		columns = columns[:len(columns)-1]
+	}
+	v.AdditionalPrinterColumns = columns
 }
 
 func (n *node) walk(out []string, version, path string, kubernetes map[string]string) []string {

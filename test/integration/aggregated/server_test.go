@@ -352,6 +352,10 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 	c := member("m1")
 	c.Spec.Zones = []string{"z1", "z2"}
 	c.Spec.APIEndpoint = "https://10.0.0.1:6443"
+	c.Spec.Taints = []corev1.Taint{
+		{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoExecute},
+		{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+	}
 	created(t, karmada, c)
 	c.Status.KubernetesVersion = "v1.36.3"
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "ClusterReady"})
@@ -380,7 +384,7 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 	for _, column := range table.ColumnDefinitions {
 		columns = append(columns, fmt.Sprintf("%s/%d", column.Name, column.Priority))
 	}
-	wantColumns := []string{"Name/0", "Version/0", "Mode/0", "Ready/0", "Age/0", "Zones/1", "Region/1", "Provider/1", "API-Endpoint/1", "Proxy-URL/1"}
+	wantColumns := []string{"Name/0", "Version/0", "Mode/0", "Ready/0", "Age/0", "Zones/1", "Region/1", "Provider/1", "API-Endpoint/1", "Proxy-URL/1", "Taints/1"}
 	if diff := cmp.Diff(wantColumns, columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
@@ -392,8 +396,8 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 		table.Rows[i].Cells[age] = "age"
 	}
 	want := [][]any{
-		{"m1", "v1.36.3", "Push", "True", "age", "z1,z2", "<none>", "<none>", "https://10.0.0.1:6443", "<none>"},
-		{"m2", "", "Push", "Unknown", "age", "<none>", "<none>", "<none>", "", "<none>"},
+		{"m1", "v1.36.3", "Push", "True", "age", "z1,z2", "<none>", "<none>", "https://10.0.0.1:6443", "<none>", "cluster.karmada.io/unschedulable:NoSchedule,dedicated=gpu:NoExecute"},
+		{"m2", "", "Push", "Unknown", "age", "<none>", "<none>", "<none>", "", "<none>", "<none>"},
 	}
 	var got [][]any
 	for _, row := range table.Rows {

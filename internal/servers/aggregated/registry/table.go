@@ -3,8 +3,10 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +35,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Provider", Type: "string", Priority: 1, Description: "Provider of the member."},
 		{Name: "API-Endpoint", Type: "string", Priority: 1, Description: "URL of the member's API server."},
 		{Name: "Proxy-URL", Type: "string", Priority: 1, Description: "Proxy through which the member is reached."},
+		{Name: "Taints", Type: "string", Priority: 1, Description: "Taints of the member, as key=value:Effect."},
 	}
 }
 
@@ -71,9 +74,20 @@ func (c tableConvertor) row(cluster *clusterv1alpha1.Cluster) metav1.TableRow {
 			orNone(cluster.Spec.Provider),
 			cluster.Spec.APIEndpoint,
 			orNone(cluster.Spec.ProxyURL),
+			orNone(taints(cluster.Spec.Taints)),
 		},
 		Object: runtime.RawExtension{Object: cluster},
 	}
+}
+
+// taints are sorted, so that the order in which controllers add them does not show.
+func taints(all []corev1.Taint) string {
+	texts := make([]string, 0, len(all))
+	for i := range all {
+		texts = append(texts, all[i].ToString())
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ",")
 }
 
 func ready(cluster *clusterv1alpha1.Cluster) string {
