@@ -26,8 +26,11 @@ func StyleOf(out io.Writer) Style {
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
 		return Style{}
 	}
-	return Style{terminal: true, colour: os.Getenv("NO_COLOR") == ""}
+	return TerminalStyle(os.Getenv("NO_COLOR") == "")
 }
+
+// TerminalStyle returns the style of a terminal, with colours or without.
+func TerminalStyle(colour bool) Style { return Style{terminal: true, colour: colour} }
 
 // Terminal reports whether lines can be drawn again.
 func (s Style) Terminal() bool { return s.terminal }

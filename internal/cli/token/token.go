@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"slices"
@@ -14,11 +13,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
@@ -148,14 +146,20 @@ func registerCommand(program, endpoint string, token bootstraptoken.Token, pins 
 }
 
 func newList(program *command.Program) *cobra.Command {
-	var karmadaContext string
+	var (
+		karmadaContext string
+		format         console.Format
+	)
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tokens",
 		Long:  "List the tokens of the control plane. Anybody who sees them can use them.",
 		Example: program.Examples(`
 			# List all tokens
-			{{program}} token list`),
+			{{program}} token list
+
+			# Delete all tokens
+			{{program}} token list -o name | xargs {{program}} token delete`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			karmada, err := program.Karmada(karmadaContext).Config()
@@ -169,37 +173,13 @@ func newList(program *command.Program) *cobra.Command {
 			for _, problem := range malformed {
 				program.Tell("skipped: %v", problem)
 			}
-			return write(program.Out, tokens, time.Now())
+			return format.Print(program.Out, listOf(tokens, time.Now()))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
+	format.AddFlag(cmd)
 	return cmd
-}
-
-// write writes the table of tokens.
-func write(out io.Writer, tokens []bootstraptoken.Token, now time.Time) error {
-	table := printers.GetNewTabWriter(out)
-	fmt.Fprintln(table, "TOKEN\tTTL\tEXPIRES\tUSAGES\tDESCRIPTION\tEXTRA GROUPS")
-	for _, token := range tokens {
-		ttl, expires := "<forever>", "<never>"
-		if !token.Expires.IsZero() {
-			ttl, expires = "<expired>", token.Expires.Format(time.RFC3339)
-			if left := token.Expires.Sub(now); left > 0 {
-				ttl = duration.ShortHumanDuration(left)
-			}
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", token, ttl, expires,
-			orNone(strings.Join(token.Usages, ",")), orNone(token.Description), orNone(strings.Join(token.Groups, ",")))
-	}
-	return table.Flush()
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }
 
 func newDelete(program *command.Program) *cobra.Command {

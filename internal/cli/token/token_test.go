@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
@@ -27,7 +28,8 @@ func TestTableOfTokens(t *testing.T) {
 		"mnopqr.0123456789abcdef   <expired>   2026-07-01T11:59:59Z   <none>                   <none>        <none>",
 	}
 	var out strings.Builder
-	if err := write(&out, tokens, now); err != nil {
+	var format console.Format
+	if err := format.Print(&out, listOf(tokens, now)); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
@@ -36,6 +38,47 @@ func TestTableOfTokens(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestFormatsOfTokens(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	tokens := []bootstraptoken.Token{
+		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{bootstraptoken.Signing}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
+		{ID: "ghijkl", Secret: "0123456789abcdef"},
+	}
+	tests := map[string]struct {
+		format string
+		tokens []bootstraptoken.Token
+		want   string
+	}{
+		"IDs, for token delete": {console.Name, tokens, "abcdef\nghijkl\n"},
+		"YAML": {console.YAML, tokens, `tokens:
+- description: edge
+  expires: "2026-07-01T13:00:00Z"
+  groups:
+  - system:bootstrappers:a
+  token: abcdef.0123456789abcdef
+  usages:
+  - signing
+- token: ghijkl.0123456789abcdef
+`},
+		"JSON of no token":  {console.JSON, nil, "{\n    \"tokens\": []\n}\n"},
+		"names of no token": {console.Name, nil, ""},
+		"a wide table": {console.Wide, tokens[1:], "" +
+			"TOKEN                     TTL         EXPIRES   USAGES   DESCRIPTION   EXTRA GROUPS   SECRET\n" +
+			"ghijkl.0123456789abcdef   <forever>   <never>   <none>   <none>        <none>         kube-system/bootstrap-token-ghijkl\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			format, out := console.Format(test.format), strings.Builder{}
+			if err := format.Print(&out, listOf(test.tokens, now)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -161,7 +161,8 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	defer func() { _ = log.Close() }()
 	logTo(log)
 	captureOutput(log)
-	emit := printer(out)
+	emit, end := newScreen(out)
+	defer end()
 	if events := eventsFromParent(); events != nil {
 		defer func() { _ = events.Close() }()
 		emit = encoder(events)

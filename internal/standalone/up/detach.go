@@ -86,7 +86,8 @@ func (o Options) arguments() []string {
 
 // follow shows the events of a process until it is ready or has failed.
 func follow(events io.Reader, out io.Writer, logs ...string) error {
-	show := printer(out)
+	show, end := newScreen(out)
+	defer end()
 	lines := json.NewDecoder(events)
 	for {
 		var e event

@@ -4,12 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // event is one line of the story that a start tells, also from a detached
@@ -57,34 +53,6 @@ func (p *progress) tell(e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.emit(e)
-}
-
-// printer writes events for people. On a terminal the steps that are under way
-// are shown too.
-func printer(out io.Writer) func(event) {
-	file, ok := out.(*os.File)
-	terminal := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
-	var pending []string
-	return func(e event) {
-		if terminal && len(pending) > 0 {
-			fmt.Fprint(out, "\r\033[K")
-		}
-		switch {
-		case e.Text != "":
-			fmt.Fprintln(out, e.Text)
-		case e.Begin:
-			pending = append(pending, e.Step)
-		case e.Error != "" && e.Step != "":
-			pending = without(pending, e.Step)
-			fmt.Fprintf(out, "✖ %-46s %6.1fs\n", e.Step, e.Seconds)
-		case e.Step != "":
-			pending = without(pending, e.Step)
-			fmt.Fprintf(out, "✔ %-46s %6.1fs\n", e.Step, e.Seconds)
-		}
-		if terminal && len(pending) > 0 {
-			fmt.Fprintf(out, "… %s", strings.Join(pending, ", "))
-		}
-	}
 }
 
 func without(list []string, item string) []string {

@@ -1,13 +1,14 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/standalone"
 )
@@ -29,10 +31,15 @@ var (
 
 func statusCommand() *cobra.Command {
 	path := defaultDataDir()
+	var format console.Format
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what `karmada up` runs, where, and what to type",
-		Args:  NoArguments,
+		Example: `  # What runs, with the log of each process
+  karmada status -o wide
+  # The state of each component, for a program
+  karmada status -o json`,
+		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDirOf(path)
 			if err != nil {
@@ -40,54 +47,67 @@ func statusCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), statusTimeout)
 			defer cancel()
-			return showStatus(ctx, dir, cmd.OutOrStdout())
+			return showStatus(ctx, dir, format, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	format.AddFlag(cmd)
 	cmd.Flags().StringVar(&path, "data-dir", path, "Directory that was given to up")
 	return cmd
 }
 
-func showStatus(ctx context.Context, dir dataDir, out io.Writer) error {
-	pid, err := dir.running()
-	if err != nil {
+// showStatus prints the status in a format. Advice is for people, and goes to another
+// output.
+func showStatus(ctx context.Context, dir dataDir, format console.Format, out, advice io.Writer) error {
+	found, err := readStatus(ctx, dir)
+	if found.Kubeconfig == "" {
 		return err
 	}
+	if err := format.Print(out, found.output()); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	if format.Table() {
+		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
+	}
+	return err
+}
+
+// readStatus returns the status of an installation that runs. Where the control plane
+// does not answer, what is known of the members comes with the error.
+func readStatus(ctx context.Context, dir dataDir) (status, error) {
+	pid, err := dir.running()
+	if err != nil {
+		return status{}, err
+	}
 	if pid == 0 {
-		return fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`", errNotRunning, dir.path, dir.path)
+		return status{}, fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`", errNotRunning, dir.path, dir.path)
 	}
 	if _, err := os.Stat(dir.karmadaConfig()); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w (process %d): %s tells how far it is", errStarting, pid, dir.logFile("karmada"))
+		return status{}, fmt.Errorf("%w (process %d): %s tells how far it is", errStarting, pid, dir.logFile("karmada"))
 	}
 	karmada, err := clientcmd.BuildConfigFromFlags("", dir.karmadaConfig())
 	if err != nil {
-		return fmt.Errorf("reading kubeconfig of the control plane: %w", err)
+		return status{}, fmt.Errorf("reading kubeconfig of the control plane: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(karmada)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return status{}, fmt.Errorf("making client of the control plane: %w", err)
 	}
 	members, err := dir.memberProcesses()
 	if err != nil {
-		return err
+		return status{}, err
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "COMPONENT\tSTATE\tADDRESS")
-	fmt.Fprintf(table, "karmada (process %d)\t%s\t%s\n", pid, health(ctx, client), karmada.Host)
+	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaConfig()}
+	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: health(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
 	clusters, err := listClusters(ctx, karmada)
-	for _, row := range rowsOf(clusters, err == nil, members) {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", row.name, row.state, row.address)
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", dir.karmadaConfig())
-	return err
+	found.Components = append([]statusRow{self}, rowsOf(clusters, err == nil, members)...)
+	return found, err
 }
 
 // memberProcess is a simulated member; pid is 0 while none runs.
 type memberProcess struct {
 	name, address string
 	pid           int
+	log           string
 }
 
 // memberProcesses are the members that this installation runs.
@@ -102,12 +122,63 @@ func (d dataDir) memberProcesses() ([]memberProcess, error) {
 		if err != nil {
 			return nil, err
 		}
-		members = append(members, memberProcess{name: name, pid: pid, address: standalone.LoopbackURL(remembered.Ports[name])})
+		members = append(members, memberProcess{
+			name: name, pid: pid, address: standalone.LoopbackURL(remembered.Ports[name]), log: d.logFile(name),
+		})
 	}
 	return members, nil
 }
 
-type statusRow struct{ name, state, address string }
+// Kinds of statusRow.
+const (
+	kindControlPlane = "ControlPlane"
+	kindCluster      = "Cluster"
+	kindMember       = "Member"
+)
+
+// status is what `karmada status` prints as JSON and YAML.
+type status struct {
+	DataDir    string      `json:"dataDir"`
+	Kubeconfig string      `json:"kubeconfig"`
+	Components []statusRow `json:"components"`
+}
+
+type statusRow struct {
+	// Kind is ControlPlane, Cluster, or Member for a simulated cluster that is not
+	// registered.
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Address string `json:"address"`
+	// Process is that of a part of the installation, 0 while none runs.
+	Process *int   `json:"process,omitempty"`
+	Log     string `json:"log,omitempty"`
+}
+
+// title is the row in the column COMPONENT.
+func (r statusRow) title() string {
+	title := r.Name
+	if r.Kind == kindCluster {
+		title = "cluster " + title
+	}
+	switch {
+	case r.Process == nil:
+		return title
+	case *r.Process == 0:
+		return title + " (no process)"
+	}
+	return fmt.Sprintf("%s (process %d)", title, *r.Process)
+}
+
+// output is the status in all formats.
+func (s status) output() console.Output {
+	answer := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, Narrow: 3, Gap: 3, Object: s}
+	for _, row := range s.Components {
+		answer.Rows = append(answer.Rows, []string{row.title(), row.State, row.Address, cmp.Or(row.Log, "<none>")})
+		answer.Names = append(answer.Names, strings.ToLower(row.Kind)+"/"+row.Name)
+	}
+	return answer
+}
 
 // rowsOf are the clusters, each with its process if it is simulated, and then the
 // members that are no clusters. Where the clusters are not known, nothing is said
@@ -117,17 +188,18 @@ func rowsOf(clusters []clusterv1alpha1.Cluster, known bool, members []memberProc
 	joined := map[string]bool{}
 	for i := range clusters {
 		cluster := &clusters[i]
-		row := statusRow{name: "cluster " + cluster.Name, state: "NotReady", address: cluster.Spec.APIEndpoint}
+		row := statusRow{Kind: kindCluster, Name: cluster.Name, State: "NotReady", Address: cluster.Spec.APIEndpoint}
 		if domain.Ready(cluster) {
-			row.state = "Ready"
+			row.State = "Ready"
 		}
 		if n := slices.IndexFunc(members, func(m memberProcess) bool { return m.address == cluster.Spec.APIEndpoint }); n >= 0 {
 			joined[members[n].name] = true
-			row.name += processText(members[n].pid)
+			row.Process, row.Log = &members[n].pid, members[n].log
 		}
 		rows = append(rows, row)
 	}
-	for _, member := range members {
+	for i := range members {
+		member := &members[i]
 		if joined[member.name] {
 			continue
 		}
@@ -135,16 +207,9 @@ func rowsOf(clusters []clusterv1alpha1.Cluster, known bool, members []memberProc
 		if !known {
 			state = "Unknown"
 		}
-		rows = append(rows, statusRow{name: member.name + processText(member.pid), state: state, address: member.address})
+		rows = append(rows, statusRow{Kind: kindMember, Name: member.name, State: state, Address: member.address, Process: &member.pid, Log: member.log})
 	}
 	return rows
-}
-
-func processText(pid int) string {
-	if pid == 0 {
-		return " (no process)"
-	}
-	return fmt.Sprintf(" (process %d)", pid)
 }
 
 func health(ctx context.Context, client kubernetes.Interface) string {

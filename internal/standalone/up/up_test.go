@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/console"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -119,15 +120,15 @@ func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
 	tests := map[string]struct {
 		clusters []clusterv1alpha1.Cluster
 		known    bool
-		want     []statusRow
+		want     [][]string
 	}{
-		"all there is": {clusters, true, []statusRow{
+		"all there is": {clusters, true, [][]string{
 			{"cluster east (process 11)", "Ready", "https://127.0.0.1:1"},
 			{"cluster far", "Ready", "https://far:6443"},
 			{"cluster member2 (no process)", "NotReady", "https://127.0.0.1:2"},
 			{"member3 (process 13)", "Not joined", "https://127.0.0.1:3"},
 		}},
-		"the control plane does not answer": {nil, false, []statusRow{
+		"the control plane does not answer": {nil, false, [][]string{
 			{"member1 (process 11)", "Unknown", "https://127.0.0.1:1"},
 			{"member2 (no process)", "Unknown", "https://127.0.0.1:2"},
 			{"member3 (process 13)", "Unknown", "https://127.0.0.1:3"},
@@ -135,7 +136,11 @@ func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, rowsOf(test.clusters, test.known, members), cmp.AllowUnexported(statusRow{})); diff != "" {
+			var got [][]string
+			for _, row := range (status{Components: rowsOf(test.clusters, test.known, members)}).output().Rows {
+				got = append(got, row[:3])
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
@@ -162,5 +167,50 @@ func TestAMemberTellsWhyItEnded(t *testing.T) {
 	}
 	if err := saying(dir, "").runOnce(t.Context(), func(err error) { errs <- err }); err == nil || !errors.Is(<-errs, errEnded) {
 		t.Errorf("it ended without a word: %v", err)
+	}
+}
+
+func TestFormatsOfStatus(t *testing.T) {
+	running, ended := 11, 0
+	found := status{DataDir: "/data", Kubeconfig: "/data/k", Components: []statusRow{
+		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log"},
+		{Kind: kindCluster, Name: "far", State: "NotReady", Address: "https://b"},
+		{Kind: kindMember, Name: "member3", State: "Not joined", Address: "https://c", Process: &ended, Log: "/data/logs/member3.log"},
+	}}
+	for name, want := range map[string]string{
+		console.Name: "controlplane/karmada\ncluster/far\nmember/member3\n",
+		console.Wide: "" +
+			"COMPONENT              STATE        ADDRESS     LOG\n" +
+			"karmada (process 11)   Ready        https://a   /data/logs/karmada.log\n" +
+			"cluster far            NotReady     https://b   <none>\n" +
+			"member3 (no process)   Not joined   https://c   /data/logs/member3.log\n",
+		console.YAML: `components:
+- address: https://a
+  kind: ControlPlane
+  log: /data/logs/karmada.log
+  name: karmada
+  process: 11
+  state: Ready
+- address: https://b
+  kind: Cluster
+  name: far
+  state: NotReady
+- address: https://c
+  kind: Member
+  log: /data/logs/member3.log
+  name: member3
+  process: 0
+  state: Not joined
+dataDir: /data
+kubeconfig: /data/k
+`,
+	} {
+		format, out := console.Format(name), strings.Builder{}
+		if err := format.Print(&out, found.output()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -1,0 +1,68 @@
+package token
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/registration/bootstraptoken"
+)
+
+// listedToken is a token as JSON and YAML print it, with the fields that kubeadm
+// prints.
+type listedToken struct {
+	Token       string     `json:"token"`
+	Description string     `json:"description,omitempty"`
+	Expires     *time.Time `json:"expires,omitempty"` // nil is never
+	Usages      []string   `json:"usages,omitempty"`
+	Groups      []string   `json:"groups,omitempty"`
+}
+
+// listOf returns the tokens in all formats. The name of a token is its ID, which
+// token delete takes.
+func listOf(tokens []bootstraptoken.Token, now time.Time) console.Output {
+	list := console.Output{
+		Header: []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET"},
+		Narrow: 6, Gap: 3,
+	}
+	objects := make([]listedToken, 0, len(tokens))
+	for _, token := range tokens {
+		ttl, expires := life(token, now)
+		list.Rows = append(list.Rows, []string{
+			token.String(), ttl, expires,
+			orNone(strings.Join(token.Usages, ",")), orNone(token.Description), orNone(strings.Join(token.Groups, ",")),
+			"kube-system/" + bootstrapapi.BootstrapTokenSecretPrefix + token.ID,
+		})
+		list.Names = append(list.Names, token.ID)
+		object := listedToken{Token: token.String(), Description: token.Description, Usages: token.Usages, Groups: token.Groups}
+		if !token.Expires.IsZero() {
+			object.Expires = &token.Expires
+		}
+		objects = append(objects, object)
+	}
+	list.Object = map[string]any{"tokens": objects}
+	return list
+}
+
+// life returns how long a token is good for, and until when.
+func life(token bootstraptoken.Token, now time.Time) (ttl, expires string) {
+	if token.Expires.IsZero() {
+		return "<forever>", "<never>"
+	}
+	expires = token.Expires.Format(time.RFC3339)
+	left := token.Expires.Sub(now)
+	if left <= 0 {
+		return "<expired>", expires
+	}
+	return duration.ShortHumanDuration(left), expires
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "<none>"
+	}
+	return text
+}

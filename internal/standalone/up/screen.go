@@ -1,0 +1,100 @@
+package up
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"karmada.io/karmada/internal/console"
+)
+
+// frames are drawn one after the other while a step is under way.
+var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+const frameEvery = 100 * time.Millisecond
+
+// screen shows events to people: a line for each step that has ended. On a terminal
+// a last line, which is drawn again and again, names the steps that are under way.
+type screen struct {
+	out   io.Writer
+	style console.Style
+
+	mu      sync.Mutex
+	pending []string
+	frame   int
+	// animated says that the last line is being drawn again.
+	animated bool
+}
+
+// newScreen returns how to show an event, and how to remove the last line.
+func newScreen(out io.Writer) (show func(event), end func()) {
+	s := &screen{out: out, style: console.StyleOf(out)}
+	return s.show, s.end
+}
+
+func (s *screen) show(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	switch {
+	case e.Text != "":
+		fmt.Fprintln(s.out, e.Text)
+	case e.Begin:
+		s.pending = append(s.pending, e.Step)
+	case e.Error != "" && e.Step != "":
+		s.pending = without(s.pending, e.Step)
+		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Bad("✖"), e.Step, e.Seconds)
+	case e.Step != "":
+		s.pending = without(s.pending, e.Step)
+		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Good("✔"), e.Step, e.Seconds)
+	}
+	s.draw()
+	if s.style.Terminal() && len(s.pending) > 0 && !s.animated {
+		s.animated = true
+		go s.animate()
+	}
+}
+
+// animate draws frames until no step is under way.
+func (s *screen) animate() {
+	ticker := time.NewTicker(frameEvery)
+	defer ticker.Stop()
+	for range ticker.C {
+		if !s.advance() {
+			return
+		}
+	}
+}
+
+// advance draws the next frame. It reports whether a step is under way.
+func (s *screen) advance() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.frame++
+	s.draw()
+	s.animated = len(s.pending) > 0
+	return s.animated
+}
+
+// end removes the last line.
+func (s *screen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.pending = nil
+}
+
+func (s *screen) clear() {
+	if s.style.Terminal() && len(s.pending) > 0 {
+		fmt.Fprint(s.out, "\r\033[K")
+	}
+}
+
+func (s *screen) draw() {
+	if s.style.Terminal() && len(s.pending) > 0 {
+		fmt.Fprintf(s.out, "%s %s", frames[s.frame%len(frames)], strings.Join(s.pending, ", "))
+	}
+}
