@@ -86,6 +86,13 @@ func TestVerbsOfKubectlActOnBothSides(t *testing.T) {
 	}
 	prints(t, verb(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
 	prints(t, verb(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
+	everywhere := verb(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
+	prints(t, everywhere, "deployment.apps/program\ndeployment.apps/program\n")
+	if everywhere.stderr != "" {
+		t.Errorf("%s rightly lacks the Deployment, and is told to:\n%s", member2, everywhere.stderr)
+	}
+	prints(t, verb(t, namespace, "get", "rb", "-o", "wide"),
+		"SCHEDULED-REASON", "FULLYAPPLIED-REASON", "CLUSTERS", "Success", `[{"name":"`+member1+`","replicas":1}]`)
 
 	prints(t, verb(t, namespace, "label", "deployment", "program", "tier=gold"), "deployment.apps/program labeled\n")
 	prints(t, verb(t, namespace, "patch", "deployment", "program", "-p", `{"spec":{"replicas":0}}`), "deployment.apps/program patched\n")
@@ -113,9 +120,47 @@ func TestVerbsTellWhereTheyCannotAct(t *testing.T) {
 	t.Parallel()
 	shared.karmadactl(t.Context(), "logs", "web", "-C", "nowhere").mustFail(t, 1, `clusters.cluster.karmada.io "nowhere" not found`, member1)
 	shared.karmadactl(t.Context(), "describe", "nodes", "-s", "members").mustFail(t, 2, "--cluster")
+	shared.karmadactl(t.Context(), "taint", "clusters", "nowhere", "a:NoSchedule").mustFail(t, 1, `clusters.cluster.karmada.io "nowhere" not found`)
+	shared.karmadactl(t.Context(), "get", "namespace", "nowhere", "-s", "all").mustFail(t, 1, `namespaces "nowhere" not found`)
+	shared.karmadactl(t.Context(), "--as", "lena", "get", "pods", "-C", member1).mustFail(t, 1, `User "lena"`)
+	shared.karmadactl(t.Context(), "--context", "moon", "token", "list").mustFail(t, 1, `no context "moon"`, "karmada-apiserver")
 	measured := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
 	measured.mustFail(t, 1, "cluster("+member1+","+member2+"): metrics API not available", "install a metrics server")
 	if !strings.Contains(shared.karmadactl(t.Context(), "explain", "node.spec", "-s", "members", "--cluster", member1).stdout, "providerID") {
 		t.Error("fields of a kind of a member are not explained")
 	}
+}
+
+func TestCommandsThatDoNotExist(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"karmada", "karmadactl", "kubectl-karmada"} {
+		for _, args := range []string{"frob", "frob --help", "help frob"} {
+			invoke(t.Context(), nil, program, strings.Fields(args)...).mustFail(t, 1, `error: unknown command "frob" for "`)
+		}
+	}
+	invoke(t.Context(), nil, "karmada", "stauts").mustFail(t, 1, "did you mean status?")
+	invoke(t.Context(), nil, "karmadactl", "token", "crate").mustFail(t, 1, "did you mean create?")
+	invoke(t.Context(), nil, "karmadactl", "init", "--help").mustFail(t, 1, "init is a command of Karmada that this version of karmadactl does not have yet")
+}
+
+func TestOutputForPrograms(t *testing.T) {
+	t.Parallel()
+	found := struct {
+		Kubeconfig string
+		Components []struct{ Kind, Name, State string }
+	}{}
+	ended := invoke(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "json")
+	ended.mustSucceed(t)
+	if err := json.Unmarshal([]byte(ended.stdout), &found); err != nil || found.Kubeconfig != shared.karmadaConfig() || len(found.Components) < 3 {
+		t.Errorf("status: %v in\n%s", err, ended.stdout)
+	}
+	prints(t, invoke(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "name"), "controlplane/karmada\n", "cluster/"+member1+"\n")
+
+	made := shared.karmadactl(t.Context(), "token", "create", "--ttl", "10m", "--description", "for a program")
+	made.mustSucceed(t)
+	id, _, _ := strings.Cut(made.stdout, ".")
+	prints(t, shared.karmadactl(t.Context(), "token", "list", "-o", "name"), id+"\n")
+	prints(t, shared.karmadactl(t.Context(), "token", "list", "-o", "json"), `"description": "for a program"`)
+	shared.karmadactl(t.Context(), "token", "delete", id).mustSucceed(t)
+	prints(t, shared.karmadactl(t.Context(), "get", "clusters", "-o", "wide"), "PROXY-URL", "TAINTS", "<none>")
 }
