@@ -154,6 +154,7 @@ func TestTemplateThatLeavesTheLabelsOfItsPolicyIsReleasedAtOnce(t *testing.T) {
 		t.Errorf("released after %s", took)
 	}
 	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPolicyLost)
+	awaitEvent(t, template, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
 	awaitRest(t, policy, template, bound)
 	inMember(t, member1, template, hasColor("blue"))
 

@@ -78,6 +78,12 @@ func (c *catalog) decide(template *unstructured.Unstructured) policy.Decision {
 	return policy.Decide(template, c.index)
 }
 
+func (c *catalog) nearestMiss(template *unstructured.Unstructured) (policy.Miss, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.NearestMiss(template)
+}
+
 // naming returns the policies that name a PriorityClass, in no order.
 func (c *catalog) naming(class string) []policy.Object {
 	c.mu.RLock()

@@ -38,15 +38,12 @@ func (d *detector) claimant(ctx context.Context, kind schema.GroupVersionKind, o
 		return policy.Claim{}, false
 	}
 	started := time.Now()
-	likeness := blank(kind)
-	likeness.SetNamespace(r.key.Namespace)
-	likeness.SetName(r.key.Name)
-	likeness.SetLabels(object.GetLabels())
-	likeness.SetAnnotations(object.GetAnnotations())
-	if _, claimed := policy.ClaimedBy(likeness); claimed {
+	template := likeness(r, object.GetLabels())
+	template.SetAnnotations(object.GetAnnotations())
+	if _, claimed := policy.ClaimedBy(template); claimed {
 		return policy.Claim{}, false
 	}
-	decision, ok := d.policies.decide(likeness).(policy.Apply)
+	decision, ok := d.policies.decide(template).(policy.Apply)
 	if !ok || policy.IsLazy(decision.Policy) || len(decision.Policy.PropagationSpec().DependentOverrides) > 0 {
 		return policy.Claim{}, false
 	}

@@ -72,6 +72,13 @@ func (c *claims) remove(r reference) {
 	}
 }
 
+// has reports whether the template carries the claim of any policy.
+func (c *claims) has(r reference) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.byTemplate[r] != ""
+}
+
 // of returns the templates that carry the id of a policy, in no order.
 func (c *claims) of(id string) []reference {
 	c.mu.RLock()

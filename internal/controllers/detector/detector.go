@@ -139,6 +139,9 @@ type detector struct {
 	// that wait for the end of a binding that belongs to another template.
 	overrides, holders *blocked
 	echoes             *echoes
+	listed             *listed
+	// noMatchGrace is the constant of that name.
+	noMatchGrace time.Duration
 	// definitions tells that the served kinds may have changed.
 	definitions chan struct{}
 }
@@ -159,7 +162,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 		resolver: resolver, rules: rules,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		counters: counted, log: mgr.GetLogger().WithName(Name),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(), listed: newListed(), noMatchGrace: noMatchGrace,
 		definitions: make(chan struct{}, 1),
 	}
 	if err := d.indexBindings(mgr.GetFieldIndexer()); err != nil {

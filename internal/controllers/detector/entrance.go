@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,6 +87,7 @@ func (e *entrance) String() string { return "views of policies, overrides and bi
 // Start implements source.TypedSource.
 func (e *entrance) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 	e.queue = queue
+	e.detector.listed.start(time.Now())
 	close(e.opened)
 	kinds := []struct {
 		name   string

@@ -84,7 +84,7 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	h.detector = &detector{
 		options: DefaultOptions(), karmada: karmada, live: karmada, reader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
 		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counted, log: logr.Discard(),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(),
+		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(), listed: newListed(),
 	}
 	h.kinds.add(deployments, func() {})
 	h.entrance = newEntrance(h.detector, nil)

@@ -58,6 +58,8 @@ func TestWhatTheOwnerOfATemplateIsTold(t *testing.T) {
 	h.pass(policy.TemplateChanged)
 	expectTold(t, "when no policy is left", h.told(), "Normal PolicyLost")
 	h.pass(policy.TemplateChanged)
+	expectTold(t, "of the template that no policy selects", h.told(), "Warning ApplyPolicyFailed")
+	h.pass(policy.TemplateChanged)
 	expectTold(t, "once he knows", h.told())
 }
 

@@ -213,6 +213,7 @@ func (d *detector) spread(ctx context.Context, p policy.Object) error {
 	for _, reach := range reaches(p) {
 		found.Insert(d.waiting.within(reach)...)
 	}
+	found.Insert(d.near(p, found)...)
 	return d.enqueue(ctx, policy.PolicyChanged, found.UnsortedList()...)
 }
 

@@ -65,10 +65,9 @@ func (d *detector) releaseBinding(ctx context.Context, claim policy.Claim, r ref
 // releaseLeftover takes whatever claim there is off the binding of a template
 // that has none: a pass that made the binding ran beside one that released the
 // template.
-func (d *detector) releaseLeftover(ctx context.Context, template *unstructured.Unstructured, r reference) error {
-	bound, err := d.bindingOf(ctx, r)
-	if err != nil || bound == nil || !metav1.IsControlledBy(bound, template) {
-		return err
+func (d *detector) releaseLeftover(ctx context.Context, template *unstructured.Unstructured, bound binding.Object) error {
+	if bound == nil || !metav1.IsControlledBy(bound, template) {
+		return nil
 	}
 	claim, claimed := policy.ClaimedBy(bound)
 	if !claimed {

@@ -71,6 +71,9 @@ func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[
 	type queue = workqueue.TypedRateLimitingInterface[request]
 	return handler.TypedFuncs[*unstructured.Unstructured, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
+			if r := nameOf(kind, e.Object); e.IsInInitialList && !d.skips(r) {
+				d.listed.add(r, e.Object.GetCreationTimestamp().Time)
+			}
 			d.noticed(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {

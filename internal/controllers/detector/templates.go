@@ -31,6 +31,7 @@ type templateReconciler struct{ *detector }
 
 // Reconcile implements reconcile.TypedReconciler.
 func (t templateReconciler) Reconcile(ctx context.Context, asked request) (reconcile.Result, error) {
+	old := t.listed.take(asked.reference)
 	if !t.kinds.has(asked.kind) || t.skips(asked.reference) {
 		return reconcile.Result{}, nil
 	}
@@ -46,7 +47,7 @@ func (t templateReconciler) Reconcile(ctx context.Context, asked request) (recon
 	case policy.Retry:
 		return t.retry(asked.reference, template, decision.Err)
 	case policy.Wait:
-		return settle(t.releaseLeftover(ctx, template, asked.reference))
+		return settle(t.awaitPolicy(ctx, asked.reference, template, old))
 	}
 	t.forget(asked.reference)
 	return reconcile.Result{}, nil

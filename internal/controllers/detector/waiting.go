@@ -2,12 +2,14 @@ package detector
 
 import (
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -19,8 +21,15 @@ type waiting struct {
 	kinds map[schema.GroupVersionKind]map[string]names
 }
 
-// names are the labels of templates by name.
-type names map[string]labels.Set
+// names are the templates of a namespace by name.
+type names map[string]waiter
+
+// waiter is a template that waits.
+type waiter struct {
+	labels labels.Set
+	// since is when the template was first found to wait.
+	since time.Time
+}
 
 func newWaiting() *waiting {
 	return &waiting{kinds: map[schema.GroupVersionKind]map[string]names{}}
@@ -37,7 +46,18 @@ func (w *waiting) add(r reference, of map[string]string) {
 	if namespaces[r.key.Namespace] == nil {
 		namespaces[r.key.Namespace] = names{}
 	}
-	namespaces[r.key.Namespace][r.key.Name] = of
+	since := time.Now()
+	if known, ok := namespaces[r.key.Namespace][r.key.Name]; ok {
+		since = known.since
+	}
+	namespaces[r.key.Namespace][r.key.Name] = waiter{labels: of, since: since}
+}
+
+// since returns when a template was first found to wait; zero when it does not.
+func (w *waiting) since(r reference) time.Time {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.kinds[r.kind][r.key.Namespace][r.key.Name].since
 }
 
 func (w *waiting) remove(r reference) {
@@ -73,28 +93,34 @@ type reach struct {
 // leaves its namespace, and a selector that cannot be understood points nowhere.
 func reaches(of policy.Object) []reach {
 	var all []reach
-	for _, selector := range of.PropagationSpec().ResourceSelectors {
-		namespace := selector.Namespace
-		if !policy.IsCluster(of) {
-			if namespace != "" && namespace != of.GetNamespace() {
-				continue
-			}
-			namespace = of.GetNamespace()
+	for i := range of.PropagationSpec().ResourceSelectors {
+		if to, ok := reachOf(of, &of.PropagationSpec().ResourceSelectors[i]); ok {
+			all = append(all, to)
 		}
-		to := reach{
-			kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
-			namespace: namespace, name: selector.Name,
-		}
-		if selector.Name == "" && selector.LabelSelector != nil {
-			compiled, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
-			if err != nil {
-				continue
-			}
-			to.labels = compiled
-		}
-		all = append(all, to)
 	}
 	return all
+}
+
+func reachOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (reach, bool) {
+	namespace := selector.Namespace
+	if !policy.IsCluster(of) {
+		if namespace != "" && namespace != of.GetNamespace() {
+			return reach{}, false
+		}
+		namespace = of.GetNamespace()
+	}
+	to := reach{
+		kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
+		namespace: namespace, name: selector.Name,
+	}
+	if selector.Name == "" && selector.LabelSelector != nil {
+		compiled, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
+		if err != nil {
+			return reach{}, false
+		}
+		to.labels = compiled
+	}
+	return to, true
 }
 
 // within returns the waiting templates that a reach holds, in no order.
@@ -120,7 +146,7 @@ func collect(found []reference, of reach, namespace string, held names) []refere
 		return found
 	}
 	for name, has := range held {
-		if of.labels == nil || of.labels.Matches(has) {
+		if of.labels == nil || of.labels.Matches(has.labels) {
 			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: name}})
 		}
 	}

@@ -24,6 +24,8 @@ import (
 type Index struct {
 	policies map[types.NamespacedName]Object
 	slots    map[slot][]*entry
+	// kinds are the policies by kind alone, sorted by name; see NearestMiss.
+	kinds map[kindSlot][]Object
 }
 
 // slot is the place of a selector: the most selective facts about a template
@@ -48,6 +50,7 @@ func NewIndex() *Index {
 	return &Index{
 		policies: make(map[types.NamespacedName]Object),
 		slots:    make(map[slot][]*entry),
+		kinds:    make(map[kindSlot][]Object),
 	}
 }
 
@@ -55,6 +58,7 @@ func NewIndex() *Index {
 func (x *Index) Put(policy Object) {
 	x.Delete(policy.GetNamespace(), policy.GetName())
 	x.policies[keyOf(policy)] = policy
+	x.putKinds(policy)
 	for at, s := range entries(policy) {
 		list := x.slots[at]
 		i, _ := slices.BinarySearchFunc(list, s, compareEntries)
@@ -71,6 +75,7 @@ func (x *Index) Delete(namespace, name string) {
 		return
 	}
 	delete(x.policies, key)
+	x.removeKinds(policy)
 	for at, s := range entries(policy) {
 		x.remove(at, s)
 	}
