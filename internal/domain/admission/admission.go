@@ -19,6 +19,8 @@ package admission
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
@@ -41,6 +43,14 @@ type Rules struct {
 	// plane; fields that need it are then warned about. nil means that nobody
 	// knows, and that nobody is warned.
 	Disabled func(gate string) bool
+	// Served returns the kinds that the control plane serves, looked up anew where
+	// it does not know the given one; nil when they are not known. A nil Served
+	// knows nothing. Neither is a reason to warn.
+	Served func(kind schema.GroupVersionKind) *Served
+	// Clusters returns the names of the clusters, looked up anew where some of the
+	// given ones are missing; nil when they are not known. A nil Clusters knows
+	// nothing. Neither is a reason to warn.
+	Clusters func(wanted []string) sets.Set[string]
 	// CompileScript checks a Lua script; nil accepts all. It must bound its time.
 	CompileScript func(script string) error
 	// ParseSchedule checks a cron expression; nil accepts all.
@@ -87,7 +97,7 @@ func Default(obj, old runtime.Object, newID func() string) error {
 // Validate judges an object for creation (old is nil) or update. Warnings are
 // for the user's eyes and no reason to refuse the object.
 func (r Rules) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
-	report := &report{disabled: r.Disabled}
+	report := &report{disabled: r.Disabled, served: r.Served, clusters: r.Clusters}
 	report.immutable(obj, old)
 	if metadata, ok := obj.(metav1.Object); ok && metadata.GetDeletionTimestamp() == nil {
 		r.validate(report, obj, old)
@@ -112,13 +122,16 @@ func (r Rules) validate(report *report, obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
 		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
-		report.propagationSpec(&o.Spec)
+		report.propagationSpec(&o.Spec, "ClusterPropagationPolicy")
 	case *policyv1alpha1.ClusterPropagationPolicy:
-		report.propagationSpec(&o.Spec)
+		report.propagationSpec(&o.Spec, "")
 	case *policyv1alpha1.OverridePolicy:
-		report.overridePolicy(o)
+		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
+		report.overrideSpec(&o.Spec, "ClusterOverridePolicy")
+		report.overridePaths(&o.Spec, old)
 	case *policyv1alpha1.ClusterOverridePolicy:
-		report.overrideSpec(&o.Spec)
+		report.overrideSpec(&o.Spec, "")
+		report.overridePaths(&o.Spec, old)
 	case *policyv1alpha1.ClusterTaintPolicy:
 		report.clusterTaintPolicy(o, r.AllowNoExecuteTaints)
 	case *policyv1alpha1.FederatedResourceQuota:

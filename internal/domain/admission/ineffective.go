@@ -33,7 +33,10 @@ func (r *report) needsGate(path *field.Path, gate string, given bool) {
 	}
 }
 
-func (r *report) selectors(path *field.Path, selectors []policyv1alpha1.ResourceSelector) {
+// selectors warns about selectors that select nothing. clusterWide is the kind of
+// policy that selects what this one cannot, objects without namespaces; empty when
+// the policy is one.
+func (r *report) selectors(path *field.Path, selectors []policyv1alpha1.ResourceSelector, clusterWide string) {
 	for i := range selectors {
 		selector, at := &selectors[i], path.Index(i)
 		version, err := schema.ParseGroupVersion(selector.APIVersion)
@@ -42,6 +45,8 @@ func (r *report) selectors(path *field.Path, selectors []policyv1alpha1.Resource
 			r.warn(at.Child("apiVersion"), "selects nothing: %v", err)
 		case policy.DefaultSkippedAPIs().Skips(version.WithKind(selector.Kind)):
 			r.warn(at, "selects nothing: %s of %s is never propagated", selector.Kind, selector.APIVersion)
+		default:
+			r.servedSelector(at, selector, version.WithKind(selector.Kind), clusterWide)
 		}
 		if selector.Name != "" && selector.LabelSelector != nil {
 			r.warn(at.Child("labelSelector"), "has no effect beside name")
@@ -170,6 +175,8 @@ func (r *report) ineffectiveAffinity(path *field.Path, affinity *policyv1alpha1.
 			r.warn(path.Child("exclude").Index(i), "has no effect: no cluster can be named %q", name)
 		}
 	}
+	r.knownClusters(path.Child("clusterNames"), affinity.ClusterNames)
+	r.knownClusters(path.Child("exclude"), affinity.ExcludeClusters)
 	if affinity.FieldSelector == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strconv"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -10,14 +11,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func (r *report) overridePolicy(policy *policyv1alpha1.OverridePolicy) {
-	r.selectorNamespaces(policy.Spec.ResourceSelectors, policy.Namespace)
-	r.overrideSpec(&policy.Spec)
-}
-
-func (r *report) overrideSpec(spec *policyv1alpha1.OverrideSpec) {
+func (r *report) overrideSpec(spec *policyv1alpha1.OverrideSpec, clusterWide string) {
 	path := specPath()
-	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
+	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors, clusterWide)
 	r.deprecatedOverride(spec)
 	for i := range spec.OverrideRules {
 		rule, at := &spec.OverrideRules[i], path.Child("overrideRules").Index(i)
@@ -117,12 +113,22 @@ func (r *report) pointer(path *field.Path, pointer string) {
 		return
 	}
 	if !strings.HasPrefix(pointer, "/") {
-		r.add(field.Invalid(path, pointer, "a JSON pointer begins with '/'"))
+		r.add(field.Invalid(path, pointer, "a JSON pointer begins with '/'; write "+strconv.Quote(asPointer(pointer))))
 	}
 	rest := strings.NewReplacer("~0", "", "~1", "").Replace(pointer)
 	if strings.Contains(rest, "~") {
 		r.add(field.Invalid(path, pointer, "in a JSON pointer '~' is followed by 0 or 1"))
 	}
+}
+
+// asPointer returns the JSON pointer that was probably meant by a path without a
+// leading slash: with slashes missing, dots stand between the fields.
+func asPointer(path string) string {
+	path = strings.TrimPrefix(path, "$")
+	if !strings.Contains(path, "/") {
+		path = strings.ReplaceAll(path, ".", "/")
+	}
+	return "/" + strings.TrimPrefix(path, "/")
 }
 
 // stringPointer wants a JSON pointer that can lead to a string, which the whole

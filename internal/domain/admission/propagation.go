@@ -108,10 +108,10 @@ func (r *report) selectorNamespaces(selectors []policyv1alpha1.ResourceSelector,
 	}
 }
 
-func (r *report) propagationSpec(spec *policyv1alpha1.PropagationSpec) {
+func (r *report) propagationSpec(spec *policyv1alpha1.PropagationSpec, clusterWide string) {
 	path := specPath()
 	r.ineffectivePropagation(path, spec)
-	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors)
+	r.selectors(path.Child("resourceSelectors"), spec.ResourceSelectors, clusterWide)
 	r.preemption(spec)
 	r.placement(path.Child("placement"), &spec.Placement)
 	r.failover(path.Child("failover"), spec)
@@ -131,6 +131,9 @@ func (r *report) preemption(spec *policyv1alpha1.PropagationSpec) {
 }
 
 func (r *report) suspension(path *field.Path, suspension *policyv1alpha1.Suspension) {
+	if suspension != nil && suspension.DispatchingOnClusters != nil {
+		r.knownClusters(path.Child("dispatchingOnClusters", "clusterNames"), suspension.DispatchingOnClusters.ClusterNames)
+	}
 	if suspension == nil || suspension.Dispatching == nil || !*suspension.Dispatching || suspension.DispatchingOnClusters == nil {
 		return
 	}

@@ -3,6 +3,8 @@ package admission
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -13,6 +15,9 @@ type report struct {
 	warnings []string
 	// disabled is Rules.Disabled.
 	disabled func(gate string) bool
+	// served and clusters are Rules.Served and Rules.Clusters.
+	served   func(kind schema.GroupVersionKind) *Served
+	clusters func(wanted []string) sets.Set[string]
 }
 
 func (r *report) add(errors ...*field.Error) {
