@@ -12,6 +12,14 @@ const (
 	// more that was propagated.
 	EventReasonPolicyLost = "PolicyLost"
 
+	// EventReasonPolicyDeferred is of type Normal: a Lazy policy waits for the next
+	// change of the template.
+	EventReasonPolicyDeferred = "PolicyDeferred"
+
+	// EventReasonOverrideWithoutEffect is of type Warning: an overrider that was
+	// applied found nothing to change.
+	EventReasonOverrideWithoutEffect = "OverrideWithoutEffect"
+
 	EventReasonApplyOverridePolicySucceed = "ApplyOverridePolicySucceed"
 	EventReasonApplyOverridePolicyFailed  = "ApplyOverridePolicyFailed"
 )

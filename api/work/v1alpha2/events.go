@@ -33,6 +33,10 @@ const (
 	// EventReasonWorkloadUnhealthy, on a binding and its template, of type Warning,
 	// says why the workload does not run as it should in a cluster.
 	EventReasonWorkloadUnhealthy = "WorkloadUnhealthy"
+	// EventReasonPropagationSuspended and EventReasonPropagationResumed are of type
+	// Normal: changes of a template are held back, or no longer.
+	EventReasonPropagationSuspended = "PropagationSuspended"
+	EventReasonPropagationResumed   = "PropagationResumed"
 
 	EventReasonDependencyPolicyConflict = "DependencyPolicyConflict"
 )

@@ -147,9 +147,21 @@ func (e *entrance) onOverrides() toolscache.ResourceEventHandler {
 
 // onBindings looks at the template of a binding that is gone: an earlier binding
 // may have been in the way of a new one, or somebody deleted what is still
-// needed.
+// needed. It also reports what is suspended.
 func (e *entrance) onBindings() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if added, ok := obj.(binding.Object); ok && !initial {
+				e.detector.reportSuspension(nil, added)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			older, ok := before.(binding.Object)
+			newer, ok2 := after.(binding.Object)
+			if ok && ok2 {
+				e.detector.reportSuspension(older, newer)
+			}
+		},
 		DeleteFunc: func(obj any) {
 			gone, ok := final(obj).(binding.Object)
 			if !ok {

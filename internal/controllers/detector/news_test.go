@@ -68,6 +68,7 @@ func TestATemplateThatNeverHadABindingLosesNothing(t *testing.T) {
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	h := newHouse(t, deployment(1), lazy)
 	h.pass(policy.PolicyChanged)
+	expectTold(t, "of a policy that waits", h.told(), "Normal PolicyDeferred")
 	h.delete(lazy)
 	h.pass(policy.TemplateChanged)
 	if got := claimOn(h.template()); got != "" {

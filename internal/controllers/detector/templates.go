@@ -163,6 +163,7 @@ func (d *detector) claimAndBind(ctx context.Context, asked request, template *un
 	}
 	d.waiting.remove(asked.reference)
 	if activation.Deferred {
+		d.reportDeferral(asked, template, claimed, p, bound)
 		return nil
 	}
 	changed, err := d.bind(ctx, claimed, bound, p, activation.UserState)

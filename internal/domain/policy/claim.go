@@ -70,6 +70,14 @@ func (c Claim) String() string {
 	return c.Namespace + "/" + c.Name
 }
 
+// Title is the name for people, with the kind of the policy.
+func (c Claim) Title() string {
+	if c.IsCluster() {
+		return "ClusterPropagationPolicy " + c.String()
+	}
+	return "PropagationPolicy " + c.String()
+}
+
 // Names reports whether the claim names that policy, whatever its id: policies
 // are looked up by name, so that one created anew takes over.
 func (c Claim) Names(policy Object) bool {

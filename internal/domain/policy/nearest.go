@@ -30,13 +30,7 @@ func (m Miss) String() string {
 }
 
 // Title names a policy for people, with its kind.
-func Title(policy Object) string {
-	kind := "PropagationPolicy"
-	if IsCluster(policy) {
-		kind = "ClusterPropagationPolicy"
-	}
-	return kind + " " + ClaimOf(policy).String()
-}
+func Title(policy Object) string { return ClaimOf(policy).Title() }
 
 // The weights of differences. From far on, a difference does not look like a
 // mistake: somebody who writes one selector for the whole control plane means
