@@ -142,7 +142,7 @@ func TestDependentsShareOneBinding(t *testing.T) {
 	_, writes, events := w.pass("api-deployment")
 	expect(t, "writes", writes, "patch api-deployment", "patch settings-configmap")
 	const quarrel = "Warning DependencyPolicyConflict the bindings that require this one differ: " +
-		"conflictResolution is Overwrite for shop/api-deployment and Abort for shop/web-deployment, Overwrite is used"
+		"ConflictResolution conflicted (Overwrite vs Abort): Overwrite for shop/api-deployment, Abort for shop/web-deployment; Overwrite is used"
 	if len(events) != 3 || events[1] != quarrel {
 		t.Errorf("events %q", events)
 	}

@@ -128,6 +128,8 @@ func TestDeletable(t *testing.T) {
 		object := &metav1.ObjectMeta{Labels: map[string]string{"resourcetemplate.karmada.io/deletion-protected": value}}
 		if err := Deletable(object); (err != nil) != protected {
 			t.Errorf("with value %q: %v, want protected %v", value, err, protected)
+		} else if err != nil && !strings.Contains(err.Error(), "This resource is protected") {
+			t.Errorf("clients do not recognize the refusal %q", err)
 		}
 	}
 	if err := Deletable(&metav1.ObjectMeta{}); err != nil {

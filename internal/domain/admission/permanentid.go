@@ -58,6 +58,7 @@ func Deletable(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil
 	}
-	return fmt.Errorf("this resource is protected: to delete it, first remove its label %s=%s",
+	//nolint:revive,staticcheck // existing clients look for the sentence with its capital
+	return fmt.Errorf("This resource is protected: to delete it, first remove its label %s=%s",
 		workv1alpha2.DeletionProtectionLabel, workv1alpha2.DeletionProtectionAlways)
 }

@@ -322,8 +322,8 @@ func TestDisagreement(t *testing.T) {
 	}{
 		"one agrees with itself":     {[]*workv1alpha2.ResourceBinding{dependent("a", overwriting)}, ""},
 		"two that want the same":     {[]*workv1alpha2.ResourceBinding{dependent("a", preserving), dependent("b", preserving)}, ""},
-		"what to do about conflicts": {[]*workv1alpha2.ResourceBinding{dependent("b"), dependent("a", overwriting)}, "the bindings that require this one differ: conflictResolution is Overwrite for shop/a and Abort for shop/b, Overwrite is used"},
-		"what to do in the end":      {[]*workv1alpha2.ResourceBinding{dependent("c", preserving), dependent("a", preserving), dependent("b")}, "the bindings that require this one differ: preserveResourcesOnDeletion is true for shop/a, shop/c and false for shop/b, true is used"},
+		"what to do about conflicts": {[]*workv1alpha2.ResourceBinding{dependent("b"), dependent("a", overwriting)}, "the bindings that require this one differ: ConflictResolution conflicted (Overwrite vs Abort): Overwrite for shop/a, Abort for shop/b; Overwrite is used"},
+		"what to do in the end":      {[]*workv1alpha2.ResourceBinding{dependent("c", preserving), dependent("a", preserving), dependent("b")}, "the bindings that require this one differ: PreserveResourcesOnDeletion conflicted (true vs false): true for shop/a, shop/c, false for shop/b; true is used"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

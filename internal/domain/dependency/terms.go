@@ -36,11 +36,11 @@ func Disagreement(dependents []*workv1alpha2.ResourceBinding) error {
 	terms := TermsOf(dependents)
 	var parts []string
 	if over, others := split(dependents, overwrites); len(over) > 0 && len(others) > 0 {
-		parts = append(parts, fmt.Sprintf("conflictResolution is Overwrite for %s and Abort for %s, %s is used",
+		parts = append(parts, fmt.Sprintf("ConflictResolution conflicted (Overwrite vs Abort): Overwrite for %s, Abort for %s; %s is used",
 			strings.Join(over, ", "), strings.Join(others, ", "), terms.ConflictResolution))
 	}
 	if kept, others := split(dependents, preserves); len(kept) > 0 && len(others) > 0 {
-		parts = append(parts, fmt.Sprintf("preserveResourcesOnDeletion is true for %s and false for %s, %t is used",
+		parts = append(parts, fmt.Sprintf("PreserveResourcesOnDeletion conflicted (true vs false): true for %s, false for %s; %t is used",
 			strings.Join(kept, ", "), strings.Join(others, ", "), terms.PreserveResourcesOnDeletion))
 	}
 	if len(parts) == 0 {

@@ -258,7 +258,7 @@ func TestAProtectedClusterIsNotUnregisteredByForceEither(t *testing.T) {
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: true, Log: t.Logf},
 		member:     sidetest.With(t, ""), memberID: "member", karmada: sidetest.With(t, "", &stored), borrowed: true,
 	}
-	want := `cluster "east": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
+	want := `cluster "east": This resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
 	if err := leaving.find(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}

@@ -151,7 +151,7 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 		"east":  "",
 		"west":  `there is no Cluster "west" in it (https://it); with --force what a run that was interrupted has left of it is deleted`,
 		"agent": `cluster "agent" is in Pull mode: use unregister`,
-		"vault": `cluster "vault": this resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`,
+		"vault": `cluster "vault": This resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
