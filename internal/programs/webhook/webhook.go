@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/component-base/featuregate"
 
@@ -53,7 +54,12 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
 	}
+	resources, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
+	}
 	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada)}
+	reviewer.Rules.Served, reviewer.Rules.Clusters = admission.ServedKinds(resources), admission.StoredClusters(karmada)
 	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
 	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
 	reviewer.Rules.Disabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }

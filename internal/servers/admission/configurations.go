@@ -60,7 +60,7 @@ func validatingWebhook(k *kind, reach ClientConfig) admissionregistrationv1.Vali
 		Name:                    k.validate.name,
 		ClientConfig:            reach(k.validatePath()),
 		Rules:                   []admissionregistrationv1.RuleWithOperations{k.rule(k.validate)},
-		FailurePolicy:           new(admissionregistrationv1.Fail),
+		FailurePolicy:           new(k.validate.failurePolicy()),
 		SideEffects:             new(k.validate.sideEffects()),
 		TimeoutSeconds:          new(k.validate.timeout()),
 		AdmissionReviewVersions: []string{"v1"},
@@ -109,6 +109,13 @@ func (e *entry) timeout() int32 {
 		return e.timeoutSeconds
 	}
 	return defaultTimeoutSeconds
+}
+
+func (e *entry) failurePolicy() admissionregistrationv1.FailurePolicyType {
+	if e.advises {
+		return admissionregistrationv1.Ignore
+	}
+	return admissionregistrationv1.Fail
 }
 
 func (e *entry) sideEffects() admissionregistrationv1.SideEffectClass {

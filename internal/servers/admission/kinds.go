@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
@@ -45,6 +47,9 @@ type entry struct {
 	timeoutSeconds int32
 	// writesOnReview: answering has side effects, but not for dry runs.
 	writesOnReview bool
+	// advises: the answer holds warnings and never a refusal, so that the API server
+	// stores the object without an answer too.
+	advises bool
 }
 
 const (
@@ -54,7 +59,7 @@ const (
 
 // kinds is the table, in the order of the configurations.
 func kinds() []kind {
-	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds())
+	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), unattendedKinds())
 }
 
 func policyKinds() []kind {
@@ -168,6 +173,27 @@ func networkingKinds() []kind {
 			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"}, unattended: true,
 			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
 			mutate:   asked("multiclusterservice", create, update), validate: asked("multiclusterservice", create, update),
+		},
+	}
+}
+
+// unattendedKinds have no rules. The reference registers no webhook for them.
+func unattendedKinds() []kind {
+	advised := func(name string) *entry {
+		e := asked(name, create)
+		e.advises = true
+		return e
+	}
+	return []kind{
+		{
+			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"}, cluster: true, unattended: true,
+			versions: one(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
+			validate: advised("workloadrebalancer"),
+		},
+		{
+			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, cluster: true, unattended: true,
+			versions: one(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
+			validate: advised("remedy"),
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	rules "karmada.io/karmada/internal/domain/admission"
 )
@@ -31,9 +32,10 @@ type Plugin struct {
 }
 
 var (
-	_ admission.MutationInterface    = (*Plugin)(nil)
-	_ admission.ValidationInterface  = (*Plugin)(nil)
-	_ initializer.WantsDynamicClient = (*Plugin)(nil)
+	_ admission.MutationInterface            = (*Plugin)(nil)
+	_ admission.ValidationInterface          = (*Plugin)(nil)
+	_ initializer.WantsDynamicClient         = (*Plugin)(nil)
+	_ initializer.WantsExternalKubeClientSet = (*Plugin)(nil)
 )
 
 // NewPlugin returns a plugin that answers as the reviewer does.
@@ -63,6 +65,17 @@ func Register(plugins *admission.Plugins, reviewer Reviewer) {
 func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Customizations == nil {
 		p.reviewer.Customizations = StoredCustomizations(karmada)
+	}
+	if p.reviewer.Rules.Clusters == nil {
+		p.reviewer.Rules.Clusters = StoredClusters(karmada)
+	}
+}
+
+// SetExternalKubeClientSet lets the API server give the plugin a client of itself,
+// by which it learns which kinds are served.
+func (p *Plugin) SetExternalKubeClientSet(karmada kubernetes.Interface) {
+	if p.reviewer.Rules.Served == nil {
+		p.reviewer.Rules.Served = ServedKinds(karmada.Discovery())
 	}
 }
 

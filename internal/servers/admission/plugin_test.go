@@ -29,6 +29,8 @@ const (
 	brokenPolicy   = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {priority: high}}`
 	oldBinding     = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
 	interpreter    = `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: example.io/v1, kind: Widget}, customizations: {}}}`
+	rebalancer     = `{apiVersion: apps.karmada.io/v1alpha1, kind: WorkloadRebalancer, metadata: {name: r}, spec: {workloads: []}}`
+	remedy         = `{apiVersion: remedy.karmada.io/v1alpha1, kind: Remedy, metadata: {name: r}}`
 	strayWork      = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
 )
 
@@ -63,7 +65,7 @@ func attributes(object, old *unstructured.Unstructured, operation admission.Oper
 		of = old
 	}
 	gvk := of.GroupVersionKind()
-	plural := map[string]string{"PropagationPolicy": "propagationpolicies"}[gvk.Kind]
+	plural := map[string]string{"PropagationPolicy": "propagationpolicies", "Remedy": "remedies"}[gvk.Kind]
 	if plural == "" {
 		plural = strings.ToLower(gvk.Kind) + "s"
 	}
@@ -132,6 +134,9 @@ func TestPluginJudges(t *testing.T) {
 		"a binding's dependencies are a list":        {new: strayDependencies("ResourceBinding"), operation: admission.Create, code: http.StatusForbidden, says: []string{"metadata.annotations"}},
 		"a cluster binding is not judged":            {new: strayDependencies("ClusterResourceBinding"), operation: admission.Create},
 		"a Work that nobody applies is warned about": {new: strayWork, operation: admission.Create, warnings: 1},
+		"a WorkloadRebalancer is warned about":       {new: rebalancer, operation: admission.Create, warnings: 1},
+		"a Remedy is warned about":                   {new: remedy, operation: admission.Create, warnings: 1},
+		"a change of a Remedy is not":                {new: remedy, old: remedy, operation: admission.Update},
 		"who wants what nobody does is told":         {new: interpreter, operation: admission.Create, warnings: 1},
 		"and is told once":                           {new: interpreter, old: interpreter, operation: admission.Update},
 		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},

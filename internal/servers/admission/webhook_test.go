@@ -228,10 +228,18 @@ func TestConfigurations(t *testing.T) {
 		{"cronfederatedhpa.karmada.io", "/validate-cronfederatedhpa", "autoscaling.karmada.io/cronfederatedhpas", both, "Namespaced", "None", 3},
 		{"multiclusteringress.karmada.io", "/validate-multiclusteringress", "networking.karmada.io/multiclusteringresses", both, "Namespaced", "None", 3},
 		{"multiclusterservice.karmada.io", "/validate-multiclusterservice", "networking.karmada.io/multiclusterservices", both, "Namespaced", "None", 3},
+		{"workloadrebalancer.karmada.io", "/validate-workloadrebalancer", "apps.karmada.io/workloadrebalancers", "CREATE", "Cluster", "None", 3},
+		{"remedy.karmada.io", "/validate-remedy", "remedy.karmada.io/remedies", "CREATE", "Cluster", "None", 3},
 		{"resourcedeletionprotection.karmada.io", "/validate-resourcedeletionprotection", "*/*", "DELETE", "*", "None", 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entries differ (-want +got):\n%s", diff)
+	}
+	for _, w := range validating.Webhooks {
+		advises := w.Name == "workloadrebalancer.karmada.io" || w.Name == "remedy.karmada.io"
+		if ignored := *w.FailurePolicy == admissionregistrationv1.Ignore; ignored != advises {
+			t.Errorf("%s: failure policy %s", w.Name, *w.FailurePolicy)
+		}
 	}
 	for _, object := range []metav1.ObjectMeta{mutating.ObjectMeta, validating.ObjectMeta} {
 		if object.Labels["app"] != "karmada-webhook" {
