@@ -45,6 +45,8 @@ type pass struct {
 	// overridden are the clusters for which overrides were applied otherwise than
 	// before.
 	overridden []string
+	// idle are the overriders that found nothing to change in any of them.
+	idle []string
 }
 
 // fail adds a failure, if it is one.
@@ -66,6 +68,7 @@ func (p *pass) count(results []result) (names map[string]string) {
 		names[each.cluster] = each.work
 		if each.overridden {
 			p.overridden = append(p.overridden, each.cluster)
+			p.idle = append(p.idle, each.idle...)
 		}
 	}
 	return names

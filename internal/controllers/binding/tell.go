@@ -3,6 +3,7 @@ package binding
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // Failures takes what keeps clusters of a binding from having their Works, by the
@@ -91,6 +93,7 @@ func (r *reconciler) tellProgress(done *pass, recovered bool) {
 	if len(done.overridden) > 0 {
 		r.events.Decided(done.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
 			"Overrides were applied for %s.", counted(len(done.overridden), "cluster"))
+		r.reportIdle(done)
 	}
 	if recovered {
 		r.events.Decided(done.template, workv1alpha2.EventReasonSyncWorkSucceed,
@@ -106,6 +109,17 @@ func (r *reconciler) tellSuccess(done *pass) {
 	for _, object := range []client.Object{done.bound, done.template} {
 		r.events.Succeeded(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are as they should be.", done.bound.GetName())
 	}
+}
+
+// reportIdle records the overriders that found nothing to change.
+func (r *reconciler) reportIdle(done *pass) {
+	if len(done.idle) == 0 {
+		r.events.Recovered(done.template, policyv1alpha1.EventReasonOverrideWithoutEffect)
+		return
+	}
+	slices.Sort(done.idle)
+	r.events.Failed(done.template, policyv1alpha1.EventReasonOverrideWithoutEffect,
+		errors.New(conditions.Clip(strings.Join(slices.Compact(done.idle), "\n"))))
 }
 
 func counted(number int, what string) string {

@@ -218,3 +218,21 @@ func TestSummariesSayEachCauseOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestAnOverriderWithoutItsContainerIsReportedOnce(t *testing.T) {
+	policy := overriding("check", policyv1alpha1.PlaintextOverrider{Path: "/metadata/labels/tier", Operator: policyv1alpha1.OverriderOpAdd, Value: policyv1alpha1.JSON{Raw: []byte(`"edge"`)}}, "m1", "m2")
+	policy.Spec.OverrideRules[0].Overriders.ArgsOverrider = []policyv1alpha1.CommandArgsOverrider{{ContainerName: "nginx", Operator: policyv1alpha1.OverriderOpAdd}}
+	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"), policy)
+	w.pass()
+	want := []string{
+		"Normal ApplyOverridePolicySucceed Overrides were applied for 2 clusters.",
+		`Warning OverrideWithoutEffect OverridePolicy "shop/check", spec.overrideRules[0].overriders.argsOverrider[0]: Deployment shop/web has no container "nginx"; it has none`,
+	}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	w.pass()
+	if again := w.told(); len(again) != 0 {
+		t.Errorf("the next pass recorded %v", again)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -52,7 +53,9 @@ type result struct {
 	// overridden tells that the Work was created or changed, and that this gave
 	// it another record of applied overrides.
 	overridden bool
-	err        error
+	// idle are the overriders that found nothing to change, looked at when overridden.
+	idle []string
+	err  error
 }
 
 // write brings the Works of all targets up to date, several at a time, and returns
@@ -115,10 +118,11 @@ func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.
 	if err != nil {
 		return failed(err)
 	}
-	return result{
-		cluster: target.Name, work: desired.Name,
-		overridden: written && work.Overridden(stored, desired),
+	done := result{cluster: target.Name, work: desired.Name, overridden: written && work.Overridden(stored, desired)}
+	if done.overridden {
+		done.idle = override.Idle(b.template, cluster, b.overrides.Cluster, b.overrides.Namespaced)
 	}
+	return done
 }
 
 // cluster is the Cluster of a target. One that leaves the control plane gets no

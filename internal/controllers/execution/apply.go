@@ -83,7 +83,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	}
 	c.counters.create(d.target.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, true))
+		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, blameOverrides(d.of, manifest, refused(err, true)))
 	}
 	d.wrote = true
 	c.applied.remember(key, manifest, created)
@@ -133,7 +133,7 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 	}
 	if err := d.target.Client().Update(ctx, desired); err != nil {
 		c.counters.update(d.target.Name, manifest, updateFailed, err)
-		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, refused(err, false))
+		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, blameOverrides(d.of, manifest, refused(err, false)))
 	}
 	d.wrote = true
 	c.counters.update(d.target.Name, manifest, updateDone, nil)
