@@ -3,6 +3,8 @@ package console
 import (
 	"slices"
 	"strings"
+
+	"karmada.io/karmada/internal/domain/spelling"
 )
 
 // maxNearest is how many names an error proposes.
@@ -20,7 +22,7 @@ func nearest(typed string, names []string) []string {
 	limit := max(1, len(typed)/3)
 	distances := map[string]int{}
 	for _, name := range names {
-		switch distance := distance(typed, name); {
+		switch distance := spelling.Distance(typed, name); {
 		case len(typed) >= minPrefix && strings.HasPrefix(name, typed):
 			distances[name] = 0
 		case distance <= limit && distance < len(typed):
@@ -38,29 +40,4 @@ func nearest(typed string, names []string) []string {
 		return strings.Compare(a, b)
 	})
 	return found[:min(len(found), maxNearest)]
-}
-
-// distance returns how many characters must be inserted, removed, replaced or
-// swapped with their neighbour to make one word of the other.
-func distance(a, b string) int {
-	beforeLast, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], beforeLast[j-2]+1)
-			}
-		}
-		beforeLast, last = last, row
-	}
-	return last[len(b)]
 }

@@ -33,6 +33,9 @@ type LeavingCluster struct {
 	MoreBindings bool
 }
 
+// worksUnderWay is what Works wait for that are being deleted and show no reason.
+const worksUnderWay = "their objects are being deleted in the cluster, see the events of the Works"
+
 // maxCause bounds what a message quotes of a condition or an event, in bytes.
 const maxCause = 300
 
@@ -125,9 +128,9 @@ func (l LeavingCluster) unreachable() string {
 	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	switch {
 	case answering != nil && answering.Status != metav1.ConditionTrue:
-		return "the cluster does not answer since a moment; they are let go once it is not Ready"
+		return "the cluster does not answer since a moment; their objects stay in it once it is not Ready"
 	case ready == nil:
-		return "nobody has ever looked at the cluster"
+		return "no controller has collected its status yet"
 	case ready.Status != metav1.ConditionTrue:
 		return fmt.Sprintf("the cluster is not Ready (%s); their objects stay in it", ready.Message)
 	default:
@@ -166,7 +169,7 @@ func (l LeavingCluster) underWay(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"
 	}
-	return "their objects are being deleted in the cluster, see the events of the Works"
+	return worksUnderWay
 }
 
 // notRescheduled returns why a binding still lists the Cluster, by its own spec and

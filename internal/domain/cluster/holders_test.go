@@ -113,14 +113,14 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 		"a member that was lost a moment ago": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
-			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster does not answer since a moment; they are let go once it is not Ready"}},
+			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster does not answer since a moment; their objects stay in it once it is not Ready"}},
 		"a member that is lost": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster is not Ready (cluster is not reachable); their objects stay in it"}},
 		"a member that nobody has looked at": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours,
-			want: []string{"1 Work is left, such as karmada-es-m1/web: nobody has ever looked at the cluster"}},
+			want: []string{"1 Work is left, such as karmada-es-m1/web: no controller has collected its status yet"}},
 		"bindings say themselves why they list it": {
 			leaving: LeavingCluster{MoreBindings: true, Bindings: []binding.Object{
 				bindingWith("web", func(b *workv1alpha2.ResourceBinding) {

@@ -1,8 +1,8 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,38 +23,9 @@ const NameHoldersAfter = 5 * time.Second
 // namedHolders is how many Works or bindings the condition Leaving names.
 const namedHolders = 3
 
-// Leaving is what is known of a Cluster that was deleted and is still there.
-type Leaving struct {
-	Cluster *clusterv1alpha1.Cluster
-	// SpaceStays tells that its execution namespace is not being deleted.
-	SpaceStays bool
-	// Works is how many Works are left in that namespace, Work names one of them.
-	Works int
-	Work  string
-	// Bindings name some of those that are still scheduled to it.
-	Bindings []string
-}
-
-// Holders says what keeps the Cluster, and what can be done about each. Nothing
-// means that it is about to go.
-func (l Leaving) Holders() []string {
-	var holders []string
-	ours := slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer)
-	if ours && l.SpaceStays {
-		holders = append(holders, "no controller has taken it up: see whether karmada-controller-manager is running and leads")
-	}
-	if l.Works > 0 {
-		holders = append(holders, fmt.Sprintf("%s, such as %s: %s", counted(l.Works), l.Work, l.worksWait()))
-	}
-	if len(l.Bindings) > 0 {
-		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", strings.Join(l.Bindings, ", "), bindingsWait()))
-	}
-	for _, finalizer := range l.Cluster.Finalizers {
-		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
-			holders = append(holders, fmt.Sprintf("finalizer %s of the Cluster: who has set it takes it off", finalizer))
-		}
-	}
-	return holders
+// worksWait is what the Works of a Cluster wait for.
+func worksWait(cluster *clusterv1alpha1.Cluster) string {
+	return cmp.Or(LeavingCluster{Cluster: cluster}.unreachable(), worksUnderWay)
 }
 
 // bindingsWait is what bindings wait for.
@@ -84,7 +55,7 @@ func ReportLeaving(cluster *clusterv1alpha1.Cluster, remains Remains, now time.T
 	switch {
 	case !remains.WorksGone:
 		leaving.Reason = clusterv1alpha1.LeavingWorksRemainReason
-		leaving.Message = held("Works", remains.Works, named, Leaving{Cluster: cluster}.worksWait())
+		leaving.Message = held("Works", remains.Works, named, worksWait(cluster))
 	case len(remains.Bindings) > 0:
 		leaving.Reason = clusterv1alpha1.LeavingBindingsRemainReason
 		leaving.Message = held("bindings", remains.Bindings, named, bindingsWait())
@@ -121,29 +92,6 @@ func held(kind string, names []string, named bool, wait string) string {
 // is not undone by what is observed of the member.
 func hasLeft(ready *metav1.Condition) bool {
 	return ready != nil && ready.Reason == clusterv1alpha1.ClusterReasonLeaving
-}
-
-func counted(works int) string {
-	if works == 1 {
-		return "1 Work is left"
-	}
-	return fmt.Sprintf("%d Works are left", works)
-}
-
-// worksWait is what Works wait for.
-func (l Leaving) worksWait() string {
-	ready := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
-	switch {
-	case answering != nil && answering.Status != metav1.ConditionTrue:
-		return "the cluster does not answer since a moment; they are let go once it is not Ready"
-	case ready != nil && ready.Status == metav1.ConditionTrue:
-		return "their objects are being deleted in the cluster, see the events of the Works"
-	case ready != nil:
-		return fmt.Sprintf("the cluster is not Ready (%s); their objects stay in it", ready.Message)
-	default:
-		return "nobody has ever looked at the cluster"
-	}
 }
 
 // Stays says why what was propagated to a Cluster stays there when it leaves now;

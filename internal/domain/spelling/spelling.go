@@ -10,7 +10,7 @@ import "strings"
 // misspelling of the other. Case does not count. Equal names are similar.
 func Similar(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
-	return distance(a, b) <= tolerance(a, b)
+	return Distance(a, b) <= tolerance(a, b)
 }
 
 // Nearest returns the candidate that is most similar to the name, and "" when none
@@ -23,7 +23,7 @@ func Nearest(name string, candidates []string) string {
 		if abs(len(folded)-len(other)) > tolerance(folded, other) {
 			continue
 		}
-		d := distance(folded, other)
+		d := Distance(folded, other)
 		if d > tolerance(folded, other) {
 			continue
 		}
@@ -38,9 +38,9 @@ func Nearest(name string, candidates []string) string {
 // characters, and at least one.
 func tolerance(a, b string) int { return max(1, max(len(a), len(b))/4) }
 
-// distance is the least number of insertions, deletions, replacements and swaps of
+// Distance is the least number of insertions, deletions, replacements and swaps of
 // neighbours that turn a into b, in bytes: names of Kubernetes are ASCII.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	var beforeLast []int
 	last, current := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

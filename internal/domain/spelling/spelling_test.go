@@ -39,8 +39,24 @@ func TestSimilarIsSymmetricAndReflexive(t *testing.T) {
 		if !Similar(a, a) {
 			t.Errorf("%q is not similar to itself", a)
 		}
-		if Similar(a, b) != Similar(b, a) || distance(a, b) != distance(b, a) {
+		if Similar(a, b) != Similar(b, a) || Distance(a, b) != Distance(b, a) {
 			t.Errorf("%q and %q are judged by their order", a, b)
+		}
+	})
+}
+
+func TestDistanceIsSymmetricAndBoundedByTheLongerWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.StringMatching(`[a-z-]{0,12}`).Draw(t, "a"), rapid.StringMatching(`[a-z-]{0,12}`).Draw(t, "b")
+		there, back := Distance(a, b), Distance(b, a)
+		if there != back {
+			t.Errorf("%q to %q is %d, back it is %d", a, b, there, back)
+		}
+		if there > max(len(a), len(b)) {
+			t.Errorf("%q to %q is %d, more than the length of either", a, b, there)
+		}
+		if (there == 0) != (a == b) {
+			t.Errorf("%q to %q is %d", a, b, there)
 		}
 	})
 }
