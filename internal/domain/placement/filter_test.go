@@ -178,7 +178,7 @@ func TestFitErrorIsBounded(t *testing.T) {
 	}
 	_, err := Schedule(input(deployment(1, policyv1alpha1.Placement{}), clusters, nil))
 	text := errorText(err)
-	if len(text) > 900 {
+	if len(text) > 512 {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	var first, last string

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// maxListed bounds, in bytes, how much of a message lists clusters by name. The
-// message of a condition holds other sentences beside the list.
-const maxListed = 640
+// maxListed bounds, in bytes, one list of clusters in a message. The message of a
+// condition, of 1024 bytes, may hold two lists and other sentences.
+const maxListed = 400
 
 // reason is why a cluster is no candidate, worded for one cluster and for several.
 // The zero value means that the cluster may be one.
