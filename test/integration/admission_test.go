@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -272,4 +274,39 @@ func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
 	if err := same("warnings", []string{"spec.association: has no effect; use propagateDeps"}, listener.warnings); err != nil {
 		t.Error(err)
 	}
+
+	listener.warnings = nil
+	misnamed := policyWith(misname)(env.Namespace(t))
+	if err := karmada.Create(t.Context(), misnamed); err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Clone(warningsOfMisnamed), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1"; did you mean "member1"?`)
+	if err := same("warnings", want, listener.warnings); err != nil {
+		t.Error(err)
+	}
+
+	listener.warnings = nil
+	if err := karmada.Create(t.Context(), &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{Name: misnamed.GetNamespace()}, Spec: appsv1alpha1.WorkloadRebalancerSpec{
+		Workloads: []appsv1alpha1.ObjectReference{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
+	}}, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := same("warnings", []string{"WorkloadRebalancer: it is stored, and nothing follows: this version does not act on objects of this kind"}, listener.warnings); err != nil {
+		t.Error(err)
+	}
+}
+
+// misname makes a policy select what does not exist.
+func misname(s *policyv1alpha1.PropagationSpec) {
+	s.ResourceSelectors[0].Kind = "Deploymint"
+	s.ResourceSelectors[0].APIVersion = "apps/v1"
+	s.ResourceSelectors = append(s.ResourceSelectors, s.ResourceSelectors[0])
+	s.ResourceSelectors[1].APIVersion, s.ResourceSelectors[1].Kind = "rbac.authorization.k8s.io/v1", "ClusterRole"
+	s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membr1"}}
+}
+
+// warningsOfMisnamed are those about the kinds.
+var warningsOfMisnamed = []string{
+	"spec.resourceSelectors[0].kind: selects nothing: no API serves Deploymint of apps/v1; did you mean Deployment?",
+	"spec.resourceSelectors[1]: never matches: ClusterRole of rbac.authorization.k8s.io/v1 has no namespace; use a ClusterPropagationPolicy",
 }

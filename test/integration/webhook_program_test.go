@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -303,6 +304,15 @@ func (p *plain) testWarnings(t *testing.T) {
 		"spec.association: has no effect; use propagateDeps",
 		"spec.preemption: has no effect unless Karmada runs with the feature gate PropagationPolicyPreemption",
 	}, listener.warnings); err != nil {
+		t.Error(err)
+	}
+
+	listener.warnings = nil
+	if err := karmada.Create(t.Context(), policyWith(misname)(metav1.NamespaceDefault), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Clone(warningsOfMisnamed), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1" yet`)
+	if err := same("warnings", want, listener.warnings); err != nil {
 		t.Error(err)
 	}
 }

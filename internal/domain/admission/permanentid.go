@@ -58,7 +58,7 @@ func Deletable(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil
 	}
-	//nolint:revive,staticcheck // existing clients look for the sentence with its capital
+	//nolint:staticcheck // existing clients look for the sentence with its capital
 	return fmt.Errorf("This resource is protected: to delete it, first remove its label %s=%s",
 		workv1alpha2.DeletionProtectionLabel, workv1alpha2.DeletionProtectionAlways)
 }
