@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
@@ -62,10 +63,11 @@ func (s *scheduler) awaitForeign(of binding.Object) (left time.Duration, first b
 }
 
 // lacksReport reports whether a binding names another scheduler, and none has said
-// anything about its generation.
+// anything about its generation. Only the default scheduler looks after that: several
+// schedulers would report on each other whenever one of them is busy.
 func (s *scheduler) lacksReport(of binding.Object) bool {
 	spec := of.BindingSpec()
-	return of.GetDeletionTimestamp() == nil && placement.Schedulable(of, spec) && !s.owns(of) &&
+	return s.options.Name == policyv1alpha1.DefaultSchedulerName && of.GetDeletionTimestamp() == nil && placement.Schedulable(of, spec) && !s.owns(of) &&
 		placement.Unreported(of.GetGeneration(), of.BindingStatus())
 }
 

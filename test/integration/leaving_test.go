@@ -198,11 +198,15 @@ func unscheduled(t *testing.T, of *workv1alpha2.ResourceBinding, reason string, 
 // A cluster leaves bindings about which nothing else can be decided: one whose policy
 // is gone, and one whose spread constraint wants more clusters than there are.
 func TestAClusterLeavesBindingsThatCannotBeRescheduled(t *testing.T) {
-	const name = "bound"
+	const name = "outgoing"
 	guest(t, name)
 	namespace := env.Namespace(t)
 	orphan, spread := deployment(namespace, "orphan", 4), deployment(namespace, "spread", 4)
-	gone := policyFor(t, divided(map[string]int64{member1: 1, name: 1}), orphan)
+	even := on(member1, name)
+	even.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+	}
+	gone := policyFor(t, even, orphan)
 	two := on(member1, name)
 	two.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 2, MaxGroups: 2}}
 	env.Create(t, gone, policyFor(t, two, spread), orphan, spread)
