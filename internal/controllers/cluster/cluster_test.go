@@ -125,6 +125,12 @@ func labelled(object client.Object) client.Object {
 	return object
 }
 
+// createdNow is an object that was made a moment ago.
+func createdNow(object client.Object) client.Object {
+	object.SetCreationTimestamp(metav1.Now())
+	return object
+}
+
 func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 	ready := func(status metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status}}
@@ -258,6 +264,9 @@ func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
 			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)}},
 		"its Works in a namespace that was made for it": {
 			stored: []client.Object{labelled(staying(namespace("karmada-es-member1"))), workOf("member1", "web", true)}},
+		"nothing in a namespace whose Cluster may still come": {
+			stored: []client.Object{createdNow(labelled(namespace("karmada-es-member1"))), workOf("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web going"}},
 		"nothing in a namespace that others made": {
 			stored: []client.Object{namespace("karmada-es-member1"), workOf("member1", "web", true)},
 			left:   []string{"karmada-es-member1/web going"}},

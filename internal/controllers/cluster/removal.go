@@ -24,6 +24,10 @@ const removalPoll = 250 * time.Millisecond
 // restPoll is how often the Works of a cluster that is gone are looked at again.
 const restPoll = time.Second
 
+// registrationTime is how long an execution namespace may exist before its Cluster:
+// a registration makes the namespace first, and the agent makes the Cluster.
+const registrationTime = 10 * time.Minute
+
 // remove takes down what the control plane holds for a cluster that leaves.
 func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
@@ -151,7 +155,8 @@ func (r *reconciler) letWorksGo(ctx context.Context, cluster string) (found bool
 // letRestGo removes what is left in the execution namespace of a cluster that is gone
 // for good, such as one that was removed by force. It looks again until no Work is left:
 // an executor that has not seen the end of the cluster may put its finalizer back. A
-// namespace that this controller did not make is left alone unless it is being deleted.
+// namespace that this controller did not make is left alone unless it is being deleted,
+// and a young one may be that of a cluster that registers itself.
 func (r *reconciler) letRestGo(ctx context.Context, cluster string) (reconcile.Result, error) {
 	namespace := executionSpace(work.ExecutionNamespace(cluster))
 	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
@@ -167,6 +172,9 @@ func (r *reconciler) letRestGo(ctx context.Context, cluster string) (reconcile.R
 	}
 	if !apierrors.IsNotFound(err) {
 		return reconcile.Result{}, fmt.Errorf("making sure that cluster %q is gone: %w", cluster, err)
+	}
+	if young := registrationTime - r.now().Sub(namespace.GetCreationTimestamp().Time); !going && young > 0 {
+		return reconcile.Result{RequeueAfter: young}, nil
 	}
 	if !going {
 		// The change of the namespace leads back here.
