@@ -178,20 +178,23 @@ func keptWithoutFit(clusters ...string) func(*workv1alpha2.ResourceBinding) erro
 	}
 }
 
+// A cluster that loses what a spread constraint asks for is not a wish of the user.
 func TestWorkloadStaysWhenNoClusterFitsAnyMoreUntilItsUserMovesIt(t *testing.T) {
 	t.Parallel()
 	template := deployment(env.Namespace(t), "web", 2)
-	label := template.Namespace
-	relabel(t, member2, label, "yes")
-	t.Cleanup(func() { relabel(t, member2, label, "") })
-	policy := policyFor(t, policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}},
-	}}, template)
+	provider := template.Namespace
+	provide(t, member2, provider)
+	t.Cleanup(func() { provide(t, member2, "") })
+	placement := on(member2)
+	placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{
+		{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1}, {SpreadByField: policyv1alpha1.SpreadByFieldProvider, MinGroups: 1},
+	}
+	policy := policyFor(t, placement, template)
 	env.Create(t, policy, template)
 	made := inMember(t, member2, template, replicas(2))
 	bound := await(t, env.Karmada, bindingOf(t, template), names(member2))
 
-	relabel(t, member2, label, "")
+	provide(t, member2, "")
 	reschedule(t, bound)
 	await(t, env.Karmada, bound, keptWithoutFit(member2))
 	// What the user changes about the template is still delivered.
@@ -204,6 +207,33 @@ func TestWorkloadStaysWhenNoClusterFitsAnyMoreUntilItsUserMovesIt(t *testing.T) 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on("nowhere") })
 	awaitGone(t, member(member2), template)
 	await(t, env.Karmada, bound, names())
+}
+
+// provide sets the provider of a cluster.
+func provide(t testing.TB, cluster, provider string) {
+	t.Helper()
+	testenv.Update(t, env.Karmada, clusterNamed(cluster), func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = provider })
+}
+
+func TestWorkloadLeavesAClusterThatItsAffinityDoesNotSelectAnyMore(t *testing.T) {
+	t.Parallel()
+	template := deployment(env.Namespace(t), "web", 2)
+	label := template.Namespace
+	relabel(t, member2, label, "yes")
+	t.Cleanup(func() { relabel(t, member2, label, "") })
+	policy := policyFor(t, policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}},
+	}}, template)
+	env.Create(t, policy, template)
+	inMember(t, member2, template, replicas(2))
+	bound := await(t, env.Karmada, bindingOf(t, template), names(member2))
+
+	relabel(t, member2, label, "")
+	awaitGone(t, member(member2), template)
+	await(t, env.Karmada, bound, names())
+	unscheduled(t, bound, "NoClusterFit", "no cluster matches the cluster affinity (labelSelector "+label+"=yes)")
+	relabel(t, member2, label, "yes")
+	inMember(t, member2, template, replicas(2))
 }
 
 func TestWorkloadStaysWhenItsClusterServesItsKindNoMore(t *testing.T) {

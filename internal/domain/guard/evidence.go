@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/toleration"
@@ -31,28 +32,42 @@ func evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// Excluded tells whether the cluster is out of question for a binding by what
-// users say: no affinity of the placement selects it, a taint that the placement does
-// not tolerate for good drives work out of it, or the binding is being evicted from
-// it. A binding without a placement follows others and excludes nothing.
+// Excluded reports whether users keep a binding out of the cluster: every affinity of
+// the placement leaves the cluster out by name, the cluster has a taint that drives
+// work out and that the placement does not tolerate for good, or the binding is being
+// evicted from it. A binding without a placement follows others and excludes nothing.
+//
+// Labels, provider, region and zones of the cluster do not count. They may be changed
+// by a mistake that has nothing to do with workloads, and one such change may empty the
+// cluster.
 func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
 	}
-	if toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) {
-		return true
+	return toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
+		spec.Placement != nil && !placement.Selects(namesOnly(spec.Placement), cluster)
+}
+
+// namesOnly returns a placement with the affinities of another one as far as they name
+// clusters.
+func namesOnly(full *policyv1alpha1.Placement) *policyv1alpha1.Placement {
+	reduced := &policyv1alpha1.Placement{}
+	if full.ClusterAffinity != nil {
+		reduced.ClusterAffinity = names(full.ClusterAffinity)
 	}
-	if spec.Placement == nil {
-		return false
-	}
-	if len(spec.Placement.ClusterAffinities) == 0 {
-		return !placement.Matches(cluster, spec.Placement.ClusterAffinity)
-	}
-	for i := range spec.Placement.ClusterAffinities {
-		if placement.Matches(cluster, &spec.Placement.ClusterAffinities[i].ClusterAffinity) {
-			return false
+	for i := range full.ClusterAffinities {
+		group := &full.ClusterAffinities[i]
+		term := policyv1alpha1.ClusterAffinityTerm{AffinityName: group.AffinityName, ClusterAffinity: *names(&group.ClusterAffinity)}
+		for j := range group.OverflowAffinities {
+			term.OverflowAffinities = append(term.OverflowAffinities,
+				policyv1alpha1.OverflowAffinityTerm{ClusterAffinity: *names(&group.OverflowAffinities[j].ClusterAffinity)})
 		}
+		reduced.ClusterAffinities = append(reduced.ClusterAffinities, term)
 	}
-	return true
+	return reduced
+}
+
+func names(affinity *policyv1alpha1.ClusterAffinity) *policyv1alpha1.ClusterAffinity {
+	return &policyv1alpha1.ClusterAffinity{ClusterNames: affinity.ClusterNames, ExcludeClusters: affinity.ExcludeClusters}
 }

@@ -67,6 +67,14 @@ func TestExcluded(t *testing.T) {
 		}
 		return workv1alpha2.ResourceBindingSpec{Placement: placement}
 	}
+	labelled := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	both := *labelled.DeepCopy()
+	both.ClusterNames = []string{"m2"}
+	overflowing := func(first, overflow policyv1alpha1.ClusterAffinity) workv1alpha2.ResourceBindingSpec {
+		spec := groups(first)
+		spec.Placement.ClusterAffinities[0].OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: overflow}}
+		return spec
+	}
 	taint := func(effect corev1.TaintEffect) []corev1.Taint {
 		return []corev1.Taint{{Key: "k", Effect: effect, TimeAdded: &metav1.Time{Time: time.Unix(1, 0)}}}
 	}
@@ -83,6 +91,10 @@ func TestExcluded(t *testing.T) {
 		"a placement that selects the cluster":      {nil, placedBy(admits), false},
 		"a placement that selects another":          {nil, placedBy(refuses), true},
 		"one group of several selects it":           {nil, groups(refuses, admits), false},
+		"labels that the cluster does not have":     {nil, placedBy(labelled), false},
+		"a name, and labels that it does not have":  {nil, placedBy(both), true},
+		"its name is left out":                      {nil, placedBy(policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"m1"}}), true},
+		"an overflow group selects it":              {nil, overflowing(refuses, admits), false},
 		"no group selects it":                       {nil, groups(refuses, refuses), true},
 		"no placement":                              {nil, workv1alpha2.ResourceBindingSpec{}, false},
 		"a taint that keeps new work out":           {taint(corev1.TaintEffectNoSchedule), placedBy(admits), false},

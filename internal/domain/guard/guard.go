@@ -53,8 +53,8 @@ type Facts struct {
 	// Asked tells that a user changed what decides about clusters lately: the
 	// placement, the replicas, or the wish to be scheduled anew.
 	Asked bool
-	// Excluded tells that the cluster is out of question by what users say: the
-	// placement does not admit it, or a taint drives work out of it.
+	// Excluded reports whether users keep the workload out of the cluster: the
+	// placement leaves it out by name, or a taint or an eviction drives work out of it.
 	Excluded bool
 	// Moved tells that the Work was deleted while the cluster was out of reach, and
 	// that its objects run elsewhere.
