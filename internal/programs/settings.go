@@ -73,7 +73,7 @@ type ControllerSettings struct {
 	MemberSettle time.Duration
 	// Inventory watches nodes and Pods of members to sum up their resources.
 	Inventory bool
-	// Events says of which successes of propagation there are events.
+	// Events selects the successes of propagation that are written as events.
 	Events observe.Mode
 	// SkippedAPIs are the kinds whose objects are never propagated.
 	SkippedAPIs policy.SkippedAPIs

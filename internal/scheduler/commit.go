@@ -68,7 +68,7 @@ func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, 
 	return desired, v, moved
 }
 
-// leave takes the clusters being removed out of a binding of which nothing else can
+// leave takes the clusters being removed out of a binding about which nothing else can
 // be decided or stored. The binding is tried again anyway, so a failure is no more
 // than logged.
 func (s *scheduler) leave(ctx context.Context, p pass) (desired binding.Object, moved bool) {

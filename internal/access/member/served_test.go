@@ -156,7 +156,7 @@ func await(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatal(what + ": waited in vain")
+			t.Fatal(what + ": still not so after the time limit")
 		}
 	}
 }

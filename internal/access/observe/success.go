@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Mode says of which successes a component writes events.
+// Mode selects the successes that a component writes as events.
 type Mode string
 
 const (

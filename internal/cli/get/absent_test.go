@@ -38,7 +38,7 @@ func TestOnlyWhatNoPlaceHasIsAbsent(t *testing.T) {
 		"a place without the namespace":         {[]answer{{infos: has("web")}, {err: noNamespace}}, []string{"", ""}},
 		"no place has the namespace":            {[]answer{{err: noNamespace}, {err: noNamespace}}, []string{noNamespace.Error(), noNamespace.Error()}},
 		"a place that was not asked":            {[]answer{{infos: has("web")}, {err: down}}, []string{"", down.Error()}},
-		"nobody has it and one was not asked":   {[]answer{{err: lacks("web")}, {err: down}}, []string{lacks("web").Error(), down.Error()}},
+		"no place has it and one was not asked": {[]answer{{err: lacks("web")}, {err: down}}, []string{lacks("web").Error(), down.Error()}},
 		"the same name in another group":        {[]answer{{infos: has("web")}, {err: otherGroup}}, []string{"", otherGroup.Error()}},
 		"a type that one place serves":          {[]answer{{}, {err: noType}}, []string{"", ""}},
 		"a type that no place serves":           {[]answer{{err: noType}, {err: noType}}, []string{noType.Error(), noType.Error()}},

@@ -62,7 +62,7 @@ type Options struct {
 	Backoff queues.Backoff
 	// InjectState hands the state of an evicted workload to its successor.
 	InjectState bool
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

@@ -69,7 +69,7 @@ type Options struct {
 	// Patience is how long a binding that changed waits for its Works to answer, and
 	// one whose clusters are under way for a share of the budget for progress.
 	Patience time.Duration
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

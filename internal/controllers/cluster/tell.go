@@ -112,7 +112,7 @@ func (r *reconciler) tellWorks(cluster *clusterv1alpha1.Cluster, works []workv1a
 // shown is how many bindings are named of those for which a removal waits.
 const shown = 3
 
-// tellBindings names bindings out of which the cluster could not be taken.
+// tellBindings names the bindings that still list the cluster.
 func (r *reconciler) tellBindings(cluster *clusterv1alpha1.Cluster, names []string) {
 	if len(names) == 0 {
 		return

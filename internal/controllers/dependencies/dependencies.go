@@ -52,7 +52,7 @@ type Options struct {
 	// WatchInterval is how often it is checked that the kinds of dependencies are
 	// watched: kinds may be served later, and watches be ended by others.
 	WatchInterval time.Duration
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

@@ -33,7 +33,7 @@ const (
 // watches keep the kinds watched that occur as dependencies. Informers are shared
 // with other controllers: we put handlers on them and take them off. One of a kind
 // that is not served is ended here unless another controller looks after it, and one
-// that somebody else ended is asked for anew.
+// that another controller ended is requested again.
 type watches struct {
 	templates *template.Reader
 	resolver  kinds.Discovery

@@ -87,7 +87,7 @@ type Options struct {
 	// Offer is given a claimant while this process decides, and nil when it ends.
 	// A nil Offer wants none.
 	Offer func(Claimant)
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

@@ -177,7 +177,7 @@ func (d *detector) look(ctx context.Context) bool {
 	return true
 }
 
-// unlisted returns the groups of which not all versions could be listed.
+// unlisted returns the groups with at least one version that could not be listed.
 func unlisted(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
 	groups := sets.New[string]()
 	if partial != nil {

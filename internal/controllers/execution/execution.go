@@ -57,7 +57,7 @@ type Options struct {
 	// one member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

@@ -48,7 +48,7 @@ type Options struct {
 	Backoff queues.Backoff
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Events says of which successes there are events.
+	// Events selects the successes that are written as events.
 	Events observe.Mode
 }
 

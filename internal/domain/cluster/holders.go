@@ -128,7 +128,7 @@ func (l LeavingCluster) unreachable() string {
 	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	switch {
 	case answering != nil && answering.Status != metav1.ConditionTrue:
-		return "the cluster does not answer since a moment; their objects stay in it once it is not Ready"
+		return "the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"
 	case ready == nil:
 		return "no controller has collected its status yet"
 	case ready.Status != metav1.ConditionTrue:

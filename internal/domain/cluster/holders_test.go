@@ -113,12 +113,12 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 		"a member that was lost a moment ago": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
-			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster does not answer since a moment; their objects stay in it once it is not Ready"}},
+			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"}},
 		"a member that is lost": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster is not Ready (cluster is not reachable); their objects stay in it"}},
-		"a member that nobody has looked at": {
+		"a member whose status was never collected": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: no controller has collected its status yet"}},
 		"bindings say themselves why they list it": {

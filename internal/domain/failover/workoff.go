@@ -197,7 +197,7 @@ func (e *eviction) says(cluster string, health workv1alpha2.ResourceHealth) bool
 	})
 }
 
-// abandoned reports whether an application, all of which has other clusters, left this
+// abandoned reports whether an application, whose replicas all have other clusters, left this
 // one for being unhealthy and is not reported healthy there. Its old copy is worth
 // nothing, so it goes even if the new ones are not healthy either.
 func (e *eviction) abandoned(task *workv1alpha2.GracefulEvictionTask) bool {

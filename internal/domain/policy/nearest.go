@@ -33,7 +33,7 @@ func (m Miss) String() string {
 func Title(policy Object) string { return ClaimOf(policy).Title() }
 
 // The weights of differences. From far on, a difference does not look like a
-// mistake: somebody who writes one selector for the whole control plane means
+// mistake: the author of one selector for the whole control plane means
 // these objects not to be selected.
 const (
 	differsInVersion = 1

@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-// AddEvents adds the flag that says of which successes there are events.
+// AddEvents adds the flag that selects the successes that are written as events.
 func AddEvents(set *pflag.FlagSet, mode *observe.Mode) {
 	var names []string
 	for _, each := range observe.Modes() {
