@@ -56,7 +56,7 @@ var layers = []layer{
 		never:   []string{"net/http", "os", "os/exec", "net", "log"},
 		because: "decisions are values in, values out: let the caller read the world and pass in what it found",
 	},
-	{folder: "internal/console", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/console", uses: []string{"internal/domain/spelling"}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{folder: "internal/pki", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{folder: "internal/version", uses: []string{}, libraries: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{
