@@ -61,7 +61,7 @@ test-light: go-version
 
 test-heavy: go-version
 	@.ci/progress $(GO) build -v $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(HEAVY))
-	$(GO) test -shuffle=on -p 1 -timeout=30m $(HEAVY)
+	$(GO) test -shuffle=on -p 1 -timeout=45m $(HEAVY)
 
 lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
