@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
@@ -26,7 +27,11 @@ import (
 const (
 	authenticationNamespace = metav1.NamespaceSystem
 	authenticationConfigMap = "extension-apiserver-authentication"
+	clientCAKey             = "client-ca-file"
 )
+
+// publishedTimeout bounds the request for what the Karmada API server publishes.
+const publishedTimeout = 10 * time.Second
 
 // delegateAuthentication believes client certificates and the front proxy of the
 // Karmada API server, and asks it about tokens. The library can do the same, but
@@ -56,12 +61,15 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 		if err := config.Authentication.ApplyClientCert(clientCA, config.SecureServing); err != nil {
 			return fmt.Errorf("checking client certificates: %w", err)
 		}
+		if publishesClientCA(karmada) {
+			config.AddReadyzChecks(authorityKnown("client-ca", "client certificates", clientCA))
+		}
 	}
 	if frontProxy != nil {
 		if err := config.Authentication.ApplyClientCert(frontProxy.CAContentProvider, config.SecureServing); err != nil {
 			return fmt.Errorf("checking the front proxy's certificate: %w", err)
 		}
-		config.AddReadyzChecks(frontProxyKnown(frontProxy.CAContentProvider))
+		config.AddReadyzChecks(authorityKnown("front-proxy-ca", "the front proxy", frontProxy.CAContentProvider))
 	}
 	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		Anonymous:                          options.Anonymous,
@@ -95,7 +103,7 @@ func clientCertificates(options *genericoptions.DelegatingAuthenticationOptions,
 		return nil, nil
 	}
 	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
-		authenticationNamespace, authenticationConfigMap, "client-ca-file", karmada)
+		authenticationNamespace, authenticationConfigMap, clientCAKey, karmada)
 	if err != nil {
 		return nil, fmt.Errorf("following the CA of client certificates: %w", err)
 	}
@@ -146,16 +154,26 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 	}, nil
 }
 
-// frontProxyKnown keeps the server from being ready while the CA of the front proxy
-// is on its way: everybody whom the Karmada API server vouches for would be taken
-// for anonymous.
-func frontProxyKnown(ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
-	return healthz.NamedCheck("front-proxy-ca", func(*http.Request) error {
+// authorityKnown keeps the server from being ready while the CA that it follows is on
+// its way: clients with certificates of that CA would be refused, or taken for
+// anonymous.
+func authorityKnown(name, of string, ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
+	return healthz.NamedCheck(name, func(*http.Request) error {
 		if _, loaded := ca.VerifyOptions(); !loaded {
-			return errors.New("the CA of the front proxy is not known yet")
+			return fmt.Errorf("the CA of %s is not known yet", of)
 		}
 		return nil
 	})
+}
+
+// publishesClientCA reports whether the Karmada API server publishes a CA of client
+// certificates. It need not have one, so a failure to read that keeps nothing from
+// being ready.
+func publishesClientCA(karmada kubernetes.Interface) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
+	defer cancel()
+	published, err := karmada.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+	return err == nil && published.Data[clientCAKey] != ""
 }
 
 // delegateAuthorization asks the Karmada API server who may do what, apart from
