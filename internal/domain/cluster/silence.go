@@ -51,9 +51,9 @@ func Hear(before *Life, signs Signs, now time.Time) Life {
 	return *before
 }
 
-// Silence is the condition Ready of a cluster that has been silent for too long,
-// nil of any other, of one of which that is known already, and of one that was
-// deleted and has no Works any longer.
+// Silence returns the condition Ready of a cluster that has been silent for too long.
+// It returns nil for any other cluster, for one whose silence is recorded already, and
+// for one that was deleted and has no Works left.
 func Silence(life Life, ready *metav1.Condition, grace Grace, generation int64, now time.Time) *metav1.Condition {
 	limit, reason, message := grace.Period, clusterv1alpha1.ClusterReasonStatusUnknown, "Cluster status controller stopped posting cluster status."
 	if ready == nil {
