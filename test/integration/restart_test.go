@@ -30,8 +30,13 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// settled is how long nothing is written once all is said and done.
+// settled is how long nothing is written once nothing is left to do.
 const settled = 2 * time.Second
+
+// longestDelay is more than the longest time that a component waits before it
+// writes what it knows: the status of a binding whose Works were not checked since
+// a start is looked at after three seconds, and again five seconds later.
+const longestDelay = 6 * time.Second
 
 // oneOfEach returns objects of the kinds in which API servers default, assign and
 // change the most.
@@ -140,8 +145,8 @@ func awaitNoWrites(t testing.TB) {
 			last, since = now, clock.now()
 			return err
 		}
-		if calm := clock.since(since); calm < settled {
-			return fmt.Errorf("nothing is written only since %s", calm)
+		if calm := clock.since(since); calm < longestDelay {
+			return fmt.Errorf("the last write was %s ago", calm)
 		}
 		return nil
 	})
@@ -199,7 +204,7 @@ func startsSilently(t testing.TB) {
 // if something is: they say best who wrote.
 func holdsStill(t testing.TB, before map[string]int) error {
 	t.Helper()
-	return testenv.Held(t.Context(), settled, func(ctx context.Context) error {
+	return testenv.Held(t.Context(), longestDelay, func(ctx context.Context) error {
 		err := sameWrites(before, writes(t))
 		if err == nil {
 			return nil
@@ -221,7 +226,7 @@ func latestEvents(ctx context.Context) []string {
 			latest = append(latest, err.Error())
 		}
 		for i := range events.Items {
-			if e := &events.Items[i]; time.Since(e.CreationTimestamp.Time) < 2*settled {
+			if e := &events.Items[i]; time.Since(e.CreationTimestamp.Time) < 2*longestDelay {
 				latest = append(latest, fmt.Sprintf("%s: %s %s/%s %s %s", name, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message))
 			}
 		}
