@@ -182,10 +182,6 @@ func (s *scenario) kill() {
 	}
 }
 
-// calm is how long nothing is written when everything is done that will be: what
-// users are told of a change waits up to three seconds for its end.
-const calm = 4 * time.Second
-
 // settle waits until the components have nothing more to do.
 func (s *scenario) settle(of step) {
 	s.t.Helper()
@@ -193,7 +189,7 @@ func (s *scenario) settle(of step) {
 		if s.life.over() {
 			return s.life.quiet(pause)
 		}
-		return s.life.quiet(calm)
+		return s.life.quiet(longestDelay)
 	})
 }
 
@@ -306,7 +302,7 @@ func rehearse(t testing.TB) map[string]table {
 func (s *scenario) agrees(of step) (ends map[string]string) {
 	s.t.Helper()
 	testenv.Eventually(s.t, "the end of the step "+of.name, func(ctx context.Context) error {
-		if err := s.life.quiet(calm); err != nil {
+		if err := s.life.quiet(longestDelay); err != nil {
 			return err
 		}
 		all, _, err := stored(ctx)
