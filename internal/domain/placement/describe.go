@@ -9,6 +9,15 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
+// affinityName is what a message calls the affinities being tried; empty if there are
+// none. It is worked out for a failure only.
+func (t *task) affinityName() string {
+	if t.group != nil {
+		return fmt.Sprintf("cluster affinity group %q", t.group.AffinityName)
+	}
+	return describeAffinity(t.spec.Placement.ClusterAffinity)
+}
+
 // describeAffinity words an affinity by what it asks for; empty for nil, which
 // selects every cluster.
 func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {

@@ -57,7 +57,7 @@ func (t *task) feasible() ([]*clusterv1alpha1.Cluster, error) {
 	}
 	err := &FitError{Total: len(t.input.Clusters), Rejections: t.rejected}
 	if len(t.input.Clusters) > 0 {
-		err.Affinity = t.affinityName
+		err.Affinity = t.affinityName()
 	}
 	return nil, err
 }
@@ -80,7 +80,7 @@ func (t *task) withoutLeaving() []*clusterv1alpha1.Cluster {
 }
 
 // pass keeps the clusters that a filter lets pass, and notes why it rejects the
-// others. Clusters that the affinity does not select are no news to the user.
+// others. Clusters that the affinity does not select do not interest the user.
 func (t *task) pass(by *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	defer t.input.Observer.plugin(PointFilter, by.name)()
 	rejected := map[reason][]string{}
@@ -89,12 +89,12 @@ func (t *task) pass(by *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv
 		if why == noReason {
 			return false
 		}
-		rejected[why] = append(rejected[why], cluster.Name)
+		if by.name != PluginClusterAffinity {
+			rejected[why] = append(rejected[why], cluster.Name)
+		}
 		return true
 	})
-	if by.name != PluginClusterAffinity {
-		t.rejected = append(t.rejected, rejections(rejected)...)
-	}
+	t.rejected = append(t.rejected, rejections(rejected)...)
 	return passing
 }
 

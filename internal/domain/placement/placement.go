@@ -23,7 +23,6 @@ package placement
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -202,11 +201,11 @@ type task struct {
 
 	provider, region, zone, cluster *policyv1alpha1.SpreadConstraint
 
-	// affinities are those of the group being tried, the overflow groups behind
-	// the group itself. A cluster has to match one of them. affinityName is what a
-	// message calls them; empty if there are none.
-	affinities   []Matcher
-	affinityName string
+	// group is the affinity group being tried; nil for none. affinities are its own
+	// and behind it those of its overflow groups, or else that of the placement. A
+	// cluster has to match one of them.
+	group      *policyv1alpha1.ClusterAffinityTerm
+	affinities []Matcher
 	// rejected are the clusters that the group being tried selects and that are no
 	// candidates.
 	rejected []Rejection
@@ -251,10 +250,10 @@ func (t *task) targets(name string) bool {
 func (t *task) enter(group *policyv1alpha1.ClusterAffinityTerm) {
 	affinity := t.spec.Placement.ClusterAffinity
 	if affinity != nil || group == nil {
-		t.affinities, t.affinityName = []Matcher{Compile(affinity)}, describeAffinity(affinity)
+		t.group, t.affinities = nil, []Matcher{Compile(affinity)}
 		return
 	}
-	t.affinityName = fmt.Sprintf("cluster affinity group %q", group.AffinityName)
+	t.group = group
 	t.affinities = []Matcher{Compile(&group.ClusterAffinity)}
 	if !t.workload {
 		return
