@@ -9,8 +9,8 @@ import "strings"
 // Similar reports whether two names differ so little that one may be a
 // misspelling of the other. Case does not count. Equal names are similar.
 func Similar(a, b string) bool {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	return Distance(a, b) <= tolerance(a, b)
+	_, similar := edits(strings.ToLower(a), strings.ToLower(b))
+	return similar
 }
 
 // Nearest returns the candidate that is most similar to the name, and "" when none
@@ -19,19 +19,24 @@ func Nearest(name string, candidates []string) string {
 	nearest, best := "", 0
 	folded := strings.ToLower(name)
 	for _, candidate := range candidates {
-		other := strings.ToLower(candidate)
-		if abs(len(folded)-len(other)) > tolerance(folded, other) {
-			continue
-		}
-		d := Distance(folded, other)
-		if d > tolerance(folded, other) {
-			continue
-		}
-		if nearest == "" || d < best || d == best && candidate < nearest {
+		d, similar := edits(folded, strings.ToLower(candidate))
+		if similar && (nearest == "" || d < best || d == best && candidate < nearest) {
 			nearest, best = candidate, d
 		}
 	}
 	return nearest
+}
+
+// edits returns the distance of two names, and whether it is that of a misspelling.
+// Lengths that differ too much decide at once: the names of objects may be long, and the
+// policies that they are compared with many.
+func edits(a, b string) (distance int, similar bool) {
+	limit := tolerance(a, b)
+	if abs(len(a)-len(b)) > limit {
+		return 0, false
+	}
+	distance = Distance(a, b)
+	return distance, distance <= limit
 }
 
 // tolerance is the number of edits that still count as a misspelling: one in four
@@ -41,8 +46,7 @@ func tolerance(a, b string) int { return max(1, max(len(a), len(b))/4) }
 // Distance is the least number of insertions, deletions, replacements and swaps of
 // neighbours that turn a into b, in bytes: names of Kubernetes are ASCII.
 func Distance(a, b string) int {
-	var beforeLast []int
-	last, current := make([]int, len(b)+1), make([]int, len(b)+1)
+	beforeLast, last, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
@@ -58,7 +62,7 @@ func Distance(a, b string) int {
 				current[j] = min(current[j], beforeLast[j-2]+1)
 			}
 		}
-		beforeLast, last, current = last, current, make([]int, len(b)+1)
+		beforeLast, last, current = last, current, beforeLast
 	}
 	return last[len(b)]
 }
