@@ -3,7 +3,6 @@ package bindingstatus
 import (
 	"errors"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -16,7 +15,7 @@ import (
 // is recorded by the controllers that deliver it.
 func (r *reconciler) recordTroubles(of binding.Object, items []workv1alpha2.AggregatedStatusItem) {
 	troubles := work.Troubles(items)
-	for _, object := range []client.Object{of, templateObject(of.BindingSpec().Resource)} {
+	for _, object := range []client.Object{of, binding.Template(of)} {
 		for i := range items {
 			cluster := items[i].ClusterName
 			if cause, ok := troubles[cluster]; ok {
@@ -26,14 +25,4 @@ func (r *reconciler) recordTroubles(of binding.Object, items []workv1alpha2.Aggr
 			r.events.RecoveredIn(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy)
 		}
 	}
-}
-
-// templateObject is what an event needs of a template.
-func templateObject(reference workv1alpha2.ObjectReference) *unstructured.Unstructured {
-	template := &unstructured.Unstructured{}
-	template.SetGroupVersionKind(kindOf(reference))
-	template.SetNamespace(reference.Namespace)
-	template.SetName(reference.Name)
-	template.SetUID(reference.UID)
-	return template
 }

@@ -2,7 +2,6 @@ package detector
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -21,17 +20,7 @@ func (d *detector) reportSuspension(before, after binding.Object) {
 	if news.Suspended {
 		reason = workv1alpha2.EventReasonPropagationSuspended
 	}
-	d.events.Decided(templateOf(after), reason, "%s", news.Message)
-}
-
-// templateOf is what identifies the template of a binding.
-func templateOf(bound binding.Object) *unstructured.Unstructured {
-	resource := bound.BindingSpec().Resource
-	template := blank(schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
-	template.SetNamespace(resource.Namespace)
-	template.SetName(resource.Name)
-	template.SetUID(resource.UID)
-	return template
+	d.events.Decided(binding.Template(after), reason, "%s", news.Message)
 }
 
 // reportDeferral records on a template what a Lazy policy leaves undone: the claim
