@@ -12,6 +12,11 @@ GO_MINOR := 26
 # build, tests and lint, and the programs run on any Linux.
 export CGO_ENABLED := 0
 
+# No path of this machine is compiled in, and no state of Git but what LDFLAGS names:
+# two builds of a commit are equal wherever they are made. build, tests and linters
+# share one cache, also across directories.
+export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=%,$(GOFLAGS)) -trimpath -buildvcs=false)
+
 MODULE := karmada.io/karmada
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # The API servers compiled in tell clients the version of Kubernetes they are.
@@ -38,9 +43,13 @@ NOT_LIGHT := ^$(MODULE)/internal/(standalone|testenv)(/|$$)
 RACE = $(shell command -v $$($(GO) env CC) >/dev/null && echo -race)
 
 GOLANGCI_LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+INVENTORY := $(GO) -C tools build -o $(CURDIR)/bin/tools/inventory ./inventory && bin/tools/inventory
+
+# What `make build` builds, and what is said about it.
+PROGRAMS ?= $(notdir $(wildcard cmd/*))
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go-version:
 	@command -v $(GO) >/dev/null || { echo "Go 1.$(GO_MINOR) or newer is needed and \"$(GO)\" was not found: https://go.dev/dl" >&2; exit 1; }
@@ -48,10 +57,10 @@ go-version:
 	  || { echo "Go 1.$(GO_MINOR) or newer is needed, found $$(cd / && $(GO) env GOVERSION): https://go.dev/dl" >&2; exit 1; }
 
 build: go-version ## compile every program into bin/ (minutes the first time)
-	@.ci/progress $(GO) build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
-	@echo "built: $$(ls bin | sort | xargs)"
+	@.ci/progress $(GO) build -v -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(PROGRAMS))
+	@echo "built: $(sort $(PROGRAMS))"
 
-test: test-light test-heavy ## run all tests
+test: test-tools test-light test-heavy ## run all tests
 
 test-light: go-version
 	@packages=$$($(GO) list $(LIGHT) | grep -v -E '$(NOT_LIGHT)'); export CGO_ENABLED=$(if $(RACE),1,0); \
@@ -59,20 +68,40 @@ test-light: go-version
 	  echo "$(GO) test $(RACE) -shuffle=on -timeout=10m $(LIGHT)"; \
 	  $(GO) test $(RACE) -shuffle=on -timeout=10m $$packages
 
+test-tools: go-version
+	$(GO) -C tools test -shuffle=on ./...
+
 test-heavy: go-version
 	@.ci/progress $(GO) build -v $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(HEAVY))
 	$(GO) test -shuffle=on -p 1 -timeout=45m $(HEAVY)
 
 lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
+	@# The tools are a module of their own.
+	cd tools && $(GO) tool golangci-lint run ./...
 
 generate: go-version ## write all generated files anew
 	tools/generate
 
-verify: go-version ## check formatting, go.mod and that generated files are up to date
+verify: go-version ## check formatting, go.mod, licences and that generated files are up to date
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "not gofmt-ed:" $$unformatted >&2; exit 1; }
 	$(GO) mod tidy -diff
+	$(INVENTORY) licenses --check
 	.ci/unchanged $(MAKE) generate
+
+licenses: go-version ## list the licences of what is linked in, in docs/licenses.md
+	$(INVENTORY) licenses
+
+sbom: build ## write into bin/sbom what is in each program, as CycloneDX
+	@$(INVENTORY) sbom $(VERSION) bin/sbom $(addprefix bin/,$(PROGRAMS))
+
+vulncheck: build ## look for known vulnerabilities in the programs (needs vuln.go.dev)
+	@failed=; for program in $(PROGRAMS); do echo "$$program:"; \
+	  $(GO) tool -modfile=tools/go.mod govulncheck -mode=binary bin/$$program || failed="$$failed $$program"; done; \
+	  [ -z "$$failed" ] || { echo "vulnerable, or not checked:$$failed" >&2; exit 1; }
+
+reproducible: go-version ## build the commit twice and compare (PROGRAMS=karmadactl for one)
+	@tools/reproducible $(PROGRAMS)
 
 up: build ## start Karmada with two member clusters in this terminal
 	bin/karmada up --members 2
@@ -86,4 +115,4 @@ bench: build ## measure propagation on this machine
 clean: ## remove what was built
 	rm -rf bin
 
-.PHONY: help go-version build test test-light test-heavy lint generate verify up demo bench clean
+.PHONY: help go-version build test test-tools test-light test-heavy lint generate verify licenses sbom vulncheck reproducible up demo bench clean

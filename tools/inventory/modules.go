@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// module is a module of which packages are linked into our programs.
+type module struct {
+	path, version string
+	// dirs are those of the linked packages and of the folders above them, up to the top
+	// of the module.
+	dirs []string
+}
+
+// listed is what `go list` says of a package.
+type listed struct {
+	Dir      string
+	Standard bool
+	Module   *struct {
+		Path, Version, Dir string
+		Main               bool
+	}
+}
+
+// linked lists the modules of our programs. Packages of all systems that we build for
+// are the same but for few: those of Linux count.
+func linked() ([]module, error) {
+	list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/...")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of the programs: %w", err)
+	}
+	return modulesOf(json.NewDecoder(bytes.NewReader(out)))
+}
+
+func modulesOf(packages *json.Decoder) ([]module, error) {
+	found, dirs := map[string]module{}, map[string]map[string]bool{}
+	for {
+		var p listed
+		err := packages.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the packages of the programs: %w", err)
+		}
+		if p.Standard || p.Module == nil || p.Module.Main {
+			continue
+		}
+		if dirs[p.Module.Path] == nil {
+			found[p.Module.Path], dirs[p.Module.Path] = module{path: p.Module.Path, version: p.Module.Version}, map[string]bool{}
+		}
+		for dir := p.Dir; ; dir = filepath.Dir(dir) {
+			dirs[p.Module.Path][dir] = true
+			if dir == p.Module.Dir || !strings.HasPrefix(dir, p.Module.Dir) {
+				break
+			}
+		}
+	}
+	modules := make([]module, 0, len(found))
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		m := found[path]
+		m.dirs = slices.Sorted(maps.Keys(dirs[path]))
+		modules = append(modules, m)
+	}
+	return modules, nil
+}
