@@ -19,6 +19,31 @@ const (
 	// not expire.
 	ClusterConditionCredentialsValid = "CredentialsValid"
 
+	// ClusterConditionIdentityMismatch says whether the address of a cluster leads to
+	// another cluster than the one that was registered. It is Unknown when that cannot
+	// be found out, and absent from clusters that always were the right ones.
+	ClusterConditionIdentityMismatch = "IdentityMismatch"
+
+	// IdentityMismatchReason: the namespace kube-system has another UID than spec.id.
+	IdentityMismatchReason = "IdentityMismatch"
+
+	// IdentityUnknownReason: the namespace kube-system cannot be read.
+	IdentityUnknownReason = "IdentityUnknown"
+
+	// IdentityProvenReason: the cluster is the one that was registered, again.
+	IdentityProvenReason = "IdentityProven"
+
+	// ClusterConditionWithinBounds says whether what the cluster sends is within the
+	// bounds of the control plane. It is absent from clusters that never exceeded one.
+	ClusterConditionWithinBounds = "WithinBounds"
+
+	// BoundsKeptReason: no bound was exceeded in the last minutes.
+	BoundsKeptReason = "BoundsKept"
+
+	// BoundExceededReason: an answer or an event of the cluster exceeded a bound and was
+	// not used.
+	BoundExceededReason = "BoundExceeded"
+
 	// ClusterConditionLeaving says what a cluster that was deleted waits for. It is
 	// absent from clusters that stay.
 	ClusterConditionLeaving = "Leaving"

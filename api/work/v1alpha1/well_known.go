@@ -34,8 +34,15 @@ const (
 
 	// WorkDeletionHeld says that the Work is being deleted and its objects stay in
 	// the cluster until a user confirms: too much would go at once, for no reason
-	// that is known.
+	// that is known, or the reason cannot be read.
 	WorkDeletionHeld = "DeletionHeld"
+
+	// WorkStatusCut says that the status of an object in the cluster is too large to be
+	// reflected whole. It is absent from other Works.
+	WorkStatusCut = "StatusCut"
+
+	// WorkStatusTooLargeReason: a status is larger than the limit.
+	WorkStatusTooLargeReason = "StatusTooLarge"
 
 	// WorkDriftContested says whether somebody in the cluster changes the objects
 	// back each time they are repaired. Repairs are slower as long as it is True.
@@ -52,6 +59,18 @@ const (
 	// WorkAppliedFailedReason: some manifest was refused.
 	WorkAppliedFailedReason = "AppliedFailed"
 
+	// WorkMemberForbidsReason: Karmada lacks a right in the cluster. The message of
+	// Applied and of StatusCollected names the rule and the role to add it to.
+	WorkMemberForbidsReason = "MemberForbids"
+
+	// WorkStatusCollected says whether the status of the objects is read from the
+	// cluster and changes there are undone. It is absent as long as nothing keeps
+	// Karmada from watching them.
+	WorkStatusCollected = "StatusCollected"
+
+	// WorkStatusCollectedReason: the objects are watched, again.
+	WorkStatusCollectedReason = "Watched"
+
 	// WorkDispatchingReason: changes are delivered.
 	WorkDispatchingReason = "Dispatching"
 
@@ -61,6 +80,32 @@ const (
 	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion that
 	// nothing explains.
 	WorkMassDeletionStoppedReason = "MassDeletionStopped"
+
+	// WorkRestoreNotConfirmedReason: the control plane is restored from a backup, and no
+	// user has confirmed that yet.
+	WorkRestoreNotConfirmedReason = "RestoreNotConfirmed"
+
+	// WorkFleetDeletionStoppedReason: the deletion is one of many in many clusters that
+	// nothing explains.
+	WorkFleetDeletionStoppedReason = "FleetDeletionStopped"
+
+	// WorkClusterChangedReason: the cluster does not match the placements of many
+	// workloads since its labels, provider, region or zones changed.
+	WorkClusterChangedReason = "ClusterChanged"
+
+	// WorkBindingMissingReason: the binding was deleted, and its template was not.
+	WorkBindingMissingReason = "BindingMissing"
+
+	// WorkTemplateUnknownReason: the binding is gone, and its template cannot be read.
+	WorkTemplateUnknownReason = "TemplateUnknown"
+
+	// WorkTemplateKindNotServedReason: the binding is gone, and the control plane does not
+	// serve the kind of its template.
+	WorkTemplateKindNotServedReason = "TemplateKindNotServed"
+
+	// WorkKindNotServedReason: the cluster does not say whether it serves the kind of an
+	// object, so that the object may exist.
+	WorkKindNotServedReason = "KindNotServed"
 
 	// WorkDriftContestedReason: repairs do not last.
 	WorkDriftContestedReason = "RepairsDoNotLast"
@@ -72,6 +117,18 @@ const (
 // ConfirmDeletionsAnnotation on a Cluster lets deletions go on that were stopped:
 // those that began by the time that it holds, in the form of RFC 3339.
 const ConfirmDeletionsAnnotation = "work.karmada.io/confirm-deletions"
+
+// DeletionVerdictsAnnotation on an execution namespace says that the control plane decides
+// about deletions: an agent deletes the objects of a deleted Work only if that has the
+// DeletionAllowedAnnotation. Agents cannot write the namespace.
+const (
+	DeletionVerdictsAnnotation = "work.karmada.io/deletion-verdicts"
+	DeletionVerdictsRequired   = "required"
+)
+
+// DeletionAllowedAnnotation on a Work that is being deleted holds the UID of the Work.
+// The control plane writes it when the agent may delete the objects of the Work.
+const DeletionAllowedAnnotation = "work.karmada.io/deletion-allowed"
 
 // Reasons of the events on Works. Those that end in Failed are of type Warning,
 // the others of type Normal.
@@ -90,4 +147,5 @@ const (
 const (
 	EventReasonDriftContested      = "DriftContested"
 	EventReasonMassDeletionStopped = "MassDeletionStopped"
+	EventReasonDeletionHeld        = "DeletionHeld"
 )
