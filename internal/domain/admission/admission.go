@@ -37,6 +37,8 @@ import (
 type Rules struct {
 	// AllowNoExecuteTaints lets ClusterTaintPolicies evict workloads.
 	AllowNoExecuteTaints bool
+	// OverrideIdentity is the feature gate of that name.
+	OverrideIdentity bool
 	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
 	MultiplePodTemplates bool
 	// Disabled reports whether a feature gate, by name, is off in the control
@@ -129,18 +131,26 @@ func (r Rules) validate(report *report, obj, old runtime.Object) {
 		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
 		report.overrideSpec(&o.Spec, "ClusterOverridePolicy")
 		report.overridePaths(&o.Spec, old)
+		report.overrideIdentity(&o.Spec, old, o.Namespace, false)
 	case *policyv1alpha1.ClusterOverridePolicy:
 		report.overrideSpec(&o.Spec, "")
 		report.overridePaths(&o.Spec, old)
+		report.overrideIdentity(&o.Spec, old, "", r.OverrideIdentity)
 	case *policyv1alpha1.ClusterTaintPolicy:
 		report.clusterTaintPolicy(o, r.AllowNoExecuteTaints)
 	case *policyv1alpha1.FederatedResourceQuota:
 		report.federatedResourceQuota(o)
 	case *workv1alpha2.ResourceBinding:
 		report.binding(o, r.MultiplePodTemplates)
+		report.bound(o.Namespace, &o.Spec.Resource, resourceOf(old))
+	case *workv1alpha2.ClusterResourceBinding:
+		report.bound("", &o.Spec.Resource, resourceOf(old))
 	case *workv1alpha1.ResourceBinding:
 		// The old version has no components; its annotations are the same.
 		report.dependencies(o.GetAnnotations())
+		report.bound(o.Namespace, resourceOf(o), resourceOf(old))
+	case *workv1alpha1.ClusterResourceBinding:
+		report.bound("", resourceOf(o), resourceOf(old))
 	case *workv1alpha1.Work:
 		report.work(o)
 	case *configv1alpha1.ResourceInterpreterWebhookConfiguration:

@@ -10,7 +10,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/failover"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Here is what a user may write, and what then does not happen. All of it has
@@ -43,7 +43,7 @@ func (r *report) selectors(path *field.Path, selectors []policyv1alpha1.Resource
 		switch {
 		case err != nil:
 			r.warn(at.Child("apiVersion"), "selects nothing: %v", err)
-		case policy.DefaultSkippedAPIs().Skips(version.WithKind(selector.Kind)):
+		case reach.DefaultSkippedAPIs().Skips(version.WithKind(selector.Kind)):
 			r.warn(at, "selects nothing: %s of %s is never propagated", selector.Kind, selector.APIVersion)
 		default:
 			r.servedSelector(at, selector, version.WithKind(selector.Kind), clusterWide)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	validBinding = `{kind: ResourceBinding, metadata: {name: b, namespace: shop, annotations: {resourcebinding.karmada.io/dependencies: '[{"apiVersion":"v1","kind":"Secret","namespace":"shop","name":"s"}]'}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}, components: [{name: a, replicas: 1}, {name: b, replicas: 1}]}}`
+	validBinding = `{kind: ResourceBinding, metadata: {name: b, namespace: shop, annotations: {resourcebinding.karmada.io/dependencies: '[{"apiVersion":"v1","kind":"Secret","namespace":"shop","name":"s"}]'}}, spec: {resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}, components: [{name: a, replicas: 1}, {name: b, replicas: 1}]}}`
 	validWork    = `{kind: Work, metadata: {name: w, namespace: karmada-es-m1}, spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c, uid: x, labels: {a: b}}, status: {}}]}}}`
 
 	validWebhooks      = `{kind: ResourceInterpreterWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w.example.com, clientConfig: {url: "https://h/p"}, interpreterContextVersions: [v1alpha1], timeoutSeconds: 30, rules: [{operations: [InterpretReplica], apiGroups: [""], apiVersions: ["*"], kinds: [Pod]}]}]}`

@@ -159,7 +159,7 @@ func TestPathsOfOverridesBeginWithASlash(t *testing.T) {
 		"an image in the deprecated field":      {spec: policyv1alpha1.OverrideSpec{Overriders: image}, want: []string{"spec.overriders.imageOverrider[0].predicate.path" + hint}},
 		"a document in the deprecated field":    {spec: policyv1alpha1.OverrideSpec{Overriders: document}, want: []string{"spec.overriders.fieldOverrider[0].fieldPath" + hint}},
 		"a path with dots":                      {spec: rule(dotted), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
-		"the whole object":                      {spec: rule(whole)},
+		"the whole object":                      {spec: rule(whole), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "": an override must not change the whole manifest; name the fields that differ, such as /spec/replicas`}},
 		"what is stored already is not refused": {spec: rule(overriders), old: new(rule(overriders))},
 		"a new path beside one that is stored":  {spec: rule(dotted), old: new(rule(overriders)), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
 	}

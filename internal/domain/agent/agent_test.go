@@ -45,7 +45,7 @@ var unlimited = map[string]string{
 	"clusters": "create", "leases": "create", "secrets": "create",
 	"events": "create patch update", "certificatesigningrequests": "get create",
 	"resourceinterpreterwebhookconfigurations": "get list watch", "resourceinterpretercustomizations": "get list watch",
-	"works": "get create list watch update patch delete", "works/status": "get patch update",
+	"works": "get list watch update patch delete", "works/status": "get patch update",
 }
 
 func TestRightsReachNothingOfOtherClusters(t *testing.T) {

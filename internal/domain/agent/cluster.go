@@ -15,14 +15,19 @@ func ReadableSecrets(cluster string) []string {
 	return []string{cluster, cluster + impersonatorSuffix}
 }
 
-// ValidateCluster says what is wrong with a Cluster that the user writes. An agent
-// may write its own only, which no role can say of one that is created. It must not
+// IsAgent reports whether the user is held to what agents may do. That includes users
+// with the name of an agent that no cluster can have.
+func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
+
+// ValidateCluster returns what is wrong with a Cluster that the user writes. An agent
+// may write its own only, which no role can say of one that is created. After the
+// creation it may change only how its cluster is reached, see ReachFields. It must not
 // make the control plane use the credentials of others for what it says its
 // address is: only those that it could read itself, which readable tells, in whatever
 // namespace they are. Nothing is wrong with what others write, nor with what stored,
 // the Cluster before the write or nil, holds already.
 func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, readable func(clusterv1alpha1.LocalSecretReference) bool) field.ErrorList {
-	if !strings.HasPrefix(user, UserPrefix) {
+	if !IsAgent(user) {
 		return nil
 	}
 	var wrong field.ErrorList
@@ -36,9 +41,12 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 	}
 	if stored == nil {
 		stored = &clusterv1alpha1.Cluster{}
-	}
-	if mode := written.Spec.SyncMode; mode != clusterv1alpha1.Pull && mode != stored.Spec.SyncMode {
-		forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
+		wrong = append(wrong, validateCreation(written)...)
+		if written.Spec.SyncMode != clusterv1alpha1.Pull {
+			forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
+		}
+	} else {
+		wrong = append(wrong, validateChange(written, stored)...)
 	}
 	for _, each := range []struct {
 		field, name string

@@ -94,9 +94,12 @@ func leaseRules(cluster string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{named(coordinationv1.GroupName, "leases", cluster, "get", "update", "patch")}
 }
 
+// workRules let an agent report on Works and end them. unregister deletes them with
+// the credentials of the agent. What the agent may change of a Work says the admission
+// policy karmada-agent.
 func workRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		all(workv1alpha1.GroupName, "works", "get", "create", "list", "watch", "update", "patch", "delete"),
+		all(workv1alpha1.GroupName, "works", "get", "list", "watch", "update", "patch", "delete"),
 		all(workv1alpha1.GroupName, "works/status", "get", "patch", "update"),
 	}
 }

@@ -83,6 +83,9 @@ func amounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
 // amount is a quantity in the unit in which the resource is counted, rounded up.
 func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
+		if quantity.CmpInt64(math.MaxInt64/1000) > 0 {
+			return math.MaxInt64
+		}
 		return quantity.MilliValue()
 	}
 	return quantity.Value()

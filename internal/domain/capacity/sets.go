@@ -31,7 +31,7 @@ func Sets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component,
 	most := min(pods/wantedPods, fits(summary, wanted))
 	if models {
 		if grades, ok := gradesOf(cluster); ok {
-			most = layOut(grades, parts, int64(clamp(most)))
+			most = layOutGroups(grades, parts, int64(clamp(most)))
 		}
 	}
 	return clamp(most)
@@ -65,11 +65,7 @@ func layOut(grades []grade, parts []part, most int64) int64 {
 	next := make([]int, len(parts))
 	requests := make([]map[corev1.ResourceName]int64, len(parts))
 	for i := range parts {
-		requests[i] = nodeRequest(parts[i].request)
-		if requests[i] == nil {
-			requests[i] = map[corev1.ResourceName]int64{}
-		}
-		requests[i][corev1.ResourcePods] = max(1, requests[i][corev1.ResourcePods])
+		requests[i] = podRequest(parts[i].request)
 	}
 	for done := range most {
 		for i := range parts {
@@ -93,10 +89,7 @@ func layOut(grades []grade, parts []part, most int64) int64 {
 // nodesOf makes the nodes of all grades, but no more of a grade than could each
 // take one replica.
 func nodesOf(grades []grade, parts []part, most int64) []map[corev1.ResourceName]int64 {
-	replicas := int64(0)
-	for i := range parts {
-		replicas = add(replicas, multiply(parts[i].replicas, most))
-	}
+	replicas := replicasOf(parts, most)
 	var nodes []map[corev1.ResourceName]int64
 	for _, g := range grades {
 		for range min(g.nodes, replicas) {
@@ -104,6 +97,25 @@ func nodesOf(grades []grade, parts []part, most int64) []map[corev1.ResourceName
 		}
 	}
 	return nodes
+}
+
+// podRequest is what one replica takes of a node, one Pod at least.
+func podRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
+	kept := nodeRequest(request)
+	if kept == nil {
+		kept = map[corev1.ResourceName]int64{}
+	}
+	kept[corev1.ResourcePods] = max(1, kept[corev1.ResourcePods])
+	return kept
+}
+
+// replicasOf is how many replicas so many sets have.
+func replicasOf(parts []part, sets int64) int64 {
+	replicas := int64(0)
+	for i := range parts {
+		replicas = add(replicas, multiply(parts[i].replicas, sets))
+	}
+	return replicas
 }
 
 func take(node, request map[corev1.ResourceName]int64, times int64) {

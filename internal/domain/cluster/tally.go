@@ -47,6 +47,15 @@ func NewTally() *Tally {
 // Version grows with every change.
 func (t *Tally) Version() uint64 { return t.version }
 
+// Held returns how many nodes and Pods are held, and the bytes of the texts of all
+// different lists of resources.
+func (t *Tally) Held() (nodes, pods, texts int) {
+	for text := range t.known {
+		texts += len(text)
+	}
+	return len(t.nodes), len(t.pods), texts
+}
+
 // Intern brings a list of resources into the form in which it is counted. Equal
 // lists become one.
 func (t *Tally) Intern(list corev1.ResourceList) *Amounts { return t.known.intern(list) }

@@ -56,7 +56,7 @@ func clusterRows() []Row {
 	kinds := []string{"Cluster"}
 	ready, complete := clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionCompleteAPIEnablements
 	answering, credentials := clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCredentialsValid
-	leaving := clusterv1alpha1.ClusterConditionLeaving
+	leaving, identity := clusterv1alpha1.ClusterConditionLeaving, clusterv1alpha1.ClusterConditionIdentityMismatch
 	return []Row{
 		{kinds, ready, yes, clusterv1alpha1.ClusterReasonReady, "the health endpoint of the member answers ok"},
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonNotReachable, "the member cannot be reached"},
@@ -77,6 +77,15 @@ func clusterRows() []Row {
 		{kinds, credentials, no, clusterv1alpha1.CredentialsExpiredReason, "the token or the CA certificate has expired"},
 		{kinds, credentials, no, clusterv1alpha1.CredentialsRefusedReason, "the member does not take the token"},
 		{kinds, credentials, no, clusterv1alpha1.CredentialsMissingReason, "the Secret is gone; what it held is used until the next restart"},
+		{kinds, ready, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster than the registered one"},
+		{kinds, ready, no, clusterv1alpha1.IdentityUnknownReason, "it cannot be found out which cluster the address leads to"},
+		{kinds, answering, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; Ready follows if that lasts"},
+		{kinds, answering, no, clusterv1alpha1.IdentityUnknownReason, "the cluster could not be identified; Ready follows if that lasts"},
+		{kinds, identity, yes, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; nothing is written or deleted there"},
+		{kinds, identity, unknown, clusterv1alpha1.IdentityUnknownReason, "Namespace kube-system of the member cannot be read; nothing is written there"},
+		{kinds, identity, no, clusterv1alpha1.IdentityProvenReason, "the address leads to the registered cluster again"},
+		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, yes, clusterv1alpha1.BoundsKeptReason, "the member exceeded a bound before, and no bound since"},
+		{kinds, clusterv1alpha1.ClusterConditionWithinBounds, no, clusterv1alpha1.BoundExceededReason, "an answer or an event of the member exceeded a bound and was not used"},
 		{kinds, complete, yes, clusterv1alpha1.APIEnablementsCompleteReason, "all API groups of the member were read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsPartialReason, "some API groups of the member could not be read"},
 		{kinds, complete, no, clusterv1alpha1.APIEnablementsEmptyReason, "no API group of the member could be read"},
@@ -88,10 +97,21 @@ func workRows() []Row {
 	return []Row{
 		{kinds, workv1alpha1.WorkApplied, yes, workv1alpha1.WorkAppliedSuccessfulReason, "the member holds every manifest"},
 		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkAppliedFailedReason, "a manifest could not be applied"},
+		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkMemberForbidsReason, "Karmada lacks a right in the member, which the message names"},
+		{kinds, workv1alpha1.WorkStatusCollected, no, workv1alpha1.WorkMemberForbidsReason, "Karmada may not watch a kind in the member"},
+		{kinds, workv1alpha1.WorkStatusCollected, yes, workv1alpha1.WorkStatusCollectedReason, "Karmada may watch all kinds again"},
 		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes reach the member"},
 		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching holds changes back"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkMassDeletionStoppedReason, "the deletion is part of a mass deletion that nothing explains"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkRestoreNotConfirmedReason, "the control plane is restored from a backup, and no user has confirmed that yet"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkFleetDeletionStoppedReason, "the deletion is one of many in many clusters that nothing explains"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkClusterChangedReason, "labels, provider, region or zones of the cluster changed, and exclude many workloads"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkBindingMissingReason, "the binding was deleted, and its template exists"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateUnknownReason, "the binding is gone, and its template cannot be read"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateKindNotServedReason, "the binding is gone, and the control plane does not serve the kind of its template"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member does not say whether it serves the kind"},
 		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "somebody in the member undoes every repair"},
+		{kinds, workv1alpha1.WorkStatusCut, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
 		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "nobody undoes repairs any more"},
 	}
 }

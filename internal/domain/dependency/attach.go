@@ -182,7 +182,7 @@ func settle(attached binding.Object, dependents []*workv1alpha2.ResourceBinding)
 	if spec.Placement != nil {
 		return
 	}
-	terms := TermsOf(dependents)
+	terms := TermsOf(spec.Resource, dependents)
 	spec.ConflictResolution, spec.PreserveResourcesOnDeletion = terms.ConflictResolution, nil
 	if len(dependents) > 0 {
 		spec.PreserveResourcesOnDeletion = new(terms.PreserveResourcesOnDeletion)

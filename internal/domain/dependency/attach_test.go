@@ -315,6 +315,32 @@ func collision() (one, other string) {
 	}
 }
 
+func TestOverwriteCountsOnlyOfThoseThatMayTakeTheObjectOver(t *testing.T) {
+	afar := dependent("a", overwriting)
+	afar.Namespace = "bank"
+	operator := dependent("a", overwriting)
+	operator.Namespace, operator.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "bank", "everything"
+	shared := referenceTo(object("v1", "Namespace", "", "shop"))
+	tests := map[string]struct {
+		object    workv1alpha2.ObjectReference
+		dependent *workv1alpha2.ResourceBinding
+		want      policyv1alpha1.ConflictResolution
+	}{
+		"one of the same namespace":             {referenceTo(settings()), dependent("a", overwriting), policyv1alpha1.ConflictOverwrite},
+		"one of another namespace":              {referenceTo(settings()), afar, policyv1alpha1.ConflictAbort},
+		"one of an administrator":               {referenceTo(settings()), operator, policyv1alpha1.ConflictOverwrite},
+		"a Namespace":                           {shared, dependent("a", overwriting), policyv1alpha1.ConflictAbort},
+		"a Namespace, wanted by administrators": {shared, operator, policyv1alpha1.ConflictOverwrite},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := TermsOf(tc.object, []*workv1alpha2.ResourceBinding{tc.dependent}).ConflictResolution; got != tc.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
 func TestDisagreement(t *testing.T) {
 	tests := map[string]struct {
 		dependents []*workv1alpha2.ResourceBinding
@@ -328,7 +354,7 @@ func TestDisagreement(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := Disagreement(tc.dependents); err != nil {
+			if err := Disagreement(referenceTo(settings()), tc.dependents); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -387,8 +413,8 @@ func TestOnlyThoseThatAreLeftCount(t *testing.T) {
 				t.Fatalf("clusters (-want +got):\n%s", diff)
 			}
 		}
-		if len(all) > 0 && (spec.ConflictResolution != TermsOf(all).ConflictResolution || *spec.PreserveResourcesOnDeletion != TermsOf(all).PreserveResourcesOnDeletion) {
-			t.Fatalf("terms %s %v of %+v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion, TermsOf(all))
+		if len(all) > 0 && (spec.ConflictResolution != TermsOf(spec.Resource, all).ConflictResolution || *spec.PreserveResourcesOnDeletion != TermsOf(spec.Resource, all).PreserveResourcesOnDeletion) {
+			t.Fatalf("terms %s %v of %+v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion, TermsOf(spec.Resource, all))
 		}
 		for label := range made.GetLabels() {
 			if isMark(label) && len(present) == 0 {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Reference points to an object by name or, without one, to all objects that a
@@ -45,13 +45,27 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 			// A name makes the selector meaningless.
 			reference.LabelSelector = nil
 		}
-		if policy.IsReservedNamespace(reference.Namespace) || isSelf(template, reference) {
+		if reach.IsReservedNamespace(reference.Namespace) || isSelf(template, reference) {
 			continue
 		}
 		references = append(references, reference)
 	}
 	slices.SortFunc(references, Compare)
 	return slices.CompactFunc(references, func(a, b Reference) bool { return Compare(a, b) == 0 })
+}
+
+// Within splits references into those whose objects may follow the party's object, and
+// a refusal for each other one. What the party refers to but must not take along is
+// not attached; what follows it already is left as it is.
+func Within(party reach.Party, references []Reference) (within []Reference, refused []*reach.RefusedError) {
+	for i := range references {
+		if refusal := party.TakesAlong(references[i].Kind, references[i].Namespace); refusal != nil {
+			refused = append(refused, refusal)
+			continue
+		}
+		within = append(within, references[i])
+	}
+	return within, refused
 }
 
 func isSelf(template *unstructured.Unstructured, reference Reference) bool {

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // Terms are what a binding without a policy takes over from its dependents.
@@ -16,11 +19,12 @@ type Terms struct {
 	PreserveResourcesOnDeletion bool
 }
 
-// TermsOf unites the wishes of dependents, in no order: Overwrite goes before
+// TermsOf unites what dependents of an object say, in no order: Overwrite goes before
 // Abort and to preserve before to delete, so that no dependent misses what it
-// counts on.
-func TermsOf(dependents []*workv1alpha2.ResourceBinding) Terms {
+// counts on. Overwrite counts only of dependents that may take the object over.
+func TermsOf(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Terms {
 	terms := Terms{ConflictResolution: policyv1alpha1.ConflictAbort}
+	overwrites := overwritesOf(object)
 	for _, dependent := range dependents {
 		if overwrites(dependent) {
 			terms.ConflictResolution = policyv1alpha1.ConflictOverwrite
@@ -32,8 +36,9 @@ func TermsOf(dependents []*workv1alpha2.ResourceBinding) Terms {
 
 // Disagreement tells, in the same words whatever the order, in what dependents
 // differ; nil when they agree.
-func Disagreement(dependents []*workv1alpha2.ResourceBinding) error {
-	terms := TermsOf(dependents)
+func Disagreement(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
+	terms := TermsOf(object, dependents)
+	overwrites := overwritesOf(object)
 	var parts []string
 	if over, others := split(dependents, overwrites); len(over) > 0 && len(others) > 0 {
 		parts = append(parts, fmt.Sprintf("ConflictResolution conflicted (Overwrite vs Abort): Overwrite for %s, Abort for %s; %s is used",
@@ -49,8 +54,13 @@ func Disagreement(dependents []*workv1alpha2.ResourceBinding) error {
 	return errors.New("the bindings that require this one differ: " + strings.Join(parts, "; "))
 }
 
-func overwrites(dependent *workv1alpha2.ResourceBinding) bool {
-	return dependent.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite
+// overwritesOf returns a function that reports whether a dependent takes the object over.
+func overwritesOf(object workv1alpha2.ObjectReference) func(*workv1alpha2.ResourceBinding) bool {
+	kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind).GroupKind()
+	return func(dependent *workv1alpha2.ResourceBinding) bool {
+		return dependent.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite &&
+			binding.PartyOf(dependent).TakesOver(kind, object.Namespace)
+	}
 }
 
 func preserves(dependent *workv1alpha2.ResourceBinding) bool {

@@ -13,13 +13,16 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Asked tells whether users changed, from before to after, what decides in which
+// Asked reports whether users changed, from before to after, what decides in which
 // clusters a binding is, or an eviction came to its end: that its old copy goes then
 // was decided long before.
+//
+// Replicas and components do not count. Autoscalers change them many times a day, and
+// such a change says nothing about clusters. If the scheduler drops a cluster because
+// there are fewer replicas, the deletion has no explanation: a few such deletions are
+// executed, and many are held.
 func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
-	return before.Replicas != after.Replicas ||
-		!equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
-		!equality.Semantic.DeepEqual(before.Components, after.Components) ||
+	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
 		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt) ||
 		slices.ContainsFunc(before.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
 			return !evicting(after, task.FromCluster)
@@ -47,6 +50,13 @@ func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindi
 	}
 	return toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
 		spec.Placement != nil && !placement.Selects(namesOnly(spec.Placement), cluster)
+}
+
+// Unmatched reports whether labels, provider, region or zones of the cluster keep a
+// binding out of it: no affinity of the placement selects the cluster, and names alone
+// would not exclude it.
+func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Placement != nil && !placement.Selects(spec.Placement, cluster) && placement.Selects(namesOnly(spec.Placement), cluster)
 }
 
 // namesOnly returns a placement with the affinities of another one as far as they name

@@ -33,16 +33,16 @@ func TestAsked(t *testing.T) {
 		"an eviction that begins": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.GracefulEvictionTasks = append(s.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "m1"})
 		}, false},
-		"an eviction that ends":  {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, true},
-		"replicas":               {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, true},
-		"a placement":            {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
-		"the end of a placement": {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
+		"an eviction that ends":           {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, true},
+		"replicas, as an autoscaler does": {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, false},
+		"a placement":                     {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
+		"the end of a placement":          {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
 		"the wish to schedule anew": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(1, 0)}
 		}, true},
 		"components": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Components = []workv1alpha2.Component{{Name: "jm", Replicas: 1}}
-		}, true},
+		}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +111,35 @@ func TestExcluded(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{Taints: test.taints}}
 			if got := Excluded(cluster, &test.spec); got != test.want {
 				t.Errorf("Excluded = %v", got)
+			}
+		})
+	}
+}
+
+func TestUnmatched(t *testing.T) {
+	labelled := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	elsewhere := *labelled.DeepCopy()
+	elsewhere.ClusterNames = []string{"m2"}
+	gold := map[string]string{"tier": "gold"}
+	tests := map[string]struct {
+		labels    map[string]string
+		placement *policyv1alpha1.Placement
+		want      bool
+	}{
+		"a label that the cluster has":        {gold, &policyv1alpha1.Placement{ClusterAffinity: &labelled}, false},
+		"a label that it does not have":       {nil, &policyv1alpha1.Placement{ClusterAffinity: &labelled}, true},
+		"a name that leaves it out":           {nil, &policyv1alpha1.Placement{ClusterAffinity: &elsewhere}, false},
+		"a placement that selects everything": {nil, &policyv1alpha1.Placement{}, false},
+		"no placement":                        {nil, nil, false},
+		"another group selects it": {nil, &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+			{AffinityName: "gold", ClusterAffinity: labelled}, {AffinityName: "any"},
+		}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", Labels: test.labels}}
+			if got := Unmatched(cluster, &workv1alpha2.ResourceBindingSpec{Placement: test.placement}); got != test.want {
+				t.Errorf("Unmatched = %t", got)
 			}
 		})
 	}

@@ -1,15 +1,14 @@
 // Package guard answers "may this Work's objects leave the member?".
 //
-// A Work is deleted for one of many reasons, and nobody says which. So the last
-// one who can still stop it asks what explains the deletion: a user who deleted
-// the template or changed the placement, a cluster that leaves. One deletion
-// without an explanation is the daily business of a scheduler. Half of a cluster
-// at once is not, and waits until somebody confirms it. A deletion of what is
-// still wanted is a mistake: the Work goes, its objects stay for the next one.
+// The deletion of a Work does not say its reason. The control plane collects what
+// explains the deletion: a user deleted the template or changed the placement, or the
+// cluster leaves. One deletion without an explanation is a normal decision of a
+// scheduler. Half of a cluster at once, or a part of all clusters, is not: those
+// deletions wait until a user confirms them. The deletion of a Work that is still wanted
+// is a mistake: the Work goes, and its objects stay for the next Work.
 //
-// Invariants: everything is a pure function of its arguments; what is not known
-// never explains anything; more evidence for a deletion never turns a Delete into
-// a Hold.
+// Invariants: every verdict is a pure function of its arguments. What is unknown
+// explains nothing. More evidence for a deletion never turns Delete into Hold.
 package guard
 
 // Owner is what keeps a Work, as far as the control plane knows it.
@@ -23,7 +22,7 @@ const (
 	Wants
 	// Drops: the owner lives on and wants them in this cluster no more.
 	Drops
-	// Gone: the owner is gone or is going.
+	// Gone: the owner is deleted or is being deleted.
 	Gone
 )
 
@@ -32,100 +31,138 @@ type Template int
 
 // What is known of a template.
 const (
-	// Unasked: nobody has looked yet.
+	// Unasked: the template was not read yet.
 	Unasked Template = iota
-	// Unknown: it could not be read.
+	// Unknown: the template could not be read.
 	Unknown
-	// Kept: it is there, and a policy claims it.
+	// Unserved: the control plane does not serve the kind of the template, so that a
+	// read cannot tell whether the template was deleted.
+	Unserved
+	// Kept: the template exists, and a policy claims it or a workload needs it.
 	Kept
-	// Deleted: it is gone or is going, or another one has its name.
+	// Deleted: the template is deleted or is being deleted, or another object has its
+	// name.
 	Deleted
-	// Unclaimed: it is there, and no policy claims it any more.
+	// Unclaimed: the template exists, no policy claims it and no workload needs it.
 	Unclaimed
 )
 
 // Facts are what bears on the deletion of one Work. The zero value is that of a
 // Work which a user made.
 type Facts struct {
-	// ClusterLeaves tells that the cluster is being removed from the control plane.
+	// ClusterLeaves is true if the cluster is being removed from the control plane.
 	ClusterLeaves bool
 	Owner         Owner
-	// Asked tells that a user changed what decides about clusters lately: the
-	// placement, the replicas, or the wish to be scheduled anew.
+	// Asked is true if a user changed lately what decides about clusters: the
+	// placement, or the request to be scheduled again.
 	Asked bool
-	// Excluded reports whether users keep the workload out of the cluster: the
-	// placement leaves it out by name, or a taint or an eviction drives work out of it.
+	// Excluded is true if users keep the workload out of the cluster: the placement
+	// leaves it out by name, or a taint or an eviction drives work out of it.
 	Excluded bool
-	// Moved tells that the Work was deleted while the cluster was out of reach, and
-	// that its objects run elsewhere.
+	// Unmatched is true if the workload is excluded by a change of the Cluster: its
+	// labels, provider, region or zones do not match the placement.
+	Unmatched bool
+	// Moved is true if the Work was deleted while the cluster was out of reach, and its
+	// objects run elsewhere.
 	Moved bool
 	// Template counts only when the owner is gone.
 	Template Template
-	// Held tells that this deletion was stopped before.
+	// Held is true if this deletion was stopped before as part of a mass deletion.
 	Held bool
-	// Confirmed tells that a user wants this deletion.
+	// Confirmed is true if a user wants this deletion.
 	Confirmed bool
+	// Restored is true if the control plane is restored from a backup and no user has
+	// confirmed that.
+	Restored bool
+	// Decided is true if the verdict for this Work was Delete before, and an agent may
+	// be executing it.
+	Decided bool
 }
 
-// Burst is how much of a cluster is being deleted for the same open reason.
-type Burst struct {
-	// Open is how many Works are being deleted, or were a short while ago, without
-	// an explanation so far.
-	Open int
-	// Works is how many Works the cluster has, those of Open included.
-	Works int
-}
-
-// Limits say when a burst is a mass deletion.
-type Limits struct {
-	// Least is how many open deletions are never too many.
-	Least int
-	// Percent is the part of the cluster's Works that is never too much.
-	Percent int
-}
-
-// DefaultLimits let a cluster lose 19 Works, or half of them, without asking.
-func DefaultLimits() Limits { return Limits{Least: 20, Percent: 50} }
-
-// Exceeded tells whether the burst is a mass deletion.
-func (l Limits) Exceeded(b Burst) bool {
-	return b.Open >= l.Least && b.Open*100 > b.Works*l.Percent
-}
-
-// Verdict is what is to be done about a deletion.
+// Verdict is the answer to a deletion.
 type Verdict int
 
 // Verdicts.
 const (
-	// Delete the objects, then let the Work go.
+	// Delete the objects, then release the Work.
 	Delete Verdict = iota
-	// HandOver: let the Work go and leave its objects to the next one.
+	// HandOver: release the Work and leave its objects to the next Work.
 	HandOver
-	// Prove: look at the template, then ask again.
+	// Prove: read the template, then decide again.
 	Prove
-	// Hold: touch nothing until somebody confirms, or the deletion is explained.
+	// Hold: change nothing until a user confirms, or the deletion is explained.
 	Hold
 )
 
-// Decide says what is to be done about the deletion of one Work.
-func Decide(f Facts, b Burst, l Limits) Verdict {
+// Reason says why a deletion is held. It is empty for the other verdicts.
+type Reason int
+
+// Reasons of the verdict Hold.
+const (
+	// NoReason: the deletion is not held.
+	NoReason Reason = iota
+	// RestoreUnconfirmed: the control plane is restored from a backup, and no user has
+	// confirmed that.
+	RestoreUnconfirmed
+	// MassDeletion: too much of the cluster would go without an explanation.
+	MassDeletion
+	// ClusterChanged: the cluster does not match the placements of many workloads since
+	// it was changed.
+	ClusterChanged
+	// FleetDeletion: too much of all clusters together would go without an explanation.
+	FleetDeletion
+	// TemplateKept: the binding is gone, but its template exists and a policy claims it.
+	TemplateKept
+	// TemplateUnread: the binding is gone, and the template could not be read.
+	TemplateUnread
+	// TemplateUnserved: the binding is gone, and the control plane does not serve the
+	// kind of its template.
+	TemplateUnserved
+)
+
+// Decide returns the verdict on the deletion of one Work, and the reason if it is Hold.
+func Decide(f Facts, s Scale, l Limits) (Verdict, Reason) {
 	switch {
+	case f.Restored && (f.ClusterLeaves || f.Owner != Wants):
+		return Hold, RestoreUnconfirmed
 	case f.ClusterLeaves:
-		return Delete
+		return Delete, NoReason
 	case f.Owner == Wants:
-		return HandOver
-	case !Open(f), f.Confirmed:
-		return Delete
-	case !f.Held && !l.Exceeded(b):
-		return Delete
-	case f.Owner == Gone && f.Template == Unasked:
-		return Prove
+		return HandOver, NoReason
+	case !Open(f), f.Confirmed, f.Decided:
+		return Delete, NoReason
+	case f.Owner == Gone:
+		return unproven(f.Template)
+	case f.Unmatched && l.Changed.Exceeded(s.Cluster):
+		return Hold, ClusterChanged
+	case l.Cluster.Exceeded(s.Cluster):
+		return Hold, MassDeletion
+	case s.Clusters > 1 && l.Fleet.Exceeded(s.Fleet):
+		return Hold, FleetDeletion
+	case f.Held:
+		return Hold, MassDeletion
 	default:
-		return Hold
+		return Delete, NoReason
 	}
 }
 
-// Open tells whether nothing explains the deletion so far.
+// unproven is the verdict on a Work whose binding is gone while its template is not
+// known to be. It does not depend on how many Works are deleted: a binding that is
+// missing proves nothing.
+func unproven(template Template) (Verdict, Reason) {
+	switch template {
+	case Unasked:
+		return Prove, NoReason
+	case Kept:
+		return Hold, TemplateKept
+	case Unserved:
+		return Hold, TemplateUnserved
+	default:
+		return Hold, TemplateUnread
+	}
+}
+
+// Open reports whether nothing explains the deletion so far.
 func Open(f Facts) bool {
 	switch {
 	case f.ClusterLeaves:

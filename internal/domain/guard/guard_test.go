@@ -6,22 +6,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mass and calm are bursts that are and are not a mass deletion by the limits.
+// mass, fleet and calm are what is a mass deletion in a cluster by the limits, what is
+// one in all clusters together, and what is none.
 var (
-	mass   = Burst{Open: 30, Works: 40}
-	calm   = Burst{Open: 3, Works: 4}
-	limits = Limits{Least: 20, Percent: 50}
+	mass   = Scale{Cluster: Burst{Open: 30, Works: 40}, Fleet: Burst{Open: 30, Works: 40}, Clusters: 1}
+	fleet  = Scale{Cluster: Burst{Open: 5, Works: 20}, Fleet: Burst{Open: 150, Works: 600}, Clusters: 30}
+	calm   = Scale{Cluster: Burst{Open: 3, Works: 4}, Fleet: Burst{Open: 3, Works: 4}, Clusters: 1}
+	limits = DefaultLimits()
 )
 
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
 		facts Facts
-		burst Burst
+		scale Scale
 		want  Verdict
 	}{
 		"a Work that a user made and deletes":                        {Facts{}, mass, Delete},
 		"everything of a cluster that leaves":                        {Facts{ClusterLeaves: true, Owner: Drops}, mass, Delete},
 		"even what is wanted in a cluster that leaves":               {Facts{ClusterLeaves: true, Owner: Wants}, mass, Delete},
+		"anything after a restore that is not confirmed":             {Facts{Restored: true}, calm, Hold},
+		"a cluster that leaves after such a restore":                 {Facts{Restored: true, ClusterLeaves: true}, calm, Hold},
+		"what is wanted after such a restore":                        {Facts{Restored: true, Owner: Wants}, calm, HandOver},
 		"a single Work that is still wanted":                         {Facts{Owner: Wants}, calm, HandOver},
 		"half of a cluster that is still wanted":                     {Facts{Owner: Wants}, mass, HandOver},
 		"what is wanted and was confirmed meanwhile":                 {Facts{Owner: Wants, Confirmed: true, Held: true}, mass, HandOver},
@@ -33,7 +38,21 @@ func TestDecide(t *testing.T) {
 		"half of a cluster with the consent of a user":               {Facts{Owner: Drops, Held: true, Confirmed: true}, mass, Delete},
 		"what was stopped stays so when the burst is over":           {Facts{Owner: Drops, Held: true}, calm, Hold},
 		"what was stopped and is explained now":                      {Facts{Owner: Drops, Held: true, Asked: true}, calm, Delete},
-		"a template that was deleted":                                {Facts{Owner: Gone}, calm, Delete},
+		"a few workloads that a label of the cluster excludes":       {Facts{Owner: Drops, Unmatched: true}, calm, Delete},
+		"twenty of many that a label of the cluster excludes":        {Facts{Owner: Drops, Unmatched: true}, Scale{Cluster: Burst{Open: 20, Works: 5000}, Clusters: 1}, Hold},
+		"those with the consent of a user to the label":              {Facts{Owner: Drops, Unmatched: true, Confirmed: true}, mass, Delete},
+		"a few Works of each of many clusters":                       {Facts{Owner: Drops}, fleet, Hold},
+		"those of a changed placement":                               {Facts{Owner: Drops, Asked: true}, fleet, Delete},
+		"those with the consent of a user":                           {Facts{Owner: Drops, Confirmed: true}, fleet, Delete},
+		"what an agent was told to delete":                           {Facts{Owner: Drops, Decided: true}, mass, Delete},
+		"what an agent was told to delete and is wanted again":       {Facts{Owner: Wants, Decided: true}, calm, HandOver},
+		"a template that seems to be deleted is looked at":           {Facts{Owner: Gone}, calm, Prove},
+		"a template that was deleted":                                {Facts{Owner: Gone, Template: Deleted}, calm, Delete},
+		"a template that no policy claims":                           {Facts{Owner: Gone, Template: Unclaimed}, calm, Delete},
+		"one binding that is gone while its template is kept":        {Facts{Owner: Gone, Template: Kept}, calm, Hold},
+		"one template that cannot be read":                           {Facts{Owner: Gone, Template: Unknown}, calm, Hold},
+		"one template of a kind that is not served":                  {Facts{Owner: Gone, Template: Unserved}, calm, Hold},
+		"one template that cannot be read, but a user confirms":      {Facts{Owner: Gone, Template: Unknown, Confirmed: true}, calm, Delete},
 		"many templates that seem to be deleted are looked at":       {Facts{Owner: Gone}, mass, Prove},
 		"many templates that are deleted":                            {Facts{Owner: Gone, Template: Deleted}, mass, Delete},
 		"many templates that no policy claims":                       {Facts{Owner: Gone, Template: Unclaimed}, mass, Delete},
@@ -44,7 +63,7 @@ func TestDecide(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Decide(test.facts, test.burst, limits); got != test.want {
+			if got, _ := Decide(test.facts, test.scale, limits); got != test.want {
 				t.Errorf("Decide = %d, want %d", got, test.want)
 			}
 		})
@@ -67,7 +86,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := DefaultLimits().Exceeded(test.burst); got != test.want {
+			if got := DefaultLimits().Cluster.Exceeded(test.burst); got != test.want {
 				t.Errorf("Exceeded = %v", got)
 			}
 		})
@@ -84,37 +103,56 @@ func anyFacts(t *rapid.T) Facts {
 		Template:      Template(rapid.IntRange(int(Unasked), int(Unclaimed)).Draw(t, "template")),
 		Held:          rapid.Bool().Draw(t, "held"),
 		Confirmed:     rapid.Bool().Draw(t, "confirmed"),
+		Decided:       rapid.Bool().Draw(t, "decided"),
+		Unmatched:     rapid.Bool().Draw(t, "unmatched"),
+		Restored:      rapid.Bool().Draw(t, "restored"),
 	}
 }
 
-func anyBurst(t *rapid.T) Burst {
-	works := rapid.IntRange(0, 1000).Draw(t, "works")
-	return Burst{Open: rapid.IntRange(0, works).Draw(t, "open"), Works: works}
+// anyScale is a burst in a cluster and one in some clusters of which it is one.
+func anyScale(t *rapid.T) Scale {
+	works, others := rapid.IntRange(0, 1000).Draw(t, "works"), rapid.IntRange(0, 10_000).Draw(t, "works of others")
+	s := Scale{Cluster: Burst{Open: rapid.IntRange(0, works).Draw(t, "open"), Works: works}, Clusters: rapid.IntRange(0, 50).Draw(t, "clusters")}
+	s.Fleet = Burst{Open: s.Cluster.Open + rapid.IntRange(0, others).Draw(t, "open in others"), Works: works + others}
+	return s
 }
 
 func TestDecisionsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		facts, burst := anyFacts(t), anyBurst(t)
-		verdict := Decide(facts, burst, limits)
+		facts, scale := anyFacts(t), anyScale(t)
+		verdict, reason := Decide(facts, scale, limits)
 		if verdict == Delete && facts.Owner == Wants && !facts.ClusterLeaves {
 			t.Error("what is wanted is deleted")
 		}
-		if verdict == Delete && Open(facts) && !facts.Confirmed && limits.Exceeded(burst) {
-			t.Error("a part of a mass deletion is done without an explanation")
+		asked := facts.Confirmed || facts.Decided
+		if verdict == Delete && Open(facts) && !asked && (limits.Cluster.Exceeded(scale.Cluster) || scale.Clusters > 1 && limits.Fleet.Exceeded(scale.Fleet)) {
+			t.Error("a part of a mass deletion is executed without an explanation")
+		}
+		if verdict == Delete && Open(facts) && !asked && facts.Owner == Gone {
+			t.Error("a missing binding is taken for a deleted template")
 		}
 		if verdict == Prove && facts.Template != Unasked {
-			t.Error("a template is looked at again and again")
+			t.Error("a template is read again and again")
 		}
-		if verdict == Hold && !Open(facts) {
+		if verdict == Delete && facts.Restored {
+			t.Error("a restored control plane deletes before a user confirmed the restore")
+		}
+		if verdict == Delete && Open(facts) && !asked && facts.Unmatched && limits.Changed.Exceeded(scale.Cluster) {
+			t.Error("a change of the cluster deletes many workloads")
+		}
+		if verdict == Hold && !Open(facts) && !facts.Restored {
 			t.Error("an explained deletion is stopped")
+		}
+		if (verdict == Hold) != (reason != NoReason) {
+			t.Errorf("verdict %d with reason %d", verdict, reason)
 		}
 	})
 }
 
 func TestMoreEvidenceNeverStopsADeletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		facts, burst := anyFacts(t), anyBurst(t)
-		if Decide(facts, burst, limits) != Delete {
+		facts, scale := anyFacts(t), anyScale(t)
+		if verdict, _ := Decide(facts, scale, limits); verdict != Delete {
 			return
 		}
 		more := facts
@@ -123,8 +161,45 @@ func TestMoreEvidenceNeverStopsADeletion(t *testing.T) {
 		more.Excluded = facts.Excluded || rapid.Bool().Draw(t, "more excluded")
 		more.Moved = facts.Moved || rapid.Bool().Draw(t, "more moved")
 		more.Confirmed = facts.Confirmed || rapid.Bool().Draw(t, "more confirmed")
-		if got := Decide(more, burst, limits); got != Delete {
+		more.Held = facts.Held && rapid.Bool().Draw(t, "still held")
+		if got, _ := Decide(more, scale, limits); got != Delete {
 			t.Errorf("%+v is deleted, but %+v gives %d", facts, more, got)
 		}
 	})
+}
+
+func TestFewerDeletionsNeverStopADeletion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		facts, scale := anyFacts(t), anyScale(t)
+		if verdict, _ := Decide(facts, scale, limits); verdict != Delete {
+			return
+		}
+		fewer := scale
+		fewer.Cluster.Open -= rapid.IntRange(0, scale.Cluster.Open).Draw(t, "fewer")
+		fewer.Fleet.Open -= rapid.IntRange(scale.Cluster.Open-fewer.Cluster.Open, scale.Fleet.Open).Draw(t, "fewer in all")
+		fewer.Clusters -= rapid.IntRange(0, scale.Clusters).Draw(t, "fewer clusters")
+		if got, _ := Decide(facts, fewer, limits); got != Delete {
+			t.Errorf("%+v is deleted at %+v, but %+v gives %d", facts, scale, fewer, got)
+		}
+	})
+}
+
+func TestTheLimitOfAllClusters(t *testing.T) {
+	tests := map[string]struct {
+		burst Burst
+		want  bool
+	}{
+		"all of a small installation":               {Burst{Open: 99, Works: 99}, false},
+		"a tenth of a large one":                    {Burst{Open: 1000, Works: 10_000}, false},
+		"more than a tenth":                         {Burst{Open: 1001, Works: 10_000}, true},
+		"five of twenty Works in each of thirty":    {Burst{Open: 150, Works: 600}, true},
+		"nineteen of a thousand in each of hundred": {Burst{Open: 1900, Works: 100_000}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := DefaultLimits().Fleet.Exceeded(test.burst); got != test.want {
+				t.Errorf("Exceeded = %v", got)
+			}
+		})
+	}
 }

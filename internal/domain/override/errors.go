@@ -59,10 +59,14 @@ func mismatchf(path, remedy, format string, args ...any) error {
 }
 
 func (r rule) fail(overrider string, index int, err error) error {
-	return placed(&RuleError{
+	return placed(r.at(overrider, index, err))
+}
+
+func (r rule) at(overrider string, index int, err error) *RuleError {
+	return &RuleError{
 		Policy: r.policy, Rule: r.index, Overrider: overrider,
 		Field: fmt.Sprintf("%s.%s[%d]", r.field, overrider, index), Err: err,
-	})
+	}
 }
 
 // spoiled says that every entry of the rule fits, but what they leave together is
@@ -71,7 +75,7 @@ func (r rule) spoiled(err error) error {
 	return placed(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
 }
 
-func placed(failure *RuleError) error {
+func placed(failure *RuleError) *RuleError {
 	var place *mismatchError
 	if errors.As(failure.Err, &place) {
 		failure.Path, failure.Remedy = place.path, place.remedy

@@ -37,24 +37,41 @@ var (
 	_ Object = (*policyv1alpha1.ClusterOverridePolicy)(nil)
 )
 
+// Allowed is what policies may change beyond what an object says.
+type Allowed struct {
+	// Identity lets ClusterOverridePolicies make another object of the manifest: change
+	// its group, kind, namespace or name. It is the feature gate OverrideIdentity.
+	Identity bool
+}
+
+// Apply is Allowed.Apply with nothing allowed.
+func Apply(
+	manifest *unstructured.Unstructured,
+	cluster *clusterv1alpha1.Cluster,
+	clusterPolicies, namespacePolicies []Object,
+) (*unstructured.Unstructured, Applied, error) {
+	return Allowed{}.Apply(manifest, cluster, clusterPolicies, namespacePolicies)
+}
+
 // Apply makes the version of manifest that belongs in cluster.
 //
 // Of namespacePolicies those in the manifest's namespace count, as it was before
 // any override; a cluster-scoped manifest has none. A policy in deletion still
 // counts, until it is gone. The first rule that does not fit the manifest ends
-// the work with a *RuleError.
-func Apply(
+// the work with a *RuleError, and so does a rule that changes more than its policy
+// may: see bounds.
+func (a Allowed) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
 	clusterPolicies, namespacePolicies []Object,
 ) (*unstructured.Unstructured, Applied, error) {
 	result := manifest.DeepCopy()
 	var applied Applied
-	clusterRules, err := applyGroup(result, cluster, clusterPolicies)
+	clusterRules, err := applyGroup(result, cluster, clusterPolicies, clusterBounds(manifest, a))
 	if err != nil {
 		return nil, Applied{}, err
 	}
-	namespaceRules, err := applyGroup(result, cluster, inNamespace(namespacePolicies, manifest.GetNamespace()))
+	namespaceRules, err := applyGroup(result, cluster, inNamespace(namespacePolicies, manifest.GetNamespace()), namespaceBounds(result))
 	if err != nil {
 		return nil, Applied{}, err
 	}
@@ -69,7 +86,7 @@ func Apply(
 
 // applyGroup applies the policies of one scope to manifest, in place. All of them
 // are selected by what the manifest is before the first of them.
-func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object) ([]appliedRule, error) {
+func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, within *bounds) ([]appliedRule, error) {
 	var applied []appliedRule
 	wasSound := sound(manifest) == nil
 	for _, matching := range match(manifest, policies) {
@@ -77,7 +94,7 @@ func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 			if rule.empty() || !rule.covers(cluster) {
 				continue
 			}
-			if err := rule.apply(manifest); err != nil {
+			if err := rule.apply(manifest, within); err != nil {
 				return nil, err
 			}
 			if err := sound(manifest); err != nil && wasSound {
@@ -86,7 +103,7 @@ func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 			applied = append(applied, appliedRule{PolicyName: matching.GetName(), Overriders: *rule.overriders})
 		}
 	}
-	return applied, nil
+	return applied, within.check(manifest)
 }
 
 // match selects the policies that concern manifest, least specific first.

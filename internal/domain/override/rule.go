@@ -53,7 +53,7 @@ func (r rule) empty() bool {
 }
 
 // apply runs the overriders of the rule in their fixed order, on manifest itself.
-func (r rule) apply(manifest *unstructured.Unstructured) error {
+func (r rule) apply(manifest *unstructured.Unstructured, within *bounds) error {
 	o := r.overriders
 	steps := []struct {
 		name  string
@@ -75,6 +75,7 @@ func (r rule) apply(manifest *unstructured.Unstructured) error {
 			if err := step.run(i); err != nil {
 				return r.fail(step.name, i, err)
 			}
+			within.observe(manifest, r, step.name, i)
 		}
 	}
 	return nil

@@ -44,10 +44,11 @@ func TestARuleMayNotLeaveAnObjectWithoutWhatEveryObjectNeeds(t *testing.T) {
 	}
 }
 
-func TestARuleMayRenameAnObjectAndMoveItsParts(t *testing.T) {
-	got, err := one(t, object(t, deployment), `plaintext: [
+func TestWithTheGateAClusterOverridePolicyMayRenameAnObjectAndMoveItsParts(t *testing.T) {
+	rename := clusterPolicy(t, "one", `overrideRules: [{overriders: {plaintext: [
   {path: /metadata/name, operator: remove}, {path: /metadata/name, operator: add, value: other},
-  {path: /metadata/labels, operator: remove}, {path: /metadata/namespace, operator: remove}]`)
+  {path: /metadata/labels, operator: remove}, {path: /metadata/namespace, operator: remove}]}}]`)
+	got, _, err := Allowed{Identity: true}.Apply(object(t, deployment), member("m1"), []Object{rename}, nil)
 	if err != nil || got.GetName() != "other" || len(got.GetLabels()) != 0 || got.GetNamespace() != "" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -84,10 +85,10 @@ func Policy(template *unstructured.Unstructured, cluster, name string, dependenc
 // Refuse tells why an object can be no template. Nil means that it can.
 func Refuse(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
-	if policy.DefaultSkippedAPIs().Skips(kind) {
+	if reach.DefaultSkippedAPIs().Skips(kind) {
 		return fmt.Errorf("objects of kind %s (%s) are never propagated, so that there is nothing to promote them for", kind.Kind, object.GetAPIVersion())
 	}
-	if (policy.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
+	if (reach.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
 		return fmt.Errorf("%s %s belongs to Karmada itself, of which nothing is ever propagated", kind.Kind, Reference(object))
 	}
 	return nil

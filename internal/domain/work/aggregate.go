@@ -106,9 +106,18 @@ func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1al
 	case !since.IsZero() && (item.Applied || a.suspended[cluster] == ""):
 		item.AppliedMessage = unreadyMessage(item, since)
 	default:
-		item.AppliedMessage = a.suspended[cluster]
+		item.AppliedMessage = cmp.Or(a.suspended[cluster], statusCut(from, template))
 	}
 	a.Items = append(a.Items, item)
+}
+
+// statusCut says that the status of the template in a cluster was reflected in part.
+func statusCut(from *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
+	cut := conditions.Get(from.Status.Conditions, workv1alpha1.WorkStatusCut)
+	if cut == nil || cut.Status != metav1.ConditionTrue || reportedOn(from, template) == nil {
+		return ""
+	}
+	return cut.Message
 }
 
 // lack is what a cluster does not have of its Work; empty when it has everything.

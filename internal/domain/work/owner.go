@@ -11,15 +11,15 @@ import (
 
 // MayWrite tells whether the object that is already in the member may become what
 // the manifest says: it was created for the same Work, or the manifest demands to
-// overwrite. If not, owner names the Work that has the object, or is empty when
+// overwrite and the Work may do so: see TakesOver. If not, owner names the Work that has the object, or is empty when
 // it is under nobody's care.
 //
 // Taking the managed label off an object in the member withdraws it from us. A
 // manifest that a user wrote without the label never gave it to the object; then
 // the permanent id alone tells.
-func MayWrite(observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
+func MayWrite(of *workv1alpha1.Work, observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
 	overwrite := workv1alpha2.ResourceConflictResolutionOverwrite
-	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite {
+	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite && TakesOver(of, manifest) {
 		return true, ""
 	}
 	if !managed(observed) {

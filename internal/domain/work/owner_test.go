@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 // held is a ConfigMap that bears the marks of a Work; empty ones are left out.
@@ -58,7 +60,7 @@ func TestOwnership(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			ok, owner := MayWrite(tc.observed, tc.manifest)
+			ok, owner := MayWrite(&workv1alpha1.Work{}, tc.observed, tc.manifest)
 			if ok != tc.write || owner != tc.owner {
 				t.Errorf("may write: %v, owner %q, want %v, %q", ok, owner, tc.write, tc.owner)
 			}

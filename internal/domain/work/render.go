@@ -12,6 +12,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Overrides are the policies that may concern a template; which of them do is
@@ -19,6 +20,8 @@ import (
 type Overrides struct {
 	Cluster    []override.Object // ClusterOverridePolicies
 	Namespaced []override.Object // OverridePolicies of the template's namespace
+	// Allowed is what they may change beyond what an object says.
+	Allowed override.Allowed
 }
 
 // Input is all that the Work of one target of a binding is made of.
@@ -51,7 +54,7 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, applied, err := override.Apply(manifest, in.Cluster, in.Overrides.Cluster, in.Overrides.Namespaced)
+	manifest, applied, err := in.Overrides.Allowed.Apply(manifest, in.Cluster, in.Overrides.Cluster, in.Overrides.Namespaced)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,7 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 		}
 		addLabels(manifest, state)
 	}
-	resolution := conflictResolution(manifest, spec.ConflictResolution)
+	resolution := conflictResolution(manifest, in.Binding)
 	id := map[string]string{binding.PermanentIDLabel(in.Binding): binding.PermanentID(in.Binding)}
 	origin := merged(binding.Coordinates(in.Binding), map[string]string{
 		workv1alpha2.ResourceConflictResolutionAnnotation: resolution,
@@ -88,6 +91,8 @@ type OwnedInput struct {
 	Owner metav1.OwnerReference
 	// ClusterOverrides are ClusterOverridePolicies; others do not apply.
 	ClusterOverrides []override.Object
+	// Allowed is what they may change beyond what an object says.
+	Allowed override.Allowed
 	// PermanentID is that of the stored Work, or a new one. Empty leaves it to
 	// admission.
 	PermanentID string
@@ -97,7 +102,7 @@ type OwnedInput struct {
 // such as a Namespace. It says nothing on conflicts, so that an object which the
 // member already has on its own is left alone.
 func RenderOwned(in OwnedInput) (*workv1alpha1.Work, error) {
-	manifest, applied, err := override.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
+	manifest, applied, err := in.Allowed.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +125,9 @@ func scale(in Input) (*unstructured.Unstructured, error) {
 	}
 	if err := divideCompletions(manifest, spec, in.Target.Name, string(in.Template.GetUID())); err != nil {
 		return nil, err
+	}
+	for _, violation := range reach.IdentityOf(in.Template).Violations(reach.IdentityOf(manifest)) {
+		return nil, fmt.Errorf("setting %d replicas for cluster %q: the interpreter changed %q: %w", in.Target.Replicas, in.Target.Name, violation.Path, violation)
 	}
 	return manifest, nil
 }

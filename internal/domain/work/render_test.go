@@ -198,6 +198,7 @@ func TestOverridesShowInTheWork(t *testing.T) {
   labelsOverrider: [{operator: remove, value: {app: ""}}],
   annotationsOverrider: [{operator: remove, value: {note: ""}}],
   plaintext: [{path: /metadata/name, operator: replace, value: other}]}}]`)}
+	in.Overrides.Allowed.Identity = true
 	got, err := Render(in)
 	if err != nil {
 		t.Fatal(err)

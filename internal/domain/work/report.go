@@ -39,28 +39,14 @@ func Applied(of *workv1alpha1.Work, failures []error) metav1.Condition {
 		}
 	}
 	total := len(of.Spec.Workload.Manifests)
+	reason := workv1alpha1.WorkAppliedFailedReason
+	if isForbidden(failures) {
+		reason = workv1alpha1.WorkMemberForbidsReason
+	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, ObservedGeneration: of.Generation,
-		Reason: workv1alpha1.WorkAppliedFailedReason,
+		Reason: reason,
 		Message: fmt.Sprintf("Failed to apply all manifests (%d/%d): %v",
 			max(total-len(failures), 0), total, utilerrors.NewAggregate(failures)),
 	}
-}
-
-// DeletionHeld is the condition that the Work is being deleted and its objects
-// stay in the cluster until a user confirms. The time of a transition is left to
-// the caller.
-func DeletionHeld(of *workv1alpha1.Work, cluster string) metav1.Condition {
-	return metav1.Condition{
-		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
-		Reason: workv1alpha1.WorkMassDeletionStoppedReason, Message: MassDeletionStopped(cluster),
-	}
-}
-
-// MassDeletionStopped tells users what was stopped in a cluster, and how to go on.
-func MassDeletionStopped(cluster string) string {
-	return fmt.Sprintf("A large part of what cluster %s holds was about to be deleted, and nothing that a user did explains it. "+
-		"The objects stay in the cluster. If it is right, confirm all that was begun so far: "+
-		`kubectl annotate cluster %s --overwrite %s="$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)"`,
-		cluster, cluster, workv1alpha1.ConfirmDeletionsAnnotation)
 }

@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// TestOverridesThatMakeAnotherObjectAreRefused is about policies of namespace shop.
+func TestOverridesThatMakeAnotherObjectAreRefused(t *testing.T) {
+	const at = "spec.overrideRules[0].overriders."
+	tests := map[string]struct {
+		overriders, field string
+		// gated is false for what stays refused with the feature gate.
+		gated bool
+	}{
+		"the whole object":             {`plaintext: [{path: "", operator: replace, value: {}}]`, at + "plaintext[0].path", false},
+		"no object at all":             {`plaintext: [{path: "", operator: remove}]`, at + "plaintext[0].path", false},
+		"the kind":                     {`plaintext: [{path: /spec, operator: remove}, {path: /kind, operator: add, value: X}]`, at + "plaintext[1].path", true},
+		"the name":                     {`plaintext: [{path: /metadata/name, operator: replace, value: x}]`, at + "plaintext[0].path", true},
+		"the namespace":                {`plaintext: [{path: /metadata/namespace, operator: remove}]`, at + "plaintext[0].path", true},
+		"no metadata":                  {`plaintext: [{path: /metadata, operator: remove}]`, at + "plaintext[0].path", true},
+		"metadata without a name":      {`plaintext: [{path: /metadata, operator: replace, value: {labels: {}}}]`, at + "plaintext[0].path", true},
+		"no API version":               {`plaintext: [{path: /apiVersion, operator: remove}]`, at + "plaintext[0].path", true},
+		"the name as an image":         {`imageOverrider: [{component: Tag, operator: remove, predicate: {path: /metadata/name}}]`, at + "imageOverrider[0].predicate.path", true},
+		"the kind as a document":       {`fieldOverrider: [{fieldPath: /kind, yaml: [{subPath: "", operator: replace, value: X}]}]`, at + "fieldOverrider[0].fieldPath", true},
+		"another API version":          {`plaintext: [{path: /apiVersion, operator: replace, value: apps/v2}]`, "", true},
+		"metadata of the same name":    {`plaintext: [{path: /metadata, operator: replace, value: {name: web, namespace: shop}}]`, "", true},
+		"a field below":                {`plaintext: [{path: /metadata/labels/name, operator: add, value: x}]`, "", true},
+		"a document, all of its field": {`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: "", operator: replace, value: X}]}]`, "", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec := policyv1alpha1.OverrideSpec{}
+			if err := yaml.UnmarshalStrict([]byte("overrideRules: [{overriders: {"+tc.overriders+"}}]"), &spec); err != nil {
+				t.Fatal(err)
+			}
+			namespaced := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Spec: spec}
+			cluster := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec}
+			fields := func(rules Rules, object, old runtime.Object) (found string) {
+				broken, _ := rules.Validate(object, old)
+				for _, err := range broken {
+					found += err.Field
+				}
+				return found
+			}
+			gated := Rules{OverrideIdentity: true}
+			stays := tc.field
+			if tc.gated {
+				stays = ""
+			}
+			want := []string{tc.field, tc.field, tc.field, stays, ""}
+			got := []string{fields(Rules{}, namespaced, nil), fields(Rules{}, cluster, nil), fields(gated, namespaced, nil), fields(gated, cluster, nil), fields(Rules{}, namespaced, namespaced.DeepCopy())}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("OverridePolicy, ClusterOverridePolicy, both with the gate, and one that is stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBindingsReferToTheirOwn(t *testing.T) {
+	served := NewServed(nil, []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "secrets", Kind: "Secret", Namespaced: true}}},
+		{GroupVersion: "rbac.authorization.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
+	}, nil)
+	rules := Rules{Served: func(schema.GroupVersionKind) *Served { return served }}
+	role := func(namespace string) workv1alpha2.ObjectReference {
+		return workv1alpha2.ObjectReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Namespace: namespace, Name: "cluster-admin"}
+	}
+	secret := func(namespace string) workv1alpha2.ObjectReference {
+		return workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "s"}
+	}
+	tests := map[string]struct {
+		namespace string
+		to        workv1alpha2.ObjectReference
+		says      string
+	}{
+		"an object of the namespace":              {"shop", secret("shop"), ""},
+		"an object of another namespace":          {"shop", secret("karmada-cluster"), "must not refer to"},
+		"a cluster-scoped kind":                   {"shop", role("shop"), "the kind is cluster-scoped"},
+		"a cluster-scoped kind without namespace": {"shop", role(""), "the kind is cluster-scoped"},
+		"a cluster-scoped object, by its binding": {"", role(""), ""},
+		"a namespaced kind, for the cluster":      {"", secret(""), "the kind is namespaced"},
+		"a namespaced object, for the cluster":    {"", secret("shop"), "must not refer to"},
+		"a kind of Karmada":                       {"shop", workv1alpha2.ObjectReference{APIVersion: "work.karmada.io/v1alpha1", Kind: "Work", Namespace: "shop", Name: "w"}, "is never propagated"},
+		"an object of a namespace of Karmada":     {"karmada-cluster", secret("karmada-cluster"), "is never propagated"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			metadata := metav1.ObjectMeta{Namespace: tc.namespace, Name: "b"}
+			var objects []runtime.Object
+			if tc.namespace == "" {
+				stored := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metadata, Spec: workv1alpha2.ResourceBindingSpec{Resource: tc.to}}
+				objects = append(objects, stored, workv1alpha1.ClusterResourceBindingFromV1alpha2(stored))
+			} else {
+				stored := &workv1alpha2.ResourceBinding{ObjectMeta: metadata, Spec: workv1alpha2.ResourceBindingSpec{Resource: tc.to}}
+				objects = append(objects, stored, workv1alpha1.ResourceBindingFromV1alpha2(stored))
+			}
+			for _, object := range objects {
+				broken, _ := rules.Validate(object, nil)
+				if len(broken) > 0 != (tc.says != "") || len(broken) > 0 && (broken[0].Field != "spec.resource" || !strings.Contains(broken[0].Detail, tc.says)) {
+					t.Errorf("%T: %v", object, broken)
+				}
+				broken, warnings := rules.Validate(object, object.DeepCopyObject())
+				if len(broken) != 0 || len(warnings) > 0 != (tc.says != "") {
+					t.Errorf("%T as it is stored: refused %v, warned about %v", object, broken, warnings)
+				}
+			}
+		})
+	}
+}

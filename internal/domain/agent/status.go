@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// Bounds on what an agent reports. Each is far above what the largest clusters have,
+// and together they keep a Cluster below what etcd takes.
+const (
+	// MaxNodes is the largest number of nodes of a cluster.
+	MaxNodes = 1_000_000
+	// MaxGroupVersions and MaxAPIs bound status.apiEnablements.
+	MaxGroupVersions = 2_000
+	MaxAPIs          = 10_000
+	// MaxResources bounds each list of status.resourceSummary, and its modelings.
+	MaxResources = 256
+	// maxName is the length of the names of groups, resources, kinds and versions.
+	maxName = 320
+	// maxReason and maxMessage are those of conditions everywhere in Kubernetes.
+	maxReason, maxMessage = 1024, 32768
+)
+
+// ReportedConditions are the types of the conditions of a Cluster that its agent, or
+// another component in the cluster with the credentials of the agent, reports.
+func ReportedConditions() []string {
+	return []string{
+		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
+		clusterv1alpha1.ClusterConditionCredentialsValid, clusterv1alpha1.ClusterConditionIdentityMismatch, clusterv1alpha1.ServiceDomainNameResolutionReady,
+	}
+}
+
+// ValidateStatus returns what is wrong with a status that the user reports of a
+// Cluster. Only agents are held to it, and only to what they change, so that a status
+// that was stored before does not keep an agent from reporting.
+func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
+	if !IsAgent(user) {
+		return nil
+	}
+	path := field.NewPath("status")
+	if own, ok := ClusterOf(user); !ok || written.Name != own {
+		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("user %s may report on its own Cluster only", user))}
+	}
+	after, before := &written.Status, &stored.Status
+	wrong := validateConditions(after.Conditions, before.Conditions, path.Child("conditions"))
+	if after.KubernetesVersion != before.KubernetesVersion && len(after.KubernetesVersion) > maxName {
+		wrong = append(wrong, field.TooLong(path.Child("kubernetesVersion"), "", maxName))
+	}
+	if !equality.Semantic.DeepEqual(after.RemedyActions, before.RemedyActions) {
+		wrong = append(wrong, field.Forbidden(path.Child("remedyActions"), "the control plane decides it by the Remedies; leave it as it is stored"))
+	}
+	if !equality.Semantic.DeepEqual(after.APIEnablements, before.APIEnablements) {
+		wrong = append(wrong, validateEnablements(after.APIEnablements, path.Child("apiEnablements"))...)
+	}
+	if !equality.Semantic.DeepEqual(after.NodeSummary, before.NodeSummary) {
+		wrong = append(wrong, validateNodes(after.NodeSummary, path.Child("nodeSummary"))...)
+	}
+	if !equality.Semantic.DeepEqual(after.ResourceSummary, before.ResourceSummary) {
+		wrong = append(wrong, validateResources(after.ResourceSummary, path.Child("resourceSummary"))...)
+	}
+	return wrong
+}
+
+func validateConditions(after, before []metav1.Condition, path *field.Path) field.ErrorList {
+	var wrong field.ErrorList
+	seen := map[string]bool{}
+	for i, condition := range after {
+		at := path.Index(i)
+		if seen[condition.Type] {
+			wrong = append(wrong, field.Duplicate(at.Child("type"), bounded(condition.Type)))
+		}
+		seen[condition.Type] = true
+		if !slices.ContainsFunc(before, func(c metav1.Condition) bool { return equality.Semantic.DeepEqual(c, condition) }) {
+			wrong = append(wrong, validateCondition(&condition, at)...)
+		}
+	}
+	for _, condition := range before {
+		if !seen[condition.Type] && !slices.Contains(ReportedConditions(), condition.Type) {
+			wrong = append(wrong, field.Forbidden(path.Key(condition.Type), "the control plane reports this condition; leave it as it is stored"))
+		}
+	}
+	return wrong
+}
+
+func validateCondition(condition *metav1.Condition, path *field.Path) field.ErrorList {
+	if !slices.Contains(ReportedConditions(), condition.Type) {
+		return field.ErrorList{field.NotSupported(path.Child("type"), bounded(condition.Type), ReportedConditions())}
+	}
+	var wrong field.ErrorList
+	if statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}; !slices.Contains(statuses, condition.Status) {
+		wrong = append(wrong, field.NotSupported(path.Child("status"), metav1.ConditionStatus(bounded(string(condition.Status))), statuses))
+	}
+	if len(condition.Reason) > maxReason {
+		wrong = append(wrong, field.TooLong(path.Child("reason"), "", maxReason))
+	}
+	if len(condition.Message) > maxMessage {
+		wrong = append(wrong, field.TooLong(path.Child("message"), "", maxMessage))
+	}
+	return wrong
+}
+
+func validateEnablements(enablements []clusterv1alpha1.APIEnablement, path *field.Path) field.ErrorList {
+	if len(enablements) > MaxGroupVersions {
+		return field.ErrorList{field.TooMany(path, len(enablements), MaxGroupVersions)}
+	}
+	var wrong field.ErrorList
+	total := 0
+	for i, version := range enablements {
+		at := path.Index(i)
+		if total += len(version.Resources); total > MaxAPIs {
+			return append(wrong, field.TooMany(at.Child("resources"), total, MaxAPIs))
+		}
+		if len(version.GroupVersion) > maxName {
+			wrong = append(wrong, field.TooLong(at.Child("groupVersion"), "", maxName))
+		}
+		if slices.ContainsFunc(version.Resources, func(r clusterv1alpha1.APIResource) bool { return len(r.Name) > maxName || len(r.Kind) > maxName }) {
+			wrong = append(wrong, field.TooLong(at.Child("resources"), "", maxName))
+		}
+	}
+	return wrong
+}
+
+func validateNodes(nodes *clusterv1alpha1.NodeSummary, path *field.Path) field.ErrorList {
+	if nodes == nil {
+		return nil
+	}
+	return append(validateCount(int64(nodes.TotalNum), path.Child("totalNum")), validateCount(int64(nodes.ReadyNum), path.Child("readyNum"))...)
+}
+
+func validateResources(summary *clusterv1alpha1.ResourceSummary, path *field.Path) field.ErrorList {
+	if summary == nil {
+		return nil
+	}
+	wrong := validateQuantities(summary.Allocatable, path.Child("allocatable"))
+	wrong = append(wrong, validateQuantities(summary.Allocating, path.Child("allocating"))...)
+	wrong = append(wrong, validateQuantities(summary.Allocated, path.Child("allocated"))...)
+	return append(wrong, validateModelings(summary.AllocatableModelings, path.Child("allocatableModelings"))...)
+}
+
+func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorList {
+	if len(list) > MaxResources {
+		return field.ErrorList{field.TooMany(path, len(list), MaxResources)}
+	}
+	names := make([]string, 0, len(list))
+	for name := range list {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	var wrong field.ErrorList
+	for _, name := range names {
+		quantity := list[corev1.ResourceName(name)]
+		if len(name) > maxName {
+			wrong = append(wrong, field.TooLong(path, "", maxName))
+		}
+		if quantity.Sign() < 0 {
+			wrong = append(wrong, field.Invalid(path.Key(bounded(name)), quantity.String(), "a cluster has 0 or more of a resource"))
+		}
+	}
+	return wrong
+}
+
+func validateModelings(modelings []clusterv1alpha1.AllocatableModeling, path *field.Path) field.ErrorList {
+	if len(modelings) > MaxResources {
+		return field.ErrorList{field.TooMany(path, len(modelings), MaxResources)}
+	}
+	var wrong field.ErrorList
+	seen := map[uint]bool{}
+	for i, modeling := range modelings {
+		if seen[modeling.Grade] {
+			wrong = append(wrong, field.Duplicate(path.Index(i).Child("grade"), modeling.Grade))
+		}
+		seen[modeling.Grade] = true
+		wrong = append(wrong, validateCount(int64(modeling.Count), path.Index(i).Child("count"))...)
+	}
+	return wrong
+}
+
+func validateCount(count int64, path *field.Path) field.ErrorList {
+	if count < 0 || count > MaxNodes {
+		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("a cluster has 0 to %d nodes", MaxNodes))}
+	}
+	return nil
+}
+
+// bounded is the beginning of a text that comes from an agent, for a message.
+func bounded(text string) string { return text[:min(len(text), 63)] }

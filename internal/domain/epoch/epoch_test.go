@@ -1,0 +1,108 @@
+package epoch
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+func TestJudge(t *testing.T) {
+	installed := Epoch{ID: "a", Cause: Installed}
+	tests := map[string]struct {
+		before, now Sight
+		want        Verdict
+	}{
+		"a storage that lives on is the same":              {Sight{installed, "100"}, Sight{installed, "101"}, Same},
+		"so is one in which nothing was written":           {Sight{installed, "100"}, Sight{installed, "100"}, Same},
+		"a first look has nothing to compare with":         {Sight{}, Sight{installed, "100"}, Same},
+		"the ConfigMap of a first start is no new epoch":   {Sight{Epoch{}, "100"}, Sight{installed, "101"}, Same},
+		"a restore begins another epoch":                   {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "50"}, Another},
+		"also one whose revisions were raised":             {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "1000000050"}, Another},
+		"also in a storage that had no ConfigMap":          {Sight{Epoch{}, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "101"}, Another},
+		"a ConfigMap that is gone is another epoch":        {Sight{installed, "100"}, Sight{Epoch{}, "101"}, Another},
+		"a restore that left the ConfigMap goes backwards": {Sight{installed, "100"}, Sight{installed, "99"}, Backwards},
+		"also without a ConfigMap":                         {Sight{Epoch{}, "100"}, Sight{Epoch{}, "99"}, Backwards},
+		"one that raised the revisions leaps ahead":        {Sight{installed, "100"}, Sight{installed, "1000000050"}, Ahead},
+		"a busy night is no leap":                          {Sight{installed, "100"}, Sight{installed, "400000000"}, Same},
+		"a confirmation is no new epoch":                   {Sight{Epoch{ID: "b", Cause: Restored}, "1"}, Sight{Epoch{ID: "b", Cause: Restored, Confirmed: true}, "2"}, Same},
+		"versions that are no numbers say nothing":         {Sight{installed, "x"}, Sight{installed, "1"}, Same},
+		"neither does a version that is missing":           {Sight{installed, "5"}, Sight{installed, ""}, Same},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Judge(test.before, test.now); got != test.want {
+				t.Errorf("verdict %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestUnconfirmed(t *testing.T) {
+	confirmedBy := func(id string) map[string]string {
+		return map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: id}
+	}
+	restored := New("b", Restored, time.Unix(0, 0), time.Unix(0, 0)).Data()
+	tests := map[string]struct {
+		data, annotations map[string]string
+		want              bool
+	}{
+		"an empty ConfigMap tells nothing":                {nil, nil, true},
+		"a first epoch needs no confirmation":             {New("a", Installed, time.Unix(0, 0), time.Time{}).Data(), nil, false},
+		"a restored one does":                             {restored, nil, true},
+		"a confirmed one does no more":                    {restored, confirmedBy("b"), false},
+		"the confirmation of another epoch confirms none": {restored, confirmedBy("a"), true},
+		"nor does an empty one":                           {map[string]string{clusterv1alpha1.EpochCauseKey: string(Restored)}, confirmedBy(""), true},
+		"a storage that was replaced does":                {New("b", StorageReplaced, time.Unix(0, 0), time.Time{}).Data(), nil, true},
+		"an unknown cause counts as a restore":            {map[string]string{clusterv1alpha1.EpochIDKey: "x", clusterv1alpha1.EpochCauseKey: "?"}, nil, true},
+		"so does a missing one":                           {map[string]string{clusterv1alpha1.EpochIDKey: "x"}, nil, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Read(test.data, test.annotations).Unconfirmed(); got != test.want {
+				t.Errorf("unconfirmed %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAStorageWithoutAConfigMapWasNotRestored(t *testing.T) {
+	if (Epoch{}).Unconfirmed() {
+		t.Error("it waits for a confirmation")
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, cause := range []Cause{Restored, StorageReplaced, Unknown} {
+		if text := (Epoch{ID: long, Cause: cause, Backup: long, Began: long}).Message(); len(text) > 1024 {
+			t.Errorf("the message of %s has %d bytes", cause, len(text))
+		}
+	}
+}
+
+func TestAMessageNamesTheBackupAndTheCommand(t *testing.T) {
+	e := New("b", Restored, time.Unix(0, 0), time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC))
+	for _, part := range []string{
+		"restored from a backup of 2030-05-01T12:00:00Z", "karmada restore --confirm",
+		"kubectl annotate configmap karmada-epoch -n karmada-system --overwrite cluster.karmada.io/confirm-restore=b",
+	} {
+		if !strings.Contains(e.Message(), part) {
+			t.Errorf("%q lacks %q", e.Message(), part)
+		}
+	}
+}
+
+func TestAnEpochIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		written := New(rapid.StringN(1, 40, -1).Draw(t, "id"), rapid.SampledFrom([]Cause{Installed, Restored, StorageReplaced}).Draw(t, "cause"),
+			time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "began"), 0), time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "backup"), 0))
+		if diff := cmp.Diff(written, Read(written.Data(), nil)); diff != "" {
+			t.Errorf("epoch (-written +read):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package reach
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Identity is by what an object is known in a cluster. The version is no part of it.
+type Identity struct{ Group, Kind, Namespace, Name string }
+
+// IdentityOf returns the identity of an object.
+func IdentityOf(object *unstructured.Unstructured) Identity {
+	kind := object.GroupVersionKind()
+	return Identity{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// IdentityError is one field that makes a manifest another object than its template.
+type IdentityError struct {
+	// Path is a JSON pointer.
+	Path string
+	// Field names what it holds.
+	Field string
+	// Want is what the template has, Got what the manifest has.
+	Want, Got string
+}
+
+// Error implements error.
+func (v IdentityError) Error() string {
+	return fmt.Sprintf("the %s must stay %q, and is %q", v.Field, v.Want, v.Got)
+}
+
+// Violations returns the fields in which a manifest is another object than its
+// template, in a fixed order.
+func (i Identity) Violations(manifest Identity) []IdentityError {
+	var violations []IdentityError
+	for _, field := range []IdentityError{
+		{"/apiVersion", "API group", i.Group, manifest.Group},
+		{"/kind", "kind", i.Kind, manifest.Kind},
+		{"/metadata/namespace", "namespace", i.Namespace, manifest.Namespace},
+		{"/metadata/name", "name", i.Name, manifest.Name},
+	} {
+		if field.Want != field.Got {
+			violations = append(violations, field)
+		}
+	}
+	return violations
+}
+
+// Granting reports whether objects of a kind give rights in their namespace or set
+// its limits. An author who may write policies in a namespace may not write these:
+// the roles edit and admin of Kubernetes do not allow it, or check for escalation.
+// So an OverridePolicy must not write them either.
+func Granting(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
+		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
+		schema.GroupKind{Kind: "ResourceQuota"}, schema.GroupKind{Kind: "LimitRange"}:
+		return true
+	}
+	return false
+}
+
+// ChangedContent returns the first field, in the order of their names, in which two
+// objects differ apart from their metadata and their API version.
+func ChangedContent(before, after *unstructured.Unstructured) (path string, changed bool) {
+	fields := slices.Sorted(maps.Keys(before.Object))
+	for field := range after.Object {
+		if _, found := before.Object[field]; !found {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	for _, field := range fields {
+		if field == "metadata" || field == "apiVersion" {
+			continue
+		}
+		if !reflect.DeepEqual(before.Object[field], after.Object[field]) {
+			return "/" + field, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,136 @@
+package reach
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+func says(refusal *RefusedError) string {
+	if refusal == nil {
+		return ""
+	}
+	return refusal.Error()
+}
+
+func TestBound(t *testing.T) {
+	named := func(kind, namespace string) workv1alpha2.ObjectReference {
+		return workv1alpha2.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: "o"}
+	}
+	tests := map[string]struct {
+		namespace string
+		to        workv1alpha2.ObjectReference
+		scope     Scope
+		want      string
+	}{
+		"an object of its own namespace":                    {"shop", named("ConfigMap", "shop"), UnknownScope, ""},
+		"a namespaced kind in its own namespace":            {"shop", named("ConfigMap", "shop"), NamespaceScope, ""},
+		"an object of another namespace":                    {"shop", named("Secret", "karmada-cluster"), UnknownScope, `must not refer to Secret "o" in namespace "karmada-cluster"; set spec.resource.namespace to "shop"`},
+		"an object without a namespace":                     {"shop", named("ClusterRole", ""), UnknownScope, `without a namespace`},
+		"a cluster-scoped kind, named with the namespace":   {"shop", named("ClusterRole", "shop"), ClusterScope, "the kind is cluster-scoped; use a ClusterResourceBinding"},
+		"a cluster-scoped kind of a cluster-scoped binding": {"", named("ClusterRole", ""), ClusterScope, ""},
+		"an unknown kind of a cluster-scoped binding":       {"", named("Widget", ""), UnknownScope, ""},
+		"a namespace of a cluster-scoped binding":           {"", named("Secret", "shop"), UnknownScope, `in namespace "shop"; use a ResourceBinding of that namespace`},
+		"a namespaced kind of a cluster-scoped binding":     {"", named("Secret", ""), NamespaceScope, "the kind is namespaced; use a ResourceBinding"},
+		"nothing": {"shop", workv1alpha2.ObjectReference{}, UnknownScope, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.scope == UnknownScope && IsBound(tc.namespace, tc.to) != (tc.want == "") {
+				t.Error("IsBound says something else")
+			}
+			got := says(Bound(tc.namespace, tc.to, tc.scope))
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNeverPropagated(t *testing.T) {
+	namespaces, err := ParseSkippedNamespaces([]string{"kube-.*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	propagated := Propagated{APIs: DefaultSkippedAPIs(), Namespaces: namespaces}
+	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
+	tests := map[string]struct {
+		kind            schema.GroupVersionKind
+		namespace, name string
+		refused         bool
+	}{
+		"a ConfigMap of a user":             {core("ConfigMap"), "shop", "c", false},
+		"a Secret of a cluster":             {core("Secret"), "karmada-cluster", "m1", true},
+		"an object of the system":           {core("ConfigMap"), "karmada-system", "c", true},
+		"an object beside Works":            {core("ConfigMap"), "karmada-es-m1", "c", true},
+		"an object of a skipped namespace":  {core("Secret"), "kube-system", "bootstrap-token-abcdef", true},
+		"a namespace of the control plane":  {core("Namespace"), "", "karmada-es-m1", true},
+		"a namespace of a user":             {core("Namespace"), "", "shop", false},
+		"a policy":                          {schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "OverridePolicy"}, "shop", "o", true},
+		"a Work":                            {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, "shop", "w", true},
+		"a namespace that only looks alike": {core("ConfigMap"), "karmada-shop", "c", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			refusal := propagated.Refuses(tc.kind, types.NamespacedName{Namespace: tc.namespace, Name: tc.name})
+			if (refusal != nil) != tc.refused || refusal != nil && !strings.Contains(refusal.Error(), "never propagated") {
+				t.Errorf("got %q", says(refusal))
+			}
+		})
+	}
+}
+
+func TestSecretsOfClusters(t *testing.T) {
+	cluster := &clusterv1alpha1.Cluster{}
+	cluster.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1"}
+	cluster.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1-impersonator"}
+	want := []types.NamespacedName{{Namespace: "clusters", Name: "m1"}, {Namespace: "clusters", Name: "m1-impersonator"}}
+	if diff := cmp.Diff(want, SecretsOf(cluster)); diff != "" {
+		t.Errorf("Secrets (-want +got):\n%s", diff)
+	}
+	if SecretsOf(&clusterv1alpha1.Cluster{}) != nil {
+		t.Error("a cluster without credentials has Secrets")
+	}
+	if got, want := says(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"`; got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := says(Credentials(want[0], nil)); got != "" {
+		t.Errorf("a Secret of no cluster: %q", got)
+	}
+}
+
+func TestWhatAPartyReaches(t *testing.T) {
+	tenant, operator := Party{Namespace: "shop"}, Party{Namespace: "shop", Cluster: true}
+	configMap, namespace := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Namespace"}
+	tests := map[string]struct {
+		party           Party
+		kind            schema.GroupKind
+		namespace       string
+		along, takeOver bool
+	}{
+		"its own namespace":                       {tenant, configMap, "shop", true, true},
+		"another namespace":                       {tenant, configMap, "bank", false, false},
+		"what has no namespace":                   {tenant, configMap, "", false, false},
+		"a Namespace":                             {tenant, namespace, "", false, false},
+		"what calls itself a Namespace":           {tenant, namespace, "shop", true, false},
+		"no namespace of a party without one":     {Party{}, configMap, "", false, false},
+		"another namespace, for an administrator": {operator, configMap, "bank", true, true},
+		"a Namespace, for an administrator":       {operator, namespace, "", true, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if refusal := tc.party.TakesAlong(tc.kind.Kind, tc.namespace); (refusal == nil) != tc.along {
+				t.Errorf("takes along: %q", says(refusal))
+			}
+			if got := tc.party.TakesOver(tc.kind, tc.namespace); got != tc.takeOver {
+				t.Errorf("takes over: %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package work
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+func marked(name, id, work, space string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{
+			"namespace": "shop", "name": name,
+			"labels":      map[string]any{"karmada.io/managed": "true", "work.karmada.io/permanent-id": id},
+			"annotations": map[string]any{"work.karmada.io/namespace": space, "work.karmada.io/name": work, "resourcetemplate.karmada.io/uid": "uid-" + id},
+		},
+	}}
+}
+
+func TestWhatAnObjectInAMemberBelongsTo(t *testing.T) {
+	const space = "karmada-es-m1"
+	carried, err := marked("web", "one", "web-1", space).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := workv1alpha1.Work{}
+	of.Namespace, of.Name = space, "web-1"
+	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: carried}}}
+	claims, err := NewClaims("m1", []workv1alpha1.Work{of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(object *unstructured.Unstructured, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		change(object)
+		return object
+	}
+	tests := map[string]struct {
+		object *unstructured.Unstructured
+		want   Belonging
+		work   string
+	}{
+		"made for the Work that carries it": {marked("web", "one", "web-1", space), Owned, "web-1"},
+		"another version of the kind": {change(marked("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
+			o.SetAPIVersion("apps/v1beta1")
+		}), Owned, "web-1"},
+		"made for an earlier Work, and another one wants it": {marked("web", "two", "web-0", space), Wanted, "web-1"},
+		"no Work carries it":     {marked("api", "three", "api-1", space), Orphan, ""},
+		"a Work of another name": {marked("api", "one", "web-1", space), Orphan, ""},
+		"another kind of the name": {change(marked("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
+			o.SetAPIVersion("example.org/v1")
+		}), Orphan, ""},
+		"marks of another control plane": {marked("api", "three", "api-1", "karmada-es-other"), Foreign, ""},
+		"without the label":              {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) { o.SetLabels(nil) }), Unmarked, ""},
+		"the label alone, as controllers copy it": {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
+			o.SetAnnotations(nil)
+		}), Unmarked, ""},
+		"made by a controller in the member": {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
+			o.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Service", "name": "a", "uid": "u", "controller": true}}
+		}), Unmarked, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, claim := claims.Of(test.object); got != test.want || claim.Work != test.work {
+				t.Errorf("it belongs to %d, Work %q, want %d, %q", got, claim.Work, test.want, test.work)
+			}
+		})
+	}
+}
+
+func TestAManifestThatCannotBeReadMakesNoOrphans(t *testing.T) {
+	of := workv1alpha1.Work{}
+	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":`)}}}
+	if _, err := NewClaims("m1", []workv1alpha1.Work{of}); err == nil {
+		t.Error("the Works are taken for known")
+	}
+}
+
+func TestAnAdoptedObjectIsOwned(t *testing.T) {
+	for _, id := range []string{"one", ""} {
+		t.Run(fmt.Sprintf("id %q", id), func(t *testing.T) {
+			manifest := marked("web", id, "web-1", "karmada-es-m1")
+			object := marked("web", "two", "web-0", "karmada-es-m1")
+			Adopt(object, Claim{Work: "web-1", Manifest: manifest})
+			if ok, _ := MayWrite(&workv1alpha1.Work{}, object, manifest); !ok {
+				t.Errorf("the Work may not write %v", object)
+			}
+		})
+	}
+}

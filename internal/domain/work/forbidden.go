@@ -1,0 +1,110 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// MissingRule is a right that a member denies.
+type MissingRule struct {
+	// User is who lacks the right.
+	User string
+	// Verb, Group, Resource and Namespace are the right. Namespace is empty for all.
+	Verb, Group, Resource, Namespace string
+}
+
+// denied is how the authorizer of Kubernetes denies a request. Quotas and admission
+// answer 403 in other words.
+var denied = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+
+// ParseDenial returns the right that an answer of a member denies. It is false for
+// answers that deny nothing, or for another cause than a missing right.
+func ParseDenial(message string) (MissingRule, bool) {
+	found := denied.FindStringSubmatch(message)
+	if found == nil {
+		return MissingRule{}, false
+	}
+	return MissingRule{User: found[1], Verb: found[2], Resource: found[3], Group: found[4], Namespace: found[5]}, true
+}
+
+// String is the rule as it is written in a role.
+func (r MissingRule) String() string {
+	where := ""
+	if r.Namespace != "" {
+		where = fmt.Sprintf(" in namespace %s", r.Namespace)
+	}
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", r.Group, r.Resource, r.Verb, where)
+}
+
+// ForbiddenError is a failure because Karmada lacks a right in a member.
+type ForbiddenError struct {
+	Rule MissingRule
+	// role is the ClusterRole that limits Karmada in the member, empty if not known.
+	role string
+	err  error
+}
+
+// Error implements error.
+func (e *ForbiddenError) Error() string {
+	where := "a role of " + e.Rule.User
+	if account, ok := strings.CutPrefix(e.Rule.User, "system:serviceaccount:"); ok {
+		where = "a role of ServiceAccount " + strings.Replace(account, ":", "/", 1)
+	}
+	if e.role != "" {
+		where = "ClusterRole " + e.role
+	}
+	return fmt.Sprintf("%v; Karmada may not do that in the cluster: add %s to %s there", e.err, e.Rule, where)
+}
+
+// Unwrap returns the answer of the member.
+func (e *ForbiddenError) Unwrap() error { return e.err }
+
+// ExplainForbidden names the missing right in each failure that has such a cause. role
+// is the ClusterRole that limits Karmada in the member, empty if none is known.
+func ExplainForbidden(failures []error, role string) []error {
+	explained := make([]error, len(failures))
+	for i, failure := range failures {
+		explained[i] = failure
+		if !apierrors.IsForbidden(failure) {
+			continue
+		}
+		if rule, ok := ParseDenial(failure.Error()); ok {
+			explained[i] = &ForbiddenError{Rule: rule, role: role, err: failure}
+		}
+	}
+	return explained
+}
+
+// StatusCollected is the condition that the status of the objects is read from the
+// cluster, given why some kinds cannot be watched there. The time of a transition is
+// left to the caller.
+func StatusCollected(of *workv1alpha1.Work, denials []error) metav1.Condition {
+	condition := metav1.Condition{
+		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Reason: workv1alpha1.WorkStatusCollectedReason, Message: "The objects are watched in the cluster",
+	}
+	if len(denials) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionFalse, workv1alpha1.WorkMemberForbidsReason
+		condition.Message = conditions.Clip(fmt.Sprintf("The status of objects is not read, and changes in the cluster are not undone: %v", utilerrors.NewAggregate(denials)))
+	}
+	return condition
+}
+
+// isForbidden reports whether a right is missing for one of the failures.
+func isForbidden(failures []error) bool {
+	for _, failure := range failures {
+		if forbidden := (*ForbiddenError)(nil); errors.As(failure, &forbidden) {
+			return true
+		}
+	}
+	return false
+}
