@@ -3,7 +3,9 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,3 +38,38 @@ func Ask(api Discovery, kind schema.GroupVersionKind) (served.Answer, error) {
 	}
 	return answer, nil
 }
+
+// AskGroup returns the versions in which a server serves a kind. The error says why the
+// answer is Unknown.
+func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, error) {
+	groups, resources, failed, err := api.GroupsAndMaybeResources()
+	if err != nil {
+		return nil, served.Unknown, fmt.Errorf("listing the groups: %w", err)
+	}
+	said := served.Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
+	maps.Copy(said.Resources, resources)
+	if said.Failed == nil {
+		said.Failed = map[schema.GroupVersion]error{}
+	}
+	// Servers of older releases list the groups without their resources.
+	for _, version := range said.Unread(kind.Group) {
+		list, err := api.ServerResourcesForGroupVersion(version.String())
+		if err != nil {
+			said.Failed[version] = err
+			continue
+		}
+		said.Resources[version] = list
+	}
+	versions, answer := said.Versions(kind)
+	if answer != served.Unknown {
+		return versions, answer, nil
+	}
+	for version, failure := range said.Failed {
+		if version.Group == kind.Group {
+			return nil, answer, fmt.Errorf("listing the kinds of %s: %w", version, failure)
+		}
+	}
+	return nil, answer, errNoGroups
+}
+
+var errNoGroups = errors.New("the server lists no group")

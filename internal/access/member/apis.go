@@ -37,7 +37,7 @@ func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEna
 	if known.current(tags) {
 		return cloned(known.enablements), known.complete, nil
 	}
-	_, lists, err := m.discovery.ServerGroupsAndResources()
+	lists, err := m.resources(ctx)
 	known.enablements, known.complete = domain.Enablements(lists), err == nil
 	// The tags are those of before: what has changed since is read next time.
 	known.tags = tags

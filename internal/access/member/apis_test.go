@@ -120,7 +120,7 @@ func openAt(t testing.TB, url string) *Member {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	alive := &liveness{lost: func(string) {}, recovered: func(string) {}}
-	m, err := open(ctx, "m1", &rest.Config{Host: url, QPS: -1}, alive, &credentials{}, func(Event) {})
+	m, err := open(ctx, "m1", &rest.Config{Host: url, QPS: -1}, nil, alive, &credentials{}, func(Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}

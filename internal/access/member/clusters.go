@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member/bounds"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -43,6 +44,9 @@ type Options struct {
 	// Wrap is put around the transport to every member, watches included; nil puts
 	// nothing there.
 	Wrap transport.WrapperFunc
+	// Delivered says how much the control plane wants to be in a member, which bounds
+	// what the caches of the member hold; nil means nothing.
+	Delivered func(cluster string) bounds.Delivered
 	// Metrics count what is opened and closed; nil counts nothing.
 	Metrics *Metrics
 	// Now is the clock; nil means the system's.
@@ -86,6 +90,7 @@ type entry struct {
 // source is the part of a Cluster and its Secret that a connection depends on.
 type source struct {
 	uid         types.UID
+	id          string
 	endpoint    string
 	insecure    bool
 	proxy       string
@@ -94,7 +99,7 @@ type source struct {
 }
 
 func (s source) equal(other source) bool {
-	return s.uid == other.uid && s.endpoint == other.endpoint && s.insecure == other.insecure &&
+	return s.uid == other.uid && s.id == other.id && s.endpoint == other.endpoint && s.insecure == other.insecure &&
 		s.proxy == other.proxy && s.ca == other.ca && maps.Equal(s.proxyHeader, other.proxyHeader)
 }
 
@@ -211,10 +216,15 @@ func (c *Clusters) reopen(ctx context.Context, e *entry, cluster *clusterv1alpha
 		return nil, err
 	}
 	config.Wrap(c.options.Wrap)
-	opened, err := open(c.ctx, cluster.Name, config, e.liveness, shown, c.publish)
+	proof, err := newIdentity(cluster, config, c.options.Metrics)
 	if err != nil {
 		return nil, err
 	}
+	opened, err := open(c.ctx, cluster.Name, config, proof, e.liveness, shown, c.publish)
+	if err != nil {
+		return nil, err
+	}
+	opened.bound(c.options)
 	opened.returned = func(kind schema.GroupVersionKind) { c.publishReturn(cluster.Name, kind) }
 	c.options.Metrics.opened()
 	if e.member != nil {
@@ -270,7 +280,7 @@ func (c *Clusters) unmoved(e *entry, cluster *clusterv1alpha1.Cluster) bool {
 
 func sourceOf(cluster *clusterv1alpha1.Cluster) source {
 	return source{
-		uid: cluster.UID, endpoint: cluster.Spec.APIEndpoint, insecure: cluster.Spec.InsecureSkipTLSVerification,
+		uid: cluster.UID, id: cluster.Spec.ID, endpoint: cluster.Spec.APIEndpoint, insecure: cluster.Spec.InsecureSkipTLSVerification,
 		proxy: cluster.Spec.ProxyURL, proxyHeader: cluster.Spec.ProxyHeader,
 	}
 }
@@ -288,6 +298,7 @@ func (c *Clusters) Forget(name string) {
 	c.mu.Unlock()
 	c.versions.keep(func(namespace string) bool { return needed[namespace] })
 	c.options.Metrics.valid(name, domain.Validity{})
+	c.options.Metrics.unbounded(name)
 	if e == nil {
 		return
 	}

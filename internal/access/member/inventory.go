@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -18,6 +19,7 @@ import (
 	podresources "k8s.io/component-helpers/resource"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member/bounds"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -84,6 +86,7 @@ func (i *inventory) watch(ctx context.Context, m *Member) error {
 			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
 			watch:  func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
 			reduce: i.reduceNode,
+			check:  func(listed int) error { return i.check(m, bounds.Nodes, "nodes.v1", listed, m.bounds.Limits.Nodes) },
 		}, nodeStore{i})
 	})
 	i.ended.Go(func() {
@@ -92,9 +95,25 @@ func (i *inventory) watch(ctx context.Context, m *Member) error {
 			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
 			selector: running(),
 			reduce:   i.reducePod,
+			check:    func(listed int) error { return i.check(m, bounds.Pods, "pods.v1", listed, m.bounds.Limits.Pods) },
 		}, podStore{i})
 	})
 	return nil
+}
+
+// check returns an error if the listed or the counted objects, or the resources that
+// they name, are more than the bounds allow.
+func (i *inventory) check(m *Member, bound bounds.Bound, subject string, listed, limit int) error {
+	i.mu.Lock()
+	nodes, pods, texts := i.tally.Held()
+	i.mu.Unlock()
+	counted := pods
+	if bound == bounds.Nodes {
+		counted = nodes
+	}
+	return cmp.Or(
+		m.exceeds(bound, subject, "objects", max(listed, counted), limit),
+		m.exceeds(bounds.Requests, subject, "bytes in different lists of resources", texts, m.bounds.Limits.RequestBytes))
 }
 
 // running selects the Pods that have not finished.

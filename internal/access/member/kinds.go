@@ -123,7 +123,8 @@ func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, li
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return m.synced(kind) })
+	arrived := func() bool { return m.synced(kind) }
+	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return arrived() || m.Denial(kind) != nil }) && arrived()
 }
 
 func (m *Member) synced(kind schema.GroupVersionKind) bool {

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
@@ -76,7 +77,9 @@ type Member struct {
 	// http sends requests, discovery those about the server itself.
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
-	apis      apis
+	// identity is nil for a member that need not prove which cluster it is.
+	identity *identity
+	apis     apis
 
 	inventory  inventory
 	liveness   *liveness
@@ -84,15 +87,24 @@ type Member struct {
 	shown      *credentials
 
 	kinds kinds
+
+	// bounds limits what the member sends.
+	bounds *bounds.Caches
 }
 
 // open connects to a member. Nothing is asked of it yet, so that a member that
 // does not answer can be opened too.
-func open(ctx context.Context, name string, config *rest.Config, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listening(next, alive) })
+func open(ctx context.Context, name string, config *rest.Config, proof *identity, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
+	limits, ledger := bounds.DefaultLimits(), bounds.NewLedger(name, time.Now)
+	connections := tracked(config)
+	proof.around(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return bounds.Transport(listening(next, alive), limits, ledger)
+	})
 	m := &Member{
 		Name: name, config: config, notify: notify, returned: func(schema.GroupVersionKind) {}, liveness: alive, shown: shown,
-		probeLimit: probeTimeout, connections: tracked(config), ended: make(chan struct{}), kinds: newKinds(),
+		probeLimit: probeTimeout, connections: connections, identity: proof, ended: make(chan struct{}), kinds: newKinds(),
+		bounds: &bounds.Caches{Limits: limits, Ledger: ledger, Now: time.Now},
 	}
 	if err := m.connect(); err != nil {
 		return nil, fmt.Errorf("connecting to member %q: %w", name, err)
@@ -136,6 +148,7 @@ func (m *Member) connect() (err error) {
 		DefaultWatchErrorHandler:    m.onWatchError,
 		DefaultLabelSelector:        labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
 		DefaultTransform:            cache.TransformStripManagedFields(),
+		NewInformer:                 m.newInformer,
 	})
 	if err != nil {
 		return fmt.Errorf("making cache: %w", err)
@@ -149,6 +162,7 @@ func (m *Member) renewClient() error {
 	if err != nil {
 		return fmt.Errorf("making client: %w", err)
 	}
+	made = verifying(made, m.bounds.Ledger)
 	m.client.Store(&made)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/access/observe"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
@@ -16,7 +17,10 @@ const poolName = "member-clients"
 // opened or was closed. The nil Metrics count nothing.
 type Metrics struct {
 	got, put *prometheus.CounterVec
+	// exceeded counts the bounds that members hit.
+	exceeded *prometheus.CounterVec
 	expires  *prometheus.GaugeVec
+	proofs   *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics, or finds those that another control plane of this
@@ -34,7 +38,17 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Name: "cluster_credentials_expiration_timestamp_seconds",
 		Help: "Unix time at which the first of token and CA certificates of the member ends. Absent when none does.",
 	}, []string{"member_cluster"})
-	return m, errors.Join(observe.Register(registry, &m.got), observe.Register(registry, &m.put), observe.Register(registry, &m.expires))
+	m.exceeded = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "karmada_member_bound_exceeded_total",
+		Help: "Number of answers and events of a member that exceeded a bound of the control plane, by the bound.",
+	}, []string{"member_cluster", "bound"})
+	m.proofs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cluster_identity_checks_total",
+		Help: "Number of times that a member was asked which cluster it is, by whether it was the one that was registered (matched or mismatched).",
+	}, []string{"member_cluster", "result"})
+	return m, errors.Join(
+		observe.Register(registry, &m.exceeded), observe.Register(registry, &m.proofs),
+		observe.Register(registry, &m.got), observe.Register(registry, &m.put), observe.Register(registry, &m.expires))
 }
 
 // valid shows until when the credentials of a member are good.
@@ -45,6 +59,17 @@ func (m *Metrics) valid(member string, of domain.Validity) {
 		m.expires.DeleteLabelValues(member)
 	default:
 		m.expires.WithLabelValues(member).Set(float64(of.Until.Unix()))
+	}
+}
+
+// identified counts an answer of a member to which cluster it is.
+func (m *Metrics) identified(member string, matched bool) {
+	switch {
+	case m == nil:
+	case matched:
+		m.proofs.WithLabelValues(member, "matched").Inc()
+	default:
+		m.proofs.WithLabelValues(member, "mismatched").Inc()
 	}
 }
 
@@ -65,5 +90,19 @@ func (m *Metrics) opened() {
 func (m *Metrics) closed() {
 	if m != nil {
 		m.put.WithLabelValues(poolName, "destroyed").Inc()
+	}
+}
+
+// bounded counts a bound that a member hit.
+func (m *Metrics) bounded(member string, bound bounds.Bound) {
+	if m != nil {
+		m.exceeded.WithLabelValues(member, string(bound)).Inc()
+	}
+}
+
+// unbounded drops the counts of a member that is not used any more.
+func (m *Metrics) unbounded(member string) {
+	if m != nil {
+		m.exceeded.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
 	}
 }

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
+
+	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // probeTimeout is how long a health endpoint may take to answer.
@@ -23,6 +26,8 @@ type Health struct {
 	Refused bool
 	// Cause says why it is not reachable or not healthy.
 	Cause string
+	// Identity is which cluster it is, if the server is healthy otherwise.
+	Identity domain.Identity
 }
 
 // Probe asks the member's API server for its health: /readyz, or /healthz of a
@@ -56,7 +61,7 @@ func (m *Member) probe(ctx context.Context) Health {
 	}
 	switch status {
 	case http.StatusOK:
-		return Health{Reachable: true, Healthy: true}
+		return m.identified(ctx)
 	case 0:
 		return Health{Cause: causeOf(err)}
 	default:
@@ -67,9 +72,24 @@ func (m *Member) probe(ctx context.Context) Health {
 	}
 }
 
+// identified is the health of a member whose server is well. One that is not known to
+// be the cluster of its Cluster is not healthy: nothing is sent to it.
+func (m *Member) identified(ctx context.Context) Health {
+	health := Health{Reachable: true, Identity: m.identify(ctx)}
+	switch {
+	case health.Identity.Seen != "":
+		health.Cause = domain.Mismatch(m.Name, m.config.Host, m.identity.expected, health.Identity.Seen)
+	case health.Identity.Unknown != "":
+		health.Cause = health.Identity.Unknown
+	default:
+		health.Healthy = true
+	}
+	return health
+}
+
 func ask(ctx context.Context, client rest.Interface, path string) (status int, err error) {
 	// A server that asks to come again later is not healthy now.
-	result := client.Get().AbsPath(path).MaxRetries(0).Do(ctx)
+	result := client.Get().AbsPath(path).MaxRetries(0).Do(withoutProof(ctx))
 	result.StatusCode(&status)
 	return status, result.Error()
 }
@@ -80,5 +100,9 @@ func (m *Member) Version() (*version.Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking member %q for its version: %w", m.Name, err)
 	}
+	info.GitVersion = conditions.Shorten(conditions.Printable(info.GitVersion), maxVersion)
 	return info, nil
 }
+
+// maxVersion is how long a version may be, in bytes.
+const maxVersion = 128

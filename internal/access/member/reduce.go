@@ -11,10 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// pageSize is how many objects of a list are in memory at once.
-const pageSize = 500
+// pageSize is how many objects of a list are in memory at once, and of a watch
+// between two looks at the bounds.
+const pageSize = 250
 
 // feed lists and watches objects of one kind, of which only a T is of interest.
 type feed[T any] struct {
@@ -23,6 +26,9 @@ type feed[T any] struct {
 	selector string
 	// reduce is false for what is no such object.
 	reduce func(runtime.Object) (T, bool)
+	// check returns an error if so many objects, or what was kept of them, are more than
+	// the bounds allow.
+	check func(objects int) error
 }
 
 // sink takes in what a feed has. Its methods are called under its lock.
@@ -59,8 +65,12 @@ func (s feed[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 func (s feed[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	whole := &reducedList[T]{}
 	options := metav1.ListOptions{FieldSelector: s.selector, Limit: pageSize}
-	for {
+	for pages := 1; ; pages++ {
 		page, err := s.list(ctx, options)
+		if bounds.TooLarge(err) && options.Limit > 1 {
+			options.Limit = bounds.SmallerPage(options.Limit)
+			continue
+		}
 		if err != nil {
 			// Also when it took longer than the server remembers: then it begins again.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
@@ -77,6 +87,10 @@ func (s feed[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (run
 		}); err != nil {
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
+		// A page without objects counts as one, or a list of empty pages would not end.
+		if err := s.check(max(pages, len(whole.Items))); err != nil {
+			return nil, err
+		}
 		whole.ResourceVersion = accessor.GetResourceVersion()
 		if options.Continue = accessor.GetContinue(); options.Continue == "" {
 			return whole, nil
@@ -91,7 +105,13 @@ func (s feed[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if err != nil {
 		return nil, err
 	}
+	seen := 0
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		if seen++; seen%pageSize == 0 {
+			if err := s.check(0); err != nil {
+				return watch.Event{Type: watch.Error, Object: bounds.AsStatus(err)}, true
+			}
+		}
 		if counted, ok := s.reduce(event.Object); ok {
 			version := ""
 			if accessor, err := meta.Accessor(event.Object); err == nil {

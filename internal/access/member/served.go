@@ -45,6 +45,9 @@ type kindWatch struct {
 	doubted bool
 	// confirmed is true if the kind was served when that was asked last.
 	confirmed bool
+	// denial is why the member did not let the kind be watched, at deniedAt.
+	denial   error
+	deniedAt time.Time
 	// asked is the time of the last question, pause the time to the next.
 	asked time.Time
 	pause time.Duration
@@ -84,6 +87,9 @@ func (k *kinds) due(now time.Time) (due []schema.GroupVersionKind, left bool) {
 // onWatchError is called when the list or watch of a kind fails. "Not found" may mean
 // that the kind is gone: discovery decides. Other errors say nothing about the kind.
 func (m *Member) onWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if apierrors.IsForbidden(err) && m.deny(reflector.TypeDescription(), err) {
+		return
+	}
 	if !apierrors.IsNotFound(err) || !m.doubt(reflector.TypeDescription()) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 var widgetKind = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
@@ -97,7 +99,7 @@ func (d *definitions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	default:
-		one := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "one", "namespace": "a", "resourceVersion": "1"}}}
+		one := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "one", "namespace": "a", "resourceVersion": "1", "labels": map[string]any{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}}}}
 		one.SetGroupVersionKind(widgetKind)
 		answer(w, http.StatusOK, map[string]any{
 			"apiVersion": "example.org/v1", "kind": "WidgetList", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{one.Object},
@@ -123,7 +125,7 @@ func observing(t *testing.T, url string) *observer {
 	o := &observer{events: make(chan string, 100), returns: make(chan string, 100)}
 	alive := &liveness{lost: func(string) {}, recovered: func(string) {}}
 	var err error
-	o.Member, err = open(t.Context(), "m1", &rest.Config{Host: url, QPS: -1}, alive, &credentials{}, func(e Event) {
+	o.Member, err = open(t.Context(), "m1", &rest.Config{Host: url, QPS: -1}, nil, alive, &credentials{}, func(e Event) {
 		o.events <- fmt.Sprintf("%s initial %t, gone %t", e.Object().GetName(), e.Initial, e.New == nil)
 	})
 	if err != nil {

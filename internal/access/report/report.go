@@ -93,8 +93,15 @@ type Works struct {
 	deliveries deliveries
 	pending    map[types.NamespacedName]*pending
 	// written are Works as our last write left them, until the cache shows that
-	// write: a difference computed from something older would be wrong.
-	written map[types.NamespacedName]*workv1alpha1.Work
+	// write, for a minute at most: a difference computed from something older would be
+	// wrong.
+	written map[types.NamespacedName]written
+}
+
+// written is a Work as our write left it.
+type written struct {
+	work *workv1alpha1.Work
+	at   time.Time
 }
 
 // pending is what was handed in and not written yet.
@@ -148,7 +155,7 @@ func NewWorks(karmada client.Client, o Options) *Works {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
 		pending: map[types.NamespacedName]*pending{},
-		written: map[types.NamespacedName]*workv1alpha1.Work{},
+		written: map[types.NamespacedName]written{},
 	}
 }
 
@@ -181,8 +188,9 @@ func (w *Works) current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	if !ok {
 		return cached
 	}
-	if order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.ResourceVersion); err == nil && order < 0 && cached.UID == ours.UID {
-		return ours
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.work.ResourceVersion)
+	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < longest {
+		return ours.work
 	}
 	delete(w.written, key)
 	return cached
@@ -309,15 +317,27 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
+		if apierrors.IsConflict(err) {
+			// What is remembered may be no state of the Work any more, as after the
+			// restore of a backup.
+			w.unlearn(key)
+		}
 		return fmt.Errorf("reporting on Work %s: %w", key, err)
 	}
 	if changed {
 		w.mu.Lock()
-		w.written[key] = after
+		w.written[key] = written{work: after, at: w.now()}
 		w.mu.Unlock()
 		w.queue.AddAfter(key, w.catchUp)
 	}
 	return nil
+}
+
+// unlearn drops our last write of a Work.
+func (w *Works) unlearn(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.written, key)
 }
 
 // settle lets go of our last write when the cache shows it, or the Work is gone.
@@ -332,9 +352,7 @@ func (w *Works) settle(ctx context.Context, key types.NamespacedName) {
 	err := w.karmada.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		w.mu.Lock()
-		delete(w.written, key)
-		w.mu.Unlock()
+		w.unlearn(key)
 	case err != nil || w.Current(cached) != cached:
 		w.queue.AddAfter(key, w.catchUp)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -235,7 +236,7 @@ func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
 	w := NewWorks(nil, DefaultOptions())
 	ours := of.DeepCopy()
 	ours.ResourceVersion = "9"
-	w.written[client.ObjectKeyFromObject(of)] = ours
+	w.written[client.ObjectKeyFromObject(of)] = written{work: ours, at: w.now()}
 	if got := w.Current(of); got != ours {
 		t.Error("a cache that lags behind our write is believed")
 	}
@@ -265,7 +266,7 @@ func TestAWriteIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 				t.Fatalf("%d remembered, %d to look at", len(w.written), w.queue.Len())
 			}
 			// The cache lags.
-			w.written[key].ResourceVersion = "1" + w.written[key].ResourceVersion + "0"
+			w.written[key].work.ResourceVersion = "1" + w.written[key].work.ResourceVersion + "0"
 			w.next(t.Context())
 			if len(w.written) != 1 || w.queue.Len() != 1 {
 				t.Fatalf("while the cache lags %d remembered, %d to look at", len(w.written), w.queue.Len())
@@ -274,13 +275,49 @@ func TestAWriteIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 				if err := s.Delete(t.Context(), of); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := s.Get(t.Context(), key, w.written[key]); err != nil {
+			} else if err := s.Get(t.Context(), key, w.written[key].work); err != nil {
 				t.Fatal(err)
 			}
 			w.next(t.Context())
 			if len(w.written) != 0 || w.queue.Len() != 0 {
 				t.Errorf("%d remembered, %d to look at", len(w.written), w.queue.Len())
 			}
+		})
+	}
+}
+
+// After the restore of a backup a Work is older than our last write of it.
+func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
+	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pending){
+		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, said *pending) {
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), said); !apierrors.IsConflict(err) {
+				t.Fatalf("the write over a lost state: %v", err)
+			}
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), said); err != nil {
+				t.Error(err)
+			}
+		},
+		"after a minute": func(t *testing.T, w *Works, of *workv1alpha1.Work, _ *pending) {
+			at := time.Now().Add(longest)
+			w.now = func() time.Time { return at }
+			if got := w.Current(of); got != of || len(w.written) != 0 {
+				t.Error("what is stored is not believed")
+			}
+		},
+	}
+	for name, forget := range tests {
+		t.Run(name, func(t *testing.T) {
+			of := newWork()
+			s := newStore(t, of)
+			key := client.ObjectKeyFromObject(of)
+			if err := s.Get(t.Context(), key, of); err != nil {
+				t.Fatal(err)
+			}
+			lost := of.DeepCopy()
+			lost.ResourceVersion += "000"
+			w := NewWorks(s, DefaultOptions())
+			w.written[key] = written{work: lost, at: w.now()}
+			forget(t, w, of, &pending{uid: "1", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}})
 		})
 	}
 }

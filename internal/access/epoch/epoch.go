@@ -1,0 +1,236 @@
+// Package epoch answers "has the storage of the control plane been replaced under this
+// process, and may it delete objects in members?".
+//
+// A Watch looks at the ConfigMap of the epoch every few seconds, past all caches, and
+// ends with ErrAnother as soon as the storage is not the one that the process knows.
+// The host of the process then begins anew, without anything that it remembered.
+//
+// Invariants: an epoch that cannot be read allows no deletion. A process that may not
+// write the ConfigMap still starts anew.
+package epoch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domain "karmada.io/karmada/internal/domain/epoch"
+)
+
+// ErrAnother says that the storage of the control plane is not the one that this
+// process knows.
+var ErrAnother = errors.New("the storage of the control plane was replaced, so that what this process remembers is not true any more")
+
+const (
+	// period is how often a Watch looks.
+	period = 5 * time.Second
+	// lookTimeout bounds one look.
+	lookTimeout = 30 * time.Second
+	// memory is for how long a look answers questions about deletions.
+	memory = time.Second
+	// refusalLimit is how long a process that was refused from its start takes that for
+	// something that passes: an API server that starts refuses what it allows a moment
+	// later. A control plane of an earlier version has no ConfigMap to read.
+	refusalLimit = 30 * time.Second
+)
+
+// Options say how a Watch reaches the storage.
+type Options struct {
+	// Reader lists ConfigMaps, without a cache.
+	Reader client.Reader
+	// Writer creates and updates the ConfigMap. It is nil where only others do.
+	Writer client.Writer
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Now and NewID may be replaced by tests.
+	Now   func() time.Time
+	NewID func() string
+}
+
+// Watch knows the epoch of the storage.
+type Watch struct {
+	options Options
+
+	mu    sync.Mutex
+	last  domain.Sight
+	known bool
+	// at is when the last look succeeded.
+	at time.Time
+	// refusedSince is when the API server first refused the look, zero once it allowed
+	// one.
+	refusedSince time.Time
+	// another is set once the storage is not the one that this Watch knows.
+	another bool
+}
+
+// New makes a Watch, which has seen nothing yet.
+func New(o Options) *Watch {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	return &Watch{options: o}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a process that stands by
+// has caches too.
+func (*Watch) NeedLeaderElection() bool { return false }
+
+// Start looks at the epoch until ctx ends. It returns ErrAnother when the storage is
+// another one.
+func (w *Watch) Start(ctx context.Context) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		if err := w.look(ctx, 0); errors.Is(err, ErrAnother) {
+			klog.FromContext(ctx).Info("Beginning anew", "reason", err.Error())
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).V(2).Info("Epoch of the control plane is not known", "cause", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Restored reports whether the control plane was restored and no user has confirmed
+// that, so that nothing may be deleted in members, and why. It reads the storage unless
+// that was done within the last second. An error allows no deletion either.
+func (w *Watch) Restored(ctx context.Context) (message string, unconfirmed bool, err error) {
+	if err := w.look(ctx, memory); err != nil {
+		return "", true, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last.Epoch.Unconfirmed() {
+		return w.last.Epoch.Message(), true, nil
+	}
+	return "", false, nil
+}
+
+// look reads the epoch unless that was done lately, and compares it with what was seen
+// before. Callers wait for each other, so that one of them asks for all.
+func (w *Watch) look(ctx context.Context, lately time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.another {
+		return ErrAnother
+	}
+	if lately > 0 && !w.at.IsZero() && w.options.Now().Sub(w.at) < lately {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	sight, stored, err := w.read(ctx)
+	if apierrors.IsForbidden(err) {
+		return w.refused(err)
+	}
+	if err != nil {
+		return err
+	}
+	w.refusedSince = time.Time{}
+	return w.judge(ctx, sight, stored)
+}
+
+// refused decides about a look that the API server did not allow. A process that never
+// was allowed one lives in a control plane that has no epochs.
+func (w *Watch) refused(err error) error {
+	now := w.options.Now()
+	if w.refusedSince.IsZero() {
+		w.refusedSince = now
+	}
+	if w.known || now.Sub(w.refusedSince) < refusalLimit {
+		return fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+	}
+	w.at = now
+	return nil
+}
+
+// judge compares a look with the one before.
+func (w *Watch) judge(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
+	verdict := domain.Same
+	if w.known {
+		verdict = domain.Judge(w.last, now)
+	}
+	switch verdict {
+	case domain.Same:
+		w.last, w.known, w.at = now, true, w.options.Now()
+		w.options.Metrics.show(now.Epoch)
+		return w.begin(ctx, stored, domain.Installed)
+	case domain.Another:
+	case domain.Backwards, domain.Ahead:
+		if err := w.begin(ctx, stored, domain.StorageReplaced); err != nil {
+			return err
+		}
+	}
+	w.another = true
+	return fmt.Errorf("%w: epoch %q at resourceVersion %s, before %q at %s",
+		ErrAnother, now.Epoch.ID, now.Version, w.last.Epoch.ID, w.last.Version)
+}
+
+// read lists the ConfigMap, for a list tells the resourceVersion of the storage. The
+// ConfigMap is nil where there is none.
+func (w *Watch) read(ctx context.Context) (domain.Sight, *corev1.ConfigMap, error) {
+	list := &corev1.ConfigMapList{}
+	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
+		client.MatchingFields{"metadata.name": clusterv1alpha1.EpochName})
+	if err != nil {
+		return domain.Sight{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+	}
+	sight := domain.Sight{Version: list.ResourceVersion}
+	for i := range list.Items {
+		if stored := &list.Items[i]; stored.Name == clusterv1alpha1.EpochName {
+			sight.Epoch = domain.Read(stored.Data, stored.Annotations)
+			return sight, stored, nil
+		}
+	}
+	return sight, nil, nil
+}
+
+// begin writes a new epoch, the first one only where there is none. Another process may
+// have done so first, and a process need not have the right.
+func (w *Watch) begin(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
+	if w.options.Writer == nil || cause == domain.Installed && stored != nil {
+		return nil
+	}
+	next := domain.New(w.options.NewID(), cause, w.options.Now(), time.Time{})
+	var err error
+	if stored == nil {
+		err = w.options.Writer.Create(ctx, Object(next))
+	} else {
+		fresh := stored.DeepCopy()
+		fresh.Data = next.Data()
+		err = w.options.Writer.Update(ctx, fresh)
+	}
+	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("writing ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+}
+
+// Object is the ConfigMap of an epoch.
+func Object(e domain.Epoch) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: clusterv1alpha1.EpochName,
+			Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
+		},
+		Data: e.Data(),
+	}
+}

@@ -1,0 +1,177 @@
+package epoch
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domain "karmada.io/karmada/internal/domain/epoch"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// storage is a store whose resourceVersion the test sets.
+type storage struct {
+	client.WithWatch
+	version string
+	failure error
+	now     time.Time
+	looks   int
+}
+
+func newStorage(t *testing.T, objects ...client.Object) *storage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &storage{version: "100", now: noon}
+	byName := func(object client.Object) []string { return []string{object.GetName()} }
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&corev1.ConfigMap{}, "metadata.name", byName).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			s.looks++
+			if s.failure != nil {
+				return s.failure
+			}
+			err := c.List(ctx, list, o...)
+			list.SetResourceVersion(s.version)
+			return err
+		}}).Build()
+	return s
+}
+
+func (s *storage) watch(writes bool) *Watch {
+	o := Options{Reader: s, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
+	if writes {
+		o.Writer = s
+	}
+	return New(o)
+}
+
+func (s *storage) stored(t *testing.T) domain.Epoch {
+	t.Helper()
+	found := Object(domain.Epoch{})
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		t.Fatal(err)
+	}
+	return domain.Read(found.Data, found.Annotations)
+}
+
+func (s *storage) replace(t *testing.T, e domain.Epoch) {
+	t.Helper()
+	found := Object(e)
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		t.Fatal(err)
+	}
+	found.Data = e.Data()
+	if err := s.Update(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheFirstLookBeginsTheFirstEpoch(t *testing.T) {
+	s := newStorage(t)
+	w := s.watch(true)
+	for range 2 {
+		if err := w.look(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.stored(t); got.ID != "new" || got.Cause != domain.Installed || got.Unconfirmed() {
+		t.Errorf("epoch %+v", got)
+	}
+}
+
+func TestAWatchEndsWhenTheStorageIsAnotherOne(t *testing.T) {
+	restored := domain.New("b", domain.Restored, noon, noon)
+	tests := map[string]struct {
+		change func(*testing.T, *storage)
+		writes bool
+		// cause is that of the epoch afterwards.
+		cause domain.Cause
+	}{
+		"a restore begins another epoch": {func(t *testing.T, s *storage) { s.replace(t, restored) }, true, domain.Restored},
+		"a resourceVersion went back":    {func(_ *testing.T, s *storage) { s.version = "99" }, true, domain.StorageReplaced},
+		"a resourceVersion leapt ahead":  {func(_ *testing.T, s *storage) { s.version = "1000000100" }, true, domain.StorageReplaced},
+		"an agent may write nothing":     {func(_ *testing.T, s *storage) { s.version = "99" }, false, domain.Installed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+			w := s.watch(test.writes)
+			if err := w.look(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			test.change(t, s)
+			if err := w.look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+				t.Fatalf("error %v, want %v", err, ErrAnother)
+			}
+			if _, unconfirmed, err := w.Restored(t.Context()); !unconfirmed || !errors.Is(err, ErrAnother) {
+				t.Errorf("a process that must start anew may delete: %t, %v", unconfirmed, err)
+			}
+			if got := s.stored(t); got.Cause != test.cause {
+				t.Errorf("epoch %+v, want cause %s", got, test.cause)
+			}
+			if err := s.watch(test.writes).look(t.Context(), 0); err != nil {
+				t.Errorf("the next life ends as well: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhoMayDelete(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
+	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon, noon)
+	confirmed := Object(restored)
+	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
+	tests := map[string]struct {
+		object *corev1.ConfigMap
+		// before and failure are what looks return before and at the question, later
+		// is the time between them.
+		before, failure error
+		later           time.Duration
+		held            bool
+		message         string
+	}{
+		"a control plane that was not restored":      {object: Object(installed)},
+		"a restored one waits":                       {object: Object(restored), held: true, message: "restored from a backup of 2030-05-01T12:00:00Z"},
+		"a confirmed one does not":                   {object: confirmed},
+		"one that does not answer tells nothing":     {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
+		"a refusal after an answer tells nothing":    {object: Object(installed), failure: refused, later: time.Hour, held: true},
+		"a refusal at the start may pass":            {before: refused, failure: refused, later: time.Second, held: true},
+		"an earlier version refuses it for good":     {before: refused, failure: refused, later: time.Minute},
+		"the right came late, and it was restored":   {object: Object(restored), before: refused, later: time.Second, held: true, message: "restored"},
+		"within a second a look is not made again":   {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
+		"a storage without a ConfigMap has no epoch": {},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t)
+			if test.object != nil {
+				s = newStorage(t, test.object.DeepCopy())
+			}
+			w := s.watch(false)
+			s.failure = test.before
+			_, _, _ = w.Restored(t.Context())
+			s.now, s.failure = s.now.Add(test.later), test.failure
+			message, held, err := w.Restored(t.Context())
+			if held != test.held || held && test.message == "" && err == nil {
+				t.Errorf("held %t, want %t: %v", held, test.held, err)
+			}
+			if !strings.Contains(message, test.message) {
+				t.Errorf("message %q, want %q in it", message, test.message)
+			}
+		})
+	}
+}

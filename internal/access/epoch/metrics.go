@@ -1,0 +1,30 @@
+package epoch
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/access/observe"
+	domain "karmada.io/karmada/internal/domain/epoch"
+)
+
+// Metrics tell about the epoch.
+type Metrics struct{ unconfirmed prometheus.Gauge }
+
+// NewMetrics makes the metrics, or finds those that are registered already.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{unconfirmed: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "karmada_restore_unconfirmed", Help: "1 while the control plane is restored from a backup and no user has confirmed that, so that nothing is deleted in member clusters.",
+	})}
+	return m, observe.Register(registry, &m.unconfirmed)
+}
+
+func (m *Metrics) show(e domain.Epoch) {
+	if m == nil {
+		return
+	}
+	value := 0.0
+	if e.Unconfirmed() {
+		value = 1
+	}
+	m.unconfirmed.Set(value)
+}

@@ -1,0 +1,433 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a Judge over a store.
+type world struct {
+	*Judge
+	store client.WithWatch
+	// broken makes reads of that type fail, unserved makes them fail as if the kind of
+	// templates were not served.
+	broken   string
+	unserved bool
+	api      discovery
+	// reads counts reads of templates.
+	reads int
+}
+
+// discovery is what the control plane says about its kinds.
+type discovery struct{ err error }
+
+func (d *discovery) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
+	return &metav1.APIResourceList{}, d.err
+}
+
+func (d *discovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	groups := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
+	return groups, map[schema.GroupVersion]*metav1.APIResourceList{{Version: "v1"}: {}}, nil, d.err
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+			_, template := object.(*metav1.PartialObjectMetadata)
+			if template {
+				w.reads++
+			}
+			if fmt.Sprintf("%T", object) == w.broken {
+				return errors.New("no answer")
+			}
+			if template && w.unserved {
+				return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "configmaps"}, key.Name, "404 page not found", 0, true)
+			}
+			return c.Get(ctx, key, object, o...)
+		},
+	}).Build()
+	var err error
+	w.Judge, err = New(Options{
+		Karmada: w.store, Live: w.store, API: &w.api, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
+		Now: func() time.Time { return noon }, Events: observe.NewEvents(record.NewFakeRecorder(100)),
+		Reports: report.NewWorks(w.store, report.DefaultOptions()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// verdict is what the Judge decides about a Work in a cluster that answers if it is ready.
+func (w *world) verdict(t *testing.T, cluster *clusterv1alpha1.Cluster, of *workv1alpha1.Work) (guard.Verdict, error) {
+	t.Helper()
+	ruling, err := w.Decide(t.Context(), cluster, of, len(cluster.Status.Conditions) > 0)
+	return ruling.Verdict, err
+}
+
+func readyCluster() *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
+		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{
+			Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+		}}},
+	}
+}
+
+// templateObject is a claimed ConfigMap.
+func templateObject(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
+			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "policy"},
+		},
+	}
+}
+
+func boundTo(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-configmap"}}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}
+	bound.Spec.Placement = &policyv1alpha1.Placement{}
+	for _, cluster := range clusters {
+		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
+	}
+	return bound
+}
+
+// leaving is the Work of a template, in deletion.
+func leaving(name string) *workv1alpha1.Work {
+	deleted := metav1.NewTime(noon)
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-m1", Name: name, UID: types.UID("work-" + name), DeletionTimestamp: &deleted,
+		Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+		Labels:     map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding-" + name},
+		Annotations: map[string]string{
+			workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: name + "-configmap",
+		},
+	}}
+	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q,"annotations":{"resourcetemplate.karmada.io/uid":"uid-%s"}}}`, name, name))}}}
+	return of
+}
+
+// carrying is the Work of a Namespace, in deletion.
+func carrying(owner types.UID) *workv1alpha1.Work {
+	of := leaving("shop")
+	of.Labels, of.Annotations, of.Spec.Workload.Manifests = nil, nil, nil
+	of.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: owner, Controller: new(true)}}
+	return of
+}
+
+func namespaceObject(change func(*corev1.Namespace)) *corev1.Namespace {
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "ns"}}
+	change(namespace)
+	return namespace
+}
+
+func TestWhatExplainsADeletion(t *testing.T) {
+	asIs := func(*corev1.Namespace) {}
+	tests := map[string]struct {
+		of      *workv1alpha1.Work
+		stored  []client.Object
+		cluster func(*clusterv1alpha1.Cluster)
+		want    guard.Verdict
+	}{
+		"a Work that a user made": {of: carrying("other"), want: guard.Delete},
+		"a Work whose binding still wants it": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")}, want: guard.HandOver},
+		"a cluster that leaves takes that with it": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, want: guard.Delete},
+		"a binding that wants it where nobody answers": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1")},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }, want: guard.HandOver},
+		"a Work that another one took the place of": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1"), func() client.Object {
+				renamed := leaving("a")
+				renamed.Name, renamed.UID, renamed.DeletionTimestamp = "b", "work-b", nil
+				return renamed
+			}()}, want: guard.Delete},
+		"a binding that wants another template of the name": {
+			of: leaving("a"), stored: []client.Object{func() client.Object {
+				bound := boundTo("a", "m1")
+				bound.Spec.Resource.UID = "uid-next"
+				return bound
+			}()}, want: guard.Delete},
+		"a Work that a scheduler moved": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m2")}, want: guard.Delete},
+		"a Work without its binding": {of: leaving("a"), want: guard.Delete},
+		"a Namespace that is still there": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(asIs)}, want: guard.HandOver},
+		"a Namespace that was made again": {
+			of: carrying("old"), stored: []client.Object{namespaceObject(asIs)}, want: guard.Delete},
+		"a Namespace that goes": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
+				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: noon}, []string{"kubernetes"}
+			})}, want: guard.Delete},
+		"a Namespace that is not to be propagated": {
+			of: carrying("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
+				n.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"}
+			})}, want: guard.Delete},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, cluster := newWorld(t, test.stored...), readyCluster()
+			if test.cluster != nil {
+				test.cluster(cluster)
+			}
+			got, err := w.verdict(t, cluster, test.of)
+			if err != nil || got != test.want {
+				t.Errorf("verdict %d, want %d, error %v", got, test.want, err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeReadIsNeverAReasonToDelete(t *testing.T) {
+	for name, test := range map[string]struct {
+		of     *workv1alpha1.Work
+		broken string
+	}{
+		"the binding":   {leaving("a"), "*v1alpha2.ResourceBinding"},
+		"the Namespace": {carrying("ns"), "*unstructured.Unstructured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.broken = test.broken
+			if verdict, err := w.verdict(t, readyCluster(), test.of); err == nil || verdict == guard.Delete {
+				t.Errorf("verdict %d, error %v", verdict, err)
+			}
+		})
+	}
+}
+
+// herd is a number of Works in deletion and what the control plane holds for each.
+func herd(number int, hold func(name string) []client.Object) (works []*workv1alpha1.Work, stored []client.Object) {
+	for i := range number {
+		name := fmt.Sprintf("c%02d", i)
+		works = append(works, leaving(name))
+		stored = append(append(stored, leaving(name)), hold(name)...)
+	}
+	return works, stored
+}
+
+func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
+	const number = 30
+	dropped := func(change func(*workv1alpha2.ResourceBinding)) func(string) []client.Object {
+		return func(name string) []client.Object {
+			bound := boundTo(name)
+			change(bound)
+			return []client.Object{bound, templateObject(name)}
+		}
+	}
+	asIs := func(*workv1alpha2.ResourceBinding) {}
+	tests := map[string]struct {
+		hold   func(name string) []client.Object
+		before func(*world, *clusterv1alpha1.Cluster)
+		broken string
+		want   guard.Verdict
+	}{
+		"the placement is as it was": {hold: dropped(asIs), want: guard.Hold},
+		"a placement excludes it now": {hold: dropped(func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+		}), want: guard.Delete},
+		"users changed the placements a while ago": {
+			hold: dropped(asIs), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				for i := range number {
+					w.changes.note(boundTo(fmt.Sprintf("c%02d", i)))
+				}
+			}},
+		"it follows others of whom that is so": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				w.changes.note(boundTo("principal"))
+			}},
+		"it follows one that a placement excludes now": {
+			hold: func(name string) []client.Object {
+				bound, dependent := boundTo(name), boundTo("web-"+name)
+				bound.Spec.Placement = nil
+				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
+				dependent.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+				return []client.Object{bound, dependent, templateObject(name)}
+			}, want: guard.Delete},
+		"it follows one that nothing drives out": {
+			hold: func(name string) []client.Object {
+				bound, dependent := boundTo(name), boundTo("web-"+name)
+				bound.Spec.Placement = nil
+				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
+				return []client.Object{bound, dependent, templateObject(name)}
+			}, want: guard.Hold},
+		"it follows one that nobody knows": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement = nil
+				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "nobody"}}
+			}), want: guard.Hold},
+		"it is elsewhere since the cluster was lost": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }), want: guard.Delete,
+			before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
+			}},
+		"it is nowhere since the cluster was lost": {
+			hold: dropped(asIs), want: guard.Hold, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
+			}},
+		"a user has confirmed it": {
+			hold: dropped(asIs), want: guard.Delete, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Format(time.RFC3339)}
+			}},
+		"a user confirmed what was before": {
+			hold: dropped(asIs), want: guard.Hold, before: func(_ *world, c *clusterv1alpha1.Cluster) {
+				c.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Add(-time.Minute).Format(time.RFC3339)}
+			}},
+		"the templates are gone": {hold: func(string) []client.Object { return nil }, want: guard.Delete},
+		"the templates are there without their bindings": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold},
+		"the templates are about to go with their namespace": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Delete,
+			before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				ending := namespaceObject(func(n *corev1.Namespace) { n.Finalizers = []string{"example.io/wait"} })
+				if err := errors.Join(w.store.Create(t.Context(), ending), w.store.Delete(t.Context(), ending)); err != nil {
+					t.Error(err)
+				}
+			}},
+		"the templates stay in their namespace": {
+			hold: func(name string) []client.Object { return []client.Object{templateObject(name)} }, want: guard.Hold,
+			before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				if err := w.store.Create(t.Context(), namespaceObject(func(*corev1.Namespace) {})); err != nil {
+					t.Error(err)
+				}
+			}},
+		"the templates are there and nobody claims them": {
+			hold: func(name string) []client.Object {
+				template := templateObject(name)
+				template.Labels = nil
+				return []client.Object{template}
+			}, want: guard.Delete},
+		"others took the names of the templates": {
+			hold: func(name string) []client.Object {
+				template := templateObject(name)
+				template.UID = "next"
+				return []client.Object{template}
+			}, want: guard.Delete},
+		"the templates cannot be read": {
+			hold: func(string) []client.Object { return nil }, broken: "*v1.PartialObjectMetadata", want: guard.Hold},
+		"the control plane does not serve their kind": {
+			hold: func(string) []client.Object { return nil }, want: guard.Hold,
+			before: func(w *world, _ *clusterv1alpha1.Cluster) { w.unserved = true }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			works, stored := herd(number, test.hold)
+			w, cluster := newWorld(t, stored...), readyCluster()
+			w.broken = test.broken
+			if test.before != nil {
+				test.before(w, cluster)
+			}
+			for _, of := range works {
+				got, err := w.verdict(t, cluster, of)
+				if err != nil || got != test.want {
+					t.Fatalf("%s: verdict %d, want %d, error %v", of.Name, got, test.want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestDeletionsThatWereDoneAreAPartOfTheBurst(t *testing.T) {
+	works, stored := herd(2, func(name string) []client.Object { return []client.Object{boundTo(name), templateObject(name)} })
+	w, cluster := newWorld(t, stored...), readyCluster()
+	for i := range guard.DefaultLimits().Cluster.Least {
+		w.Settle(cluster.Name, leaving(fmt.Sprintf("done-%d", i)), Ruling{Facts: guard.Facts{Owner: guard.Drops}})
+	}
+	if got, err := w.verdict(t, cluster, works[0]); err != nil || got != guard.Hold {
+		t.Errorf("verdict %d, error %v", got, err)
+	}
+	w.ForgetCluster(cluster.Name)
+	if got, err := w.verdict(t, cluster, works[0]); err != nil || got != guard.Delete {
+		t.Errorf("in a cluster that joined anew: verdict %d, error %v", got, err)
+	}
+}
+
+func TestWorksThatAreDeletedOneAfterTheOtherAreAMassDeletionToo(t *testing.T) {
+	const number = 60
+	w, cluster := newWorld(t), readyCluster()
+	for i := range number {
+		name := fmt.Sprintf("c%02d", i)
+		alive := leaving(name)
+		alive.DeletionTimestamp = nil
+		for _, object := range []client.Object{alive, boundTo(name)} {
+			if err := w.store.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	deleted := 0
+	for i := range number {
+		of := leaving(fmt.Sprintf("c%02d", i))
+		if err := w.store.Delete(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+		ruling, err := w.Decide(t.Context(), cluster, of, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ruling.Verdict == guard.Delete {
+			deleted++
+			w.Settle(cluster.Name, of, ruling)
+		}
+	}
+	if deleted > number/2+1 {
+		t.Errorf("%d of %d are deleted", deleted, number)
+	}
+}
+
+func TestChangesAreRememberedForAWhile(t *testing.T) {
+	now := noon
+	w := newChanges(func() time.Time { return now })
+	w.note(boundTo("a"))
+	now = now.Add(changeMemory)
+	if !w.isRecent(boundTo("a")) || w.isRecent(boundTo("b")) {
+		t.Error("the change of one binding is forgotten, or counts for another")
+	}
+	now = now.Add(time.Second)
+	if w.isRecent(boundTo("a")) {
+		t.Error("an old change still counts")
+	}
+	w.note(boundTo("c"))
+	if len(w.at) != 2 {
+		t.Errorf("%d entries are kept", len(w.at))
+	}
+}

@@ -1,0 +1,91 @@
+package member
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// verified is a client that takes an answer for data only if it is about the object
+// that was asked for.
+type verified struct {
+	client.Client
+	ledger *bounds.Ledger
+}
+
+func verifying(memberClient client.Client, ledger *bounds.Ledger) client.Client {
+	return &verified{Client: memberClient, ledger: ledger}
+}
+
+// Get implements client.Reader.
+func (v *verified) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := v.Client.Get(ctx, key, object, options...); err != nil {
+		return v.absence(object, key.Name, err)
+	}
+	return v.same(object, key, "")
+}
+
+// Create implements client.Writer.
+func (v *verified) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	asked := client.ObjectKeyFromObject(object)
+	if err := v.Client.Create(ctx, object, options...); err != nil || asked.Name == "" {
+		return err
+	}
+	return v.same(object, asked, "")
+}
+
+// Update implements client.Writer.
+func (v *verified) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	asked, uid := client.ObjectKeyFromObject(object), object.GetUID()
+	if err := v.Client.Update(ctx, object, options...); err != nil {
+		return v.absence(object, asked.Name, err)
+	}
+	return v.same(object, asked, uid)
+}
+
+// Delete implements client.Writer.
+func (v *verified) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return v.absence(object, object.GetName(), v.Client.Delete(ctx, object, options...))
+}
+
+// Patch implements client.Writer.
+func (v *verified) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	asked, uid := client.ObjectKeyFromObject(object), object.GetUID()
+	if err := v.Client.Patch(ctx, object, patch, options...); err != nil {
+		return v.absence(object, asked.Name, err)
+	}
+	return v.same(object, asked, uid)
+}
+
+// same returns an error for another object than the one that was asked for.
+func (v *verified) same(object client.Object, asked client.ObjectKey, uid types.UID) error {
+	switch got := client.ObjectKeyFromObject(object); {
+	case got != asked:
+		return v.lie(object, asked.Name, fmt.Sprintf("the member was asked for %q and answers with %q", asked, conditions.Shorten(conditions.Printable(got.String()), 256)))
+	case uid != "" && object.GetUID() != uid:
+		return v.lie(object, asked.Name, fmt.Sprintf("the member was asked for %q with one UID and answers with another UID", asked))
+	}
+	return nil
+}
+
+// absence returns the error of an answer. "Not found" counts only if the API server
+// says it of the object: what stands in front of a server, or is there instead of it,
+// also answers 404.
+func (v *verified) absence(object client.Object, name string, err error) error {
+	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return err
+	}
+	return v.lie(object, name, "the member answers 404 in a form that says nothing about the object")
+}
+
+func (v *verified) lie(object client.Object, name, what string) error {
+	kind := object.GetObjectKind().GroupVersionKind()
+	return v.ledger.Record(bounds.ExceededError{Bound: bounds.Identity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name), Detail: what})
+}

@@ -1,0 +1,127 @@
+package bounds
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// eventsOf is the body of a watch with events of at most 20 bytes.
+func eventsOf(body io.Reader) (io.Reader, *Ledger) {
+	ledger := NewLedger("m1", time.Now)
+	limits := DefaultLimits()
+	limits.EventBytes = 20
+	t := &transport{limits: limits, ledger: ledger}
+	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", http.NoBody)
+	ctx := request.Context()
+	return t.events(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
+}
+
+func TestEventsAreBoundedOneByOne(t *testing.T) {
+	small := `{"type":"ADDED"}`
+	for name, tc := range map[string]struct {
+		body string
+		want bool
+	}{
+		"many small events":                       {strings.Repeat(small+"\n", 100), true},
+		"one large event":                         {`{"type":"` + strings.Repeat("x", 20) + `"}`, false},
+		"a large event after small ones":          {small + "\n" + small + "\n" + `{"a":"` + strings.Repeat("x", 20) + `"}`, false},
+		"newlines between the fields end nothing": {`{"a":{}` + strings.Repeat(",\n\"b\":{}\n", 5) + "}", false},
+		"a newline in a string ends nothing":      {`{"a":"` + strings.Repeat("x\n", 15) + `"}`, false},
+	} {
+		for reader, of := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader} {
+			t.Run(name+" "+reader, func(t *testing.T) {
+				body, ledger := eventsOf(of(strings.NewReader(tc.body)))
+				read, err := io.ReadAll(body)
+				var exceeded *ExceededError
+				if tc.want && (err != nil || string(read) != tc.body) {
+					t.Errorf("read %q, error %v", read, err)
+				}
+				if !tc.want && (!errors.As(err, &exceeded) || exceeded.Bound != EventBytes || len(ledger.Recent()) != 1) {
+					t.Errorf("error = %v, want the bound %s", err, EventBytes)
+				}
+			})
+		}
+	}
+}
+
+func TestAWatchEndsAtItsTime(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	limits, ledger := DefaultLimits(), NewLedger("m1", time.Now)
+	limits.WatchTime = 50 * time.Millisecond
+	client := &http.Client{Transport: Transport(&http.Transport{}, limits, ledger)}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/pods?watch=true", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadAll(response.Body); err != nil {
+		t.Errorf("the watch ends with %v, want as any other", err)
+	}
+	if recent := ledger.Recent(); len(recent) != 1 || recent[0].Bound != WatchTime {
+		t.Errorf("recorded %v", recent)
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/pods":                                     "pods.v1",
+		"/api/v1/namespaces/shop/pods/web":                 "pods.v1",
+		"/api/v1/namespaces/shop":                          "namespaces.v1",
+		"/apis/apps/v1/namespaces/shop/deployments/web":    "deployments.v1.apps",
+		"/prefix/apis/apps/v1/deployments":                 "deployments.v1.apps",
+		"/readyz":                                          "/readyz",
+		"/apis/apps/v1":                                    "/apis/apps/v1",
+		"/apis/a/v1/" + strings.Repeat("x", 200) + "/name": strings.Repeat("x", 125) + "...",
+	} {
+		if diff := cmp.Diff(want, subjectOf(&url.URL{Path: path})); diff != "" {
+			t.Errorf("subjectOf(%q) (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestALedgerRemembersALimitedNumberForALimitedTime(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	ledger, counted := NewLedger("m1", func() time.Time { return now }), 0
+	ledger.CountBy(func(string, Bound) { counted++ })
+	for i := range 2 * remembered {
+		if err := ledger.Record(ExceededError{Bound: Objects, Subject: strings.Repeat("x", i), Limit: 1, Measured: 2, Unit: "objects"}); !strings.Contains(err.Error(), `cluster "m1"`) {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if recent := ledger.Recent(); len(recent) != remembered || counted != 2*remembered {
+		t.Errorf("%d are remembered, %d counted", len(recent), counted)
+	}
+	now = now.Add(Memory)
+	if recent := ledger.Recent(); len(recent) != 0 {
+		t.Errorf("after their time %d are remembered", len(recent))
+	}
+}
+
+func BenchmarkWeighAnObject(b *testing.B) {
+	object := map[string]any{"spec": map[string]any{"containers": []any{}}}
+	for range 50 {
+		object["spec"].(map[string]any)["containers"] = append(object["spec"].(map[string]any)["containers"].([]any), //nolint:forcetypeassert // made above
+			map[string]any{"name": "web", "image": "nginx", "env": []any{map[string]any{"name": "A", "value": "B"}}})
+	}
+	for b.Loop() {
+		Weigh(object)
+	}
+}

@@ -1,0 +1,104 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"karmada.io/karmada/internal/access/member/bounds"
+)
+
+// discoveryWorkers is how many group versions of an old server are read at once. The
+// library reads all of them at once.
+const discoveryWorkers = 8
+
+// resources reads the resources of all group versions, within the bounds of discovery.
+// The error names the group versions that could not be read, if some could.
+func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	groups, known, failed, err := m.discovery.GroupsAndMaybeResources()
+	if err != nil || groups == nil {
+		return nil, err
+	}
+	versions := versionsOf(groups)
+	if err := m.exceeds(bounds.Groups, "discovery", "group versions", len(versions), m.bounds.Limits.GroupVersions); err != nil {
+		return nil, err
+	}
+	if known == nil {
+		known, failed = m.readEach(ctx, versions)
+	}
+	lists := make([]*metav1.APIResourceList, 0, len(known))
+	count := 0
+	for _, version := range slices.SortedFunc(maps.Keys(known), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+		lists = append(lists, known[version])
+		count += len(known[version].APIResources)
+	}
+	if err := m.exceeds(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
+		return nil, err
+	}
+	if len(failed) > 0 {
+		return lists, &discovery.ErrGroupDiscoveryFailed{Groups: failed}
+	}
+	return lists, nil
+}
+
+func versionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			versions = append(versions, schema.GroupVersion{Group: group.Name, Version: version.Version})
+		}
+	}
+	return versions
+}
+
+// readEach asks a server that does not aggregate discovery for each group version. All
+// together have the time of one request.
+func (m *Member) readEach(ctx context.Context, versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	read, failed := map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}
+	places := make(chan struct{}, discoveryWorkers)
+	for _, version := range versions {
+		places <- struct{}{}
+		workers.Go(func() {
+			defer func() { <-places }()
+			list, err := m.readVersion(ctx, version)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[version] = err
+				return
+			}
+			read[version] = list
+		})
+	}
+	workers.Wait()
+	return read, failed
+}
+
+func (m *Member) readVersion(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
+	path := "/apis/" + version.String()
+	if version.Group == "" {
+		path = "/api/" + version.Version
+	}
+	list := &metav1.APIResourceList{GroupVersion: version.String()}
+	err := m.discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+	if apierrors.IsNotFound(err) && version == (schema.GroupVersion{Version: "v1"}) {
+		// A server of one group need not have the core group.
+		return list, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the kinds of %s: %w", version, err)
+	}
+	return list, nil
+}
