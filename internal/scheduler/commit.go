@@ -54,6 +54,11 @@ func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, 
 	desired, v = outcome(p.stored, result, err)
 	moved, err = patch.Object(ctx, s.karmada, p.stored, desired)
 	if err != nil {
+		if apierrors.IsConflict(err) {
+			// What was remembered may be no state of the binding any more, as after the
+			// restore of a backup.
+			s.recent.forget(p.request)
+		}
 		v = v.refused(p.stored, err)
 		if v.retry == soon || v.retry == never {
 			return p.stored, v, false

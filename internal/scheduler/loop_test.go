@@ -136,6 +136,24 @@ func TestAConflictIsSilent(t *testing.T) {
 	}
 }
 
+// After the restore of a backup the binding is older than what the scheduler has written.
+func TestABindingThatWentBackIsPlacedAnew(t *testing.T) {
+	l := newLoop(t, unversioned(bound(divided)), member("member1"))
+	lost := &workv1alpha2.ResourceBinding{}
+	if err := l.karmada.Get(t.Context(), named("web-deployment").NamespacedName, lost); err != nil {
+		t.Fatal(err)
+	}
+	lost.ResourceVersion += "000"
+	l.recent.remember(named("web-deployment"), lost)
+	if _, after, _ := l.pass(t); after != conflictDelay {
+		t.Errorf("the write over a lost state is tried again after %s", after)
+	}
+	_, _, stored := l.pass(t)
+	if len(stored.Spec.Clusters) != 1 {
+		t.Errorf("clusters %v", stored.Spec.Clusters)
+	}
+}
+
 func TestAConflictOverTheStatusIsResolvedAtOnce(t *testing.T) {
 	l := newLoop(t, unversioned(bound(divided)), member("member1"))
 	l.refuse["status"] = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -12,25 +13,47 @@ import (
 // every write would be looked at once more in the state before the write, and end
 // in a conflict.
 type recent struct {
+	now func() time.Time
+
 	mu      sync.Mutex
-	written map[request]binding.Object
+	written map[request]answer
 }
 
-func newRecent() *recent { return &recent{written: map[request]binding.Object{}} }
+// answer is a binding as the API server answered to a write.
+type answer struct {
+	binding.Object
+	at time.Time
+}
+
+// recentFor is how long a watch may take to show a write. What it does not show by then
+// is no state of the binding any more, as after the restore of a backup.
+const recentFor = time.Minute
+
+func newRecent() *recent { return &recent{now: time.Now, written: map[request]answer{}} }
 
 // remember keeps what the API server answered to a write. It is not to be changed
 // afterwards.
-func (n *recent) remember(r request, written binding.Object) {
+func (n *recent) remember(r request, answered binding.Object) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.written[r] = written
+	n.written[r] = answer{answered, n.now()}
+}
+
+// of is what was written lately; n.mu is held.
+func (n *recent) of(r request) (binding.Object, bool) {
+	known, ok := n.written[r]
+	if ok && n.now().Sub(known.at) >= recentFor {
+		delete(n.written, r)
+		return nil, false
+	}
+	return known.Object, ok
 }
 
 // latest returns the newer one of what was observed and what was written.
 func (n *recent) latest(r request, observed binding.Object) binding.Object {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if written, ok := n.written[r]; ok && compare(observed, written) < 0 {
+	if written, ok := n.of(r); ok && compare(observed, written) < 0 {
 		return written
 	}
 	return observed
@@ -42,7 +65,7 @@ func (n *recent) latest(r request, observed binding.Object) binding.Object {
 func (n *recent) known(r request, observed binding.Object) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	written, ok := n.written[r]
+	written, ok := n.of(r)
 	if !ok {
 		return false
 	}

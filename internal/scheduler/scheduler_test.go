@@ -223,6 +223,17 @@ func TestWhatWasObservedIsForgotten(t *testing.T) {
 	}
 }
 
+func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
+	n, at := newRecent(), noon.Time
+	n.now = func() time.Time { return at }
+	restored := version("9")
+	n.remember(named("web-deployment"), version("10"))
+	at = at.Add(recentFor)
+	if n.latest(named("web-deployment"), restored) != restored || n.known(named("web-deployment"), restored) {
+		t.Error("a write that no watch will show hides what is stored")
+	}
+}
+
 func TestClusterChanges(t *testing.T) {
 	with := func(change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 		cluster := member("a")

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -139,6 +140,7 @@ func TestTheRecordIsWrittenOnceAndMakesNoNamespaceARegistrations(t *testing.T) {
 	want := map[string]string{
 		agent.RecordClusterAnnotation: "cluster", agent.RecordRequestAnnotation: "1",
 		agent.RecordRequesterAnnotation: "system:bootstrap:abcdef", agent.ClusterNamespaceAnnotation: "clusters",
+		workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired,
 	}
 	if diff := cmp.Diff(want, space.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)

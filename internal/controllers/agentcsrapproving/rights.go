@@ -111,8 +111,11 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, of record
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
 	}}
-	if name == agent.ExecutionNamespace(of.cluster) && of.owner == nil {
-		made.Annotations = map[string]string{agent.RequestAnnotation: of.request}
+	if name == agent.ExecutionNamespace(of.cluster) {
+		made.Annotations = map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired}
+		if of.owner == nil {
+			made.Annotations[agent.RequestAnnotation] = of.request
+		}
 	}
 	if err := r.karmada.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, of.cluster, err)

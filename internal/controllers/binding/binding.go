@@ -37,6 +37,8 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -64,11 +66,18 @@ type Options struct {
 	InjectState bool
 	// Events selects the successes that are written as events.
 	Events observe.Mode
+	// Propagated says what is never propagated.
+	Propagated reach.Propagated
+	// Allowed is what override policies may change beyond what an object says.
+	Allowed override.Allowed
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff()}
+	return Options{
+		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff(),
+		Propagated: reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
+	}
 }
 
 // reconciler serves the bindings of one scope.
@@ -178,6 +187,10 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })
 	targets := binding.Targets(spec)
 	if len(targets) == 0 {
+		return r.conclude(done)
+	}
+	if err := r.withinReach(ctx, bound); err != nil {
+		done.failAll(targets, err)
 		return r.conclude(done)
 	}
 	template, err := r.template(ctx, spec.Resource)

@@ -216,11 +216,12 @@ func TestAnOrphanIsKeptWhileTheViewOfItsBindingIsOld(t *testing.T) {
 	}
 }
 
-func TestAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
+func TestWithTheGateAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
 	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.options.Allowed.Identity = true
 	w.pass()
-	rename := &policyv1alpha1.OverridePolicy{}
-	rename.Namespace, rename.Name = "shop", "rename"
+	rename := &policyv1alpha1.ClusterOverridePolicy{}
+	rename.Name = "rename"
 	rename.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
 		Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/metadata/name", Operator: policyv1alpha1.OverriderOpReplace}},
 	}}}
@@ -239,14 +240,14 @@ func TestAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
 
 func TestTheSameLoopServesClusterResourceBindings(t *testing.T) {
 	bound := &workv1alpha2.ClusterResourceBinding{}
-	bound.Name = "m0-cluster"
+	bound.Name = "mall-namespace"
 	bound.Finalizers = []string{workv1alpha2.ClusterResourceBindingControllerFinalizer}
 	bound.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id-1"}
-	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "m0"}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "mall"}
 	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
-	w := newWorld(t, cluster("m0"), cluster("m1"), bound)
+	w := newWorld(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall"}}, cluster("m1"), bound)
 	w.namespaced = false
-	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "m0-cluster"}}
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "mall-namespace"}}
 	if _, err := w.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}

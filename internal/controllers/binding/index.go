@@ -7,11 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Fields by which the caches are searched, so that work grows with what changed.
@@ -31,6 +33,8 @@ const (
 	// attributesField of an override policy is byAttributes when it chooses
 	// clusters by what can change about them.
 	attributesField = Name + "/cluster-attributes"
+	// secretField of a Cluster is each Secret with its credentials.
+	secretField = Name + "/credentials"
 )
 
 const (
@@ -62,6 +66,7 @@ func index(indexer client.FieldIndexer) error {
 		{&policyv1alpha1.ClusterOverridePolicy{}, selectedKindField, selectedKinds},
 		{&policyv1alpha1.ClusterOverridePolicy{}, attributesField, choosesByAttributes},
 		{&policyv1alpha1.OverridePolicy{}, attributesField, choosesByAttributes},
+		{&clusterv1alpha1.Cluster{}, secretField, credentialKeys},
 	}
 	for _, i := range indices {
 		if err := indexer.IndexField(context.Background(), i.object, i.field, i.values); err != nil {
@@ -114,6 +119,18 @@ func targetNames(object client.Object) []string {
 		names = append(names, target.Name)
 	}
 	return names
+}
+
+func credentialKeys(object client.Object) []string {
+	cluster, ok := object.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, secret := range reach.SecretsOf(cluster) {
+		keys = append(keys, secret.String())
+	}
+	return keys
 }
 
 func selectedKinds(object client.Object) []string {

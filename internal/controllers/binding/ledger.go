@@ -107,11 +107,13 @@ func (l *ledger) shows(ctx context.Context, key types.NamespacedName, written no
 	cached := &workv1alpha1.Work{}
 	err := l.seenBy.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	if err == nil {
-		if order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.version); err == nil {
-			return order >= 0, nil
+		if !isOlder(cached.ResourceVersion, written.version) {
+			return true, nil
 		}
-		// Versions that cannot be compared are believed.
-		return true, nil
+		if l.now().Before(written.ask) {
+			return false, nil
+		}
+		return l.isCurrent(ctx, key, cached.ResourceVersion)
 	}
 	if !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("reading Work %s: %w", key, err)
@@ -125,4 +127,25 @@ func (l *ledger) shows(ctx context.Context, key types.NamespacedName, written no
 		return err != nil, nil
 	}
 	return false, fmt.Errorf("reading Work %s: %w", key, err)
+}
+
+// isCurrent reports whether the server has nothing newer than the cache: then what was
+// written is gone, as after the restore of a backup, and the cache never shows it.
+func (l *ledger) isCurrent(ctx context.Context, key types.NamespacedName, cached string) (bool, error) {
+	stored := &workv1alpha1.Work{}
+	err := l.live.Get(ctx, key, stored)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading Work %s: %w", key, err)
+	}
+	return !isOlder(cached, stored.ResourceVersion), nil
+}
+
+// isOlder reports whether a version precedes another. Versions that cannot be compared
+// do not.
+func isOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
 }

@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // waitRetry is how long to leave alone what only a change by somebody else can
@@ -56,6 +57,13 @@ func (p *pass) fail(err error) {
 	}
 }
 
+// failAll adds a failure that keeps every target from having its Work.
+func (p *pass) failAll(targets []workv1alpha2.TargetCluster, err error) {
+	for _, target := range targets {
+		p.fail(&clusterError{target.Name, err})
+	}
+}
+
 // count adds what became of targets. It returns how the Work of each cluster is
 // called, for those that have the right one.
 func (p *pass) count(results []result) (names map[string]string) {
@@ -95,6 +103,7 @@ func judge(failures []error) verdict {
 	for _, err := range failures {
 		var mistake *override.RuleError
 		var obstacle *waitError
+		var refusal *reach.RefusedError
 		if lagging(err) {
 			v.lookAfter(lagDelay)
 			continue
@@ -106,7 +115,7 @@ func judge(failures []error) verdict {
 			continue
 		}
 		v.others = append(v.others, err)
-		if errors.As(err, &obstacle) {
+		if errors.As(err, &obstacle) || errors.As(err, &refusal) {
 			v.lookAfter(waitRetry)
 			continue
 		}

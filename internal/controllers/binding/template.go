@@ -53,7 +53,7 @@ func stale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference
 // overrides are the policies that may concern the template. They are shared with
 // the cache and must not be changed.
 func (r *reconciler) overrides(ctx context.Context, template *unstructured.Unstructured) (work.Overrides, error) {
-	var found work.Overrides
+	found := work.Overrides{Allowed: r.options.Allowed}
 	for _, selected := range []string{kindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
 		list := &policyv1alpha1.ClusterOverridePolicyList{}
 		if err := r.karmada.List(ctx, list, client.MatchingFields{selectedKindField: selected}, client.UnsafeDisableDeepCopy); err != nil {

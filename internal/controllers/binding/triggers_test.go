@@ -295,6 +295,13 @@ func TestTheLedgerWaitsUntilAWriteIsSeen(t *testing.T) {
 	expect(false, "another write is not seen")
 	at = at.Add(lagLimit)
 	expect(true, "it came and went unseen")
+
+	lost := written.DeepCopy()
+	lost.ResourceVersion += "000"
+	l.note(key, lost)
+	expect(false, "the cache shows an older state")
+	at = at.Add(lagLimit)
+	expect(true, "the server has the older state too: a backup was restored")
 }
 
 func TestTheEndOfAWorkEndsTheWaitForIt(t *testing.T) {

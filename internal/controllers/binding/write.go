@@ -167,7 +167,10 @@ func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, d
 		return false, err
 	}
 	if holder != "" {
-		return false, &waitError{fmt.Sprintf("Work %s belongs to binding %s", key, holder)}
+		return false, &waitError{fmt.Sprintf("Work %s belongs to binding %s; rename one of the two templates", key, holder)}
+	}
+	if object, another := work.CarriesAnother(stored, desired); another && !leadsTo(stored, bound) {
+		return false, &waitError{fmt.Sprintf("Work %s carries %s, which is not of this binding; delete that Work if nothing needs it, or rename the template", key, object)}
 	}
 	merged, changed, err := work.Merge(stored, desired)
 	if err != nil {
@@ -183,6 +186,13 @@ func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, d
 	}
 	r.written.note(client.ObjectKeyFromObject(bound), merged)
 	return true, nil
+}
+
+// leadsTo reports whether a Work was made for a binding, or for an earlier one of its
+// name.
+func leadsTo(stored *workv1alpha1.Work, bound binding.Object) bool {
+	key, ok := binding.LedTo(stored, binding.Namespaced(bound))
+	return ok && key == client.ObjectKeyFromObject(bound)
 }
 
 // holder is another binding that keeps the Work, or empty. The name of a Work says

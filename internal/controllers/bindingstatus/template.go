@@ -17,6 +17,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // templateTries is how often a status is computed anew when others write the
@@ -37,7 +38,8 @@ type sum struct {
 func (r *reconciler) sumUp(ctx context.Context, request reconcile.Request, of binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
 	reference := of.BindingSpec().Resource
 	kind := kindOf(reference)
-	if r.rules.Rules(kind).Aggregate == nil || r.without.has(kind, r.now()) {
+	// A binding that was made by hand may be for an object that is not its own.
+	if !reach.IsBound(of.GetNamespace(), reference) || r.rules.Rules(kind).Aggregate == nil || r.without.has(kind, r.now()) {
 		return nil
 	}
 	s := sum{request: request, template: reference, items: awaited(items, binding.Targets(of.BindingSpec()))}

@@ -10,6 +10,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
@@ -107,7 +109,7 @@ func onExecutionSpace() handler.EventHandler {
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if e.ObjectNew.GetDeletionTimestamp() != nil {
+			if e.ObjectNew.GetDeletionTimestamp() != nil || requiresVerdicts(e.ObjectOld) && !requiresVerdicts(e.ObjectNew) {
 				queue(e.ObjectNew, q)
 			}
 		},
@@ -117,22 +119,47 @@ func onExecutionSpace() handler.EventHandler {
 	}
 }
 
-// ensureExecutionSpace makes the namespace that holds the cluster's Works.
+// ensureExecutionSpace makes the namespace that holds the cluster's Works. It says that
+// agents need a verdict to delete the objects of a Work.
 func (r *reconciler) ensureExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	name := work.ExecutionNamespace(cluster.Name)
 	namespace := executionSpace(name)
 	err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if err == nil {
+		return r.requireVerdicts(ctx, namespace)
+	}
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
+		Annotations: map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired},
 	}}
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating execution namespace of cluster %q: %w", cluster.Name, err)
 	}
 	r.events.Decided(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceSucceed, "Created execution namespace %s", name)
 	return nil
+}
+
+// requireVerdicts adds the annotation to a namespace that was made without it.
+func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) error {
+	if stored.GetDeletionTimestamp() != nil || requiresVerdicts(stored) {
+		return nil
+	}
+	marked, _ := stored.DeepCopyObject().(client.Object)
+	annotations := maps.Clone(stored.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[workv1alpha1.DeletionVerdictsAnnotation] = workv1alpha1.DeletionVerdictsRequired
+	marked.SetAnnotations(annotations)
+	_, err := patch.Object(ctx, r.karmada, stored, marked)
+	return err
+}
+
+func requiresVerdicts(space client.Object) bool {
+	return space.GetAnnotations()[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired
 }
 
 // ensureMarks writes finalizer and taints at once.

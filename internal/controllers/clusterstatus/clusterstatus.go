@@ -194,6 +194,8 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	reported := stored.DeepCopy()
 	judgement.Apply(&reported.Status.Conditions)
 	c.reportCredentials(reported, seen.target)
+	c.reportIdentity(reported, seen)
+	c.reportBounds(reported, seen.target)
 	c.report(reported, seen)
 	c.measure(ctx, reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
@@ -231,6 +233,8 @@ func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster, seen sight)
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	c.tellCredentials(stored, reported)
+	c.tellIdentity(stored, reported)
+	c.tellBounds(stored, reported)
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status != metav1.ConditionTrue:

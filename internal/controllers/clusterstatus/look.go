@@ -20,6 +20,9 @@ type sight struct {
 	target *member.Member
 	// hopeful tells that a member which is not healthy may be any moment.
 	hopeful bool
+	// identity is which cluster the member is, unidentified why that is not the right one.
+	identity     domain.Identity
+	unidentified string
 
 	// asked tells that the member was asked for its APIs.
 	asked       bool
@@ -49,10 +52,14 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if known, ok := target.Credentials(); ok && known.Refused && health.Refused {
 		return sight{ready: domain.Uncollected(domain.Refusal(known), cluster.Generation, now), target: target}
 	}
+	if of := health.Identity; of.Seen != "" || of.Unknown != "" {
+		return sight{ready: domain.Unidentified(of, health.Cause, cluster.Generation, now), target: target, identity: of, unidentified: health.Cause}
+	}
 	return sight{
-		ready:   domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
-		target:  target,
-		hopeful: !health.Healthy && !health.Refused,
+		identity: health.Identity,
+		ready:    domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
+		target:   target,
+		hopeful:  !health.Healthy && !health.Refused,
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Name is the name of the controller in logs and events.
@@ -54,11 +55,16 @@ type Options struct {
 	WatchInterval time.Duration
 	// Events selects the successes that are written as events.
 	Events observe.Mode
+	// Propagated says what is never propagated.
+	Propagated reach.Propagated
 }
 
 // DefaultOptions are those of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second}
+	return Options{
+		Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second,
+		Propagated: reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
+	}
 }
 
 type reconciler struct {
@@ -70,6 +76,8 @@ type reconciler struct {
 	needs     *needs
 	watches   *watches
 	quarrels  *quarrels
+	// propagated says what is never propagated.
+	propagated reach.Propagated
 }
 
 // Add registers the controller with a manager.
@@ -84,7 +92,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		needs:  newNeeds(), quarrels: newQuarrels(),
+		needs:  newNeeds(), quarrels: newQuarrels(), propagated: o.Propagated,
 	}
 	r.watches = newWatches(templates, resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))
 	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -231,8 +232,46 @@ func TestWhatIsNotAttached(t *testing.T) {
 	})
 }
 
+func TestATenantTakesAlongOnlyWhatIsInTheNamespace(t *testing.T) {
+	elsewhere := settings()
+	elsewhere.Namespace = "bank"
+	refused := map[string]dependency.Reference{
+		"an object of another namespace": {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", Name: "settings"},
+		"objects of another namespace":   {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", LabelSelector: &metav1.LabelSelector{}},
+		"an object without a namespace":  {APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"},
+		"an object of the control plane": {APIVersion: "policy.karmada.io/v1alpha1", Kind: "OverridePolicy", Namespace: "shop", Name: "p"},
+	}
+	for name, reference := range refused {
+		t.Run(name, func(t *testing.T) {
+			policy := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}}
+			w := newWorld(t, deployment("web"), dependent("web"), clusterRole("view"), elsewhere.DeepCopy(), settings(), policy)
+			w.needed = []dependency.Reference{reference, refersTo("ConfigMap", "settings")}
+			result, writes, events := w.pass("web-deployment")
+			expect(t, "writes", writes, "patch web-deployment", "create settings-configmap")
+			if result.RequeueAfter != obstructed || len(events) != 2 || !strings.Contains(events[1], "SyncScheduleResultToDependenciesFailed") && !strings.Contains(events[0], "SyncScheduleResultToDependenciesFailed") {
+				t.Errorf("looked at again after %s, events %v", result.RequeueAfter, events)
+			}
+		})
+	}
+}
+
+func TestWhatFollowedBeforeIsNotReleasedForBeingOutOfReach(t *testing.T) {
+	claimed := dependent("web")
+	claimed.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "everything"
+	w := newWorld(t, deployment("web"), claimed, clusterRole("view"))
+	w.needed = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
+	w.pass("web-deployment")
+	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) {
+		delete(b.Labels, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
+	})
+	_, writes, _ := w.pass("web-deployment")
+	expect(t, "writes", writes)
+}
+
 func TestObjectsWithoutNamespaceShareABindingWithoutNamespace(t *testing.T) {
-	w := newWorld(t, deployment("web"), dependent("web"), clusterRole("view"))
+	claimed := dependent("web")
+	claimed.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "everything"
+	w := newWorld(t, deployment("web"), claimed, clusterRole("view"))
 	w.needed = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
 	_, writes, _ := w.pass("web-deployment")
 	expect(t, "writes", writes, "patch web-deployment", "create view-clusterrole")

@@ -79,13 +79,21 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 	if err != nil {
 		failures = append(failures, err)
 	}
-	for _, reference := range references {
+	within, refused := dependency.Within(binding.PartyOf(dependent), references)
+	for _, refusal := range refused {
+		failures = append(failures, refusal)
+	}
+	for _, reference := range within {
 		objects, err := r.objects(ctx, reference)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		for _, object := range objects {
+			if refusal := r.propagated.Refuses(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); refusal != nil {
+				failures = append(failures, refusal)
+				continue
+			}
 			wrote, err := r.attach(ctx, dependent, object)
 			if err != nil {
 				failures = append(failures, err)

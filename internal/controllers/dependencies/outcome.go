@@ -16,6 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 const (
@@ -56,7 +57,7 @@ func settle(err error) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: glance}, nil
 	case all(err, passing):
 		return reconcile.Result{RequeueAfter: patience}, nil
-	case all(err, func(one error) bool { return passing(one) || collides(one) }):
+	case all(err, func(one error) bool { return passing(one) || obstructs(one) }):
 		return reconcile.Result{RequeueAfter: obstructed}, nil
 	}
 	return reconcile.Result{}, err
@@ -86,9 +87,11 @@ func passing(err error) bool {
 	return stale(err) || errors.Is(err, errEnding) || errors.As(err, &earlier)
 }
 
-func collides(err error) bool {
+// obstructs reports whether an error lasts until a user changes something.
+func obstructs(err error) bool {
 	var taken *policy.CollisionError
-	return errors.As(err, &taken)
+	var refused *reach.RefusedError
+	return errors.As(err, &taken) || errors.As(err, &refused)
 }
 
 // ending reports whether a create was refused because the namespace goes.
@@ -142,7 +145,7 @@ func (q *quarrels) news(of types.UID, message string, written bool) bool {
 // quarrel tells on an attached binding that its dependents want different things
 // of it, if that is for them to say.
 func (r *reconciler) quarrel(attached binding.Object, dependents []*workv1alpha2.ResourceBinding, written bool) {
-	err := dependency.Disagreement(dependents)
+	err := dependency.Disagreement(attached.BindingSpec().Resource, dependents)
 	if attached.BindingSpec().Placement != nil {
 		err = nil
 	}

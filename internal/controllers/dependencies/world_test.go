@@ -81,6 +81,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.reconciler = &reconciler{
 		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), rules: w,
 		events: observe.NewEvents(w.recorder), needs: newNeeds(), quarrels: newQuarrels(),
+		propagated: DefaultOptions().Propagated,
 	}
 	w.watches = newWatches(w.templates, nil, w.needs, time.Second, logr.Discard())
 	w.watches.opened(w.queue)

@@ -40,6 +40,7 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // Name is the name of the controller in logs and events.
@@ -66,10 +67,8 @@ type Options struct {
 	// PriorityQueue only.
 	RetryRate, RetryBurst int
 
-	// SkippedAPIs are the kinds, SkippedNamespaces the places, whose objects are
-	// never templates.
-	SkippedAPIs       policy.SkippedAPIs
-	SkippedNamespaces policy.SkippedNamespaces
+	// Propagated says which objects are never templates.
+	Propagated reach.Propagated
 
 	// Preemption lets policies take templates from others.
 	Preemption bool
@@ -96,7 +95,7 @@ func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
 		Backoff: queues.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
-		SkippedAPIs:        policy.DefaultSkippedAPIs(),
+		Propagated:         reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
 		PriorityScheduling: true,
 	}
 }

@@ -57,7 +57,7 @@ func TestAWaitingTemplateIsFoundByANewPolicy(t *testing.T) {
 	}
 	_, writes := h.pass(policy.PolicyChanged)
 	expectWrites(t, "once there is a policy", writes, "patch Deployment", "create ResourceBinding")
-	if got := h.waiting.within(reach{kind: deployments}); len(got) != 0 {
+	if got := h.waiting.within(area{kind: deployments}); len(got) != 0 {
 		t.Errorf("%v still wait", got)
 	}
 }

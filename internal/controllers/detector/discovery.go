@@ -164,7 +164,7 @@ func (d *detector) look(ctx context.Context) bool {
 	if partial != nil {
 		d.log.Info("Some groups cannot be listed", "reason", partial.Error())
 	}
-	served := watchable(d.options.SkippedAPIs, lists)
+	served := watchable(d.options.Propagated.APIs, lists)
 	added, gone := d.kinds.compare(served, unlisted(partial), time.Now(), d.options.DiscoveryInterval)
 	for _, kind := range added {
 		if err := d.watch(ctx, kind); err != nil {

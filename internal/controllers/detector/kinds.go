@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/served"
 )
 
@@ -111,7 +111,7 @@ func sorted(all []schema.GroupVersionKind) []schema.GroupVersionKind {
 
 // watchable picks the kinds that can hold templates out of what a server serves
 // in preferred versions. What cannot be read is left out.
-func watchable(skipped policy.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
+func watchable(skipped reach.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
 	found := sets.New[schema.GroupVersionKind]()
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)

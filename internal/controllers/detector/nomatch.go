@@ -107,7 +107,7 @@ func (d *detector) near(p policy.Object, reached sets.Set[reference]) []referenc
 
 // selectsAny reports whether there is anything that a selector is about, be it
 // claimed by another policy.
-func (d *detector) selectsAny(to reach, reached sets.Set[reference]) bool {
+func (d *detector) selectsAny(to area, reached sets.Set[reference]) bool {
 	if to.name != "" && to.namespace != "" && d.claims.has(reference{to.kind, types.NamespacedName{Namespace: to.namespace, Name: to.name}}) {
 		return true
 	}

@@ -110,8 +110,8 @@ func TestASelectorThatSelectsSomethingComesNearNothingElse(t *testing.T) {
 			for _, name := range test.waiting {
 				h.waiting.add(named(deployments, "shop", name), nil)
 			}
-			for _, reach := range reaches(p) {
-				reached.Insert(h.waiting.within(reach)...)
+			for _, where := range reaches(p) {
+				reached.Insert(h.waiting.within(where)...)
 			}
 			for _, name := range test.claimed {
 				template := deployment(1)

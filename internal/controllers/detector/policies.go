@@ -210,8 +210,8 @@ func (d *detector) spread(ctx context.Context, p policy.Object) error {
 	if err != nil {
 		return err
 	}
-	for _, reach := range reaches(p) {
-		found.Insert(d.waiting.within(reach)...)
+	for _, where := range reaches(p) {
+		found.Insert(d.waiting.within(where)...)
 	}
 	found.Insert(d.near(p, found)...)
 	return d.enqueue(ctx, policy.PolicyChanged, found.UnsortedList()...)

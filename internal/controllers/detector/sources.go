@@ -133,7 +133,7 @@ func (d *detector) noticed(kind schema.GroupVersionKind, template *unstructured.
 }
 
 func (d *detector) skips(r reference) bool {
-	return d.options.SkippedNamespaces.Skips(r.kind, r.key.Namespace, r.key.Name)
+	return d.options.Propagated.Namespaces.Skips(r.kind, r.key.Namespace, r.key.Name)
 }
 
 func nameOf(kind schema.GroupVersionKind, object *unstructured.Unstructured) reference {

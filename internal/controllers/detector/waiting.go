@@ -80,10 +80,10 @@ func (w *waiting) dropKind(kind schema.GroupVersionKind) {
 	delete(w.kinds, kind)
 }
 
-// reach is a set of templates: those of a kind, of one namespace unless that is
+// area is a set of templates: those of a kind, of one namespace unless that is
 // empty, of one name unless that is empty, and with some labels unless that is
 // nil.
-type reach struct {
+type area struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	labels          labels.Selector
@@ -91,8 +91,8 @@ type reach struct {
 
 // reaches is where the selectors of a policy point. A PropagationPolicy never
 // leaves its namespace, and a selector that cannot be understood points nowhere.
-func reaches(of policy.Object) []reach {
-	var all []reach
+func reaches(of policy.Object) []area {
+	var all []area
 	for i := range of.PropagationSpec().ResourceSelectors {
 		if to, ok := reachOf(of, &of.PropagationSpec().ResourceSelectors[i]); ok {
 			all = append(all, to)
@@ -101,30 +101,30 @@ func reaches(of policy.Object) []reach {
 	return all
 }
 
-func reachOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (reach, bool) {
+func reachOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (area, bool) {
 	namespace := selector.Namespace
 	if !policy.IsCluster(of) {
 		if namespace != "" && namespace != of.GetNamespace() {
-			return reach{}, false
+			return area{}, false
 		}
 		namespace = of.GetNamespace()
 	}
-	to := reach{
+	to := area{
 		kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
 		namespace: namespace, name: selector.Name,
 	}
 	if selector.Name == "" && selector.LabelSelector != nil {
 		compiled, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
 		if err != nil {
-			return reach{}, false
+			return area{}, false
 		}
 		to.labels = compiled
 	}
 	return to, true
 }
 
-// within returns the waiting templates that a reach holds, in no order.
-func (w *waiting) within(of reach) []reference {
+// within returns the waiting templates that an area holds, in no order.
+func (w *waiting) within(of area) []reference {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	namespaces := w.kinds[of.kind]
@@ -138,7 +138,7 @@ func (w *waiting) within(of reach) []reference {
 	return found
 }
 
-func collect(found []reference, of reach, namespace string, held names) []reference {
+func collect(found []reference, of area, namespace string, held names) []reference {
 	if of.name != "" {
 		if _, ok := held[of.name]; ok {
 			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: of.name}})

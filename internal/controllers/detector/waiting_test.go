@@ -47,19 +47,19 @@ func TestWaitingTemplatesWithinReach(t *testing.T) {
 	}
 	called := func(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"name": name}) }
 	tests := map[string]struct {
-		of   reach
+		of   area
 		want []string
 	}{
-		"all of a kind":                     {reach{kind: deployments}, []string{"Deployment blog/web", "Deployment shop/db", "Deployment shop/web"}},
-		"those of one namespace":            {reach{kind: deployments, namespace: "shop"}, []string{"Deployment shop/db", "Deployment shop/web"}},
-		"one by name":                       {reach{kind: deployments, namespace: "shop", name: "web"}, []string{"Deployment shop/web"}},
-		"one name in all namespaces":        {reach{kind: deployments, name: "web"}, []string{"Deployment blog/web", "Deployment shop/web"}},
-		"those with a label":                {reach{kind: deployments, labels: called("web")}, []string{"Deployment blog/web", "Deployment shop/web"}},
-		"those of a namespace with a label": {reach{kind: deployments, namespace: "shop", labels: called("web")}, []string{"Deployment shop/web"}},
-		"none of those without the label":   {reach{kind: deployments, labels: called("cache")}, nil},
-		"cluster-scoped ones":               {reach{kind: clusterRoles}, []string{"ClusterRole /admin"}},
-		"none of a namespace that has none": {reach{kind: configMaps, namespace: "blog"}, nil},
-		"none of a kind that has none":      {reach{kind: schema.GroupVersionKind{Kind: "Job"}}, nil},
+		"all of a kind":                     {area{kind: deployments}, []string{"Deployment blog/web", "Deployment shop/db", "Deployment shop/web"}},
+		"those of one namespace":            {area{kind: deployments, namespace: "shop"}, []string{"Deployment shop/db", "Deployment shop/web"}},
+		"one by name":                       {area{kind: deployments, namespace: "shop", name: "web"}, []string{"Deployment shop/web"}},
+		"one name in all namespaces":        {area{kind: deployments, name: "web"}, []string{"Deployment blog/web", "Deployment shop/web"}},
+		"those with a label":                {area{kind: deployments, labels: called("web")}, []string{"Deployment blog/web", "Deployment shop/web"}},
+		"those of a namespace with a label": {area{kind: deployments, namespace: "shop", labels: called("web")}, []string{"Deployment shop/web"}},
+		"none of those without the label":   {area{kind: deployments, labels: called("cache")}, nil},
+		"cluster-scoped ones":               {area{kind: clusterRoles}, []string{"ClusterRole /admin"}},
+		"none of a namespace that has none": {area{kind: configMaps, namespace: "blog"}, nil},
+		"none of a kind that has none":      {area{kind: schema.GroupVersionKind{Kind: "Job"}}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWaitingHoldsWhatWasAddedAndNotRemoved(t *testing.T) {
 				model.Insert(r)
 			}
 		}
-		held := append(w.within(reach{kind: deployments}), w.within(reach{kind: configMaps})...)
+		held := append(w.within(area{kind: deployments}), w.within(area{kind: configMaps})...)
 		if diff := cmp.Diff(inOrder(model.UnsortedList()), inOrder(held)); diff != "" {
 			t.Fatalf("waiting (-want +got):\n%s", diff)
 		}
@@ -113,20 +113,20 @@ func TestReaches(t *testing.T) {
 	}}
 	tests := map[string]struct {
 		of   policy.Object
-		want []reach
+		want []area
 	}{
 		"a PropagationPolicy does not leave its namespace": {
 			&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Spec: spec},
-			[]reach{{kind: deployments, namespace: "shop", name: "web"}, {kind: deployments, namespace: "shop"}},
+			[]area{{kind: deployments, namespace: "shop", name: "web"}, {kind: deployments, namespace: "shop"}},
 		},
 		"a ClusterPropagationPolicy goes where its selectors point": {
 			&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec},
-			[]reach{{kind: deployments, name: "web"}, {kind: deployments, namespace: "shop"}, {kind: deployments, namespace: "blog"}},
+			[]area{{kind: deployments, name: "web"}, {kind: deployments, namespace: "shop"}, {kind: deployments, namespace: "blog"}},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, reaches(tc.of), cmp.AllowUnexported(reach{})); diff != "" {
+			if diff := cmp.Diff(tc.want, reaches(tc.of), cmp.AllowUnexported(area{})); diff != "" {
 				t.Errorf("reaches (-want +got):\n%s", diff)
 			}
 		})

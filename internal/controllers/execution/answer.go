@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
 )
 
 // unanswered tells that a member refused nothing: it could not be asked, or was not
@@ -36,6 +37,10 @@ func mayExist(err error) bool {
 // told is what an event says about failures in a cluster. How connections end
 // varies from try to try; one that is silent is told once.
 func told(cluster string, failures []error) error {
+	var other *member.IdentityError
+	if errors.As(errors.Join(failures...), &other) {
+		return other
+	}
 	if unanswered(failures) {
 		return fmt.Errorf("cluster %s %w", cluster, errSilent)
 	}

@@ -106,7 +106,7 @@ func (c *controller) update(ctx context.Context, d *delivery, manifest, observed
 }
 
 func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
-	if ok, owner := work.MayWrite(observed, manifest); !ok {
+	if ok, owner := work.MayWrite(d.of, observed, manifest); !ok {
 		return work.NewConflict(d.target.Name, observed, owner)
 	}
 	key := keyOf(d.of, manifest)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,12 +27,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -49,10 +48,9 @@ type Options struct {
 	Backoff queues.Backoff
 	// Mode is the sync mode whose clusters this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Deletions are the limits beyond which deletions that nothing explains wait
-	// for a confirmation. They hold in push mode; an agent cannot see why a Work is
-	// deleted.
-	Deletions guard.Limits
+	// Judge decides about deletions. It is nil in an agent, which cannot see why a Work
+	// is deleted and asks for the verdict of the control plane.
+	Judge *judge.Judge
 	// DeletionsPerSecond and DeletionBurst bound how many objects are deleted in
 	// one member.
 	DeletionsPerSecond float64
@@ -65,7 +63,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
-		Deletions: guard.DefaultLimits(), DeletionsPerSecond: 100, DeletionBurst: 500,
+		DeletionsPerSecond: 100, DeletionBurst: 500,
 	}
 }
 
@@ -97,11 +95,12 @@ type controller struct {
 	scope    fanout.Scope
 	pools    *fanout.Pools
 	applied  *ledger
-	bursts   *bursts
+	budgets  *budgets
 	counters *counters
-	// explain is nil where nobody can tell why a Work is deleted.
-	explain *explainer
-	now     func() time.Time
+	// judge is nil where verdicts is not.
+	judge    *judge.Judge
+	verdicts *verdicts
+	now      func() time.Time
 }
 
 // Add registers the controller with a manager.
@@ -113,10 +112,10 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, counters: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		applied: newLedger(), bursts: newBursts(o.DeletionsPerSecond, o.DeletionBurst), now: time.Now,
+		applied: newLedger(), budgets: newBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
-	if o.Mode == clusterv1alpha1.Push {
-		c.explain = &explainer{karmada: mgr.GetClient(), live: mgr.GetAPIReader(), wishes: newWishes(time.Now), proofs: newProofs()}
+	if c.judge == nil {
+		c.verdicts = newVerdicts(mgr.GetAPIReader(), time.Now)
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
@@ -129,8 +128,8 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 
 // Start implements manager.Runnable.
 func (c *controller) Start(ctx context.Context) error {
-	if c.explain != nil {
-		if err := c.explain.wishes.watch(ctx, c.cache); err != nil {
+	if c.judge != nil {
+		if err := c.judge.Watch(ctx); err != nil {
 			return err
 		}
 	}
@@ -186,7 +185,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 		return reconcile.Result{}, err
 	}
 	d := &delivery{target: target, of: stored}
-	failures := c.applyAll(ctx, d)
+	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if unanswered(failures) {
 		c.report(stored, report.Soon, work.Dispatching(stored))
 		c.failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, failures))
@@ -194,6 +193,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	wrote := c.applied.noteWrite(nameOf(stored), d.wrote, c.now())
 	c.report(stored, paceOf(wrote, failures), work.Dispatching(stored), work.Applied(stored, failures))
+	c.reportDenials(cluster, d)
 	c.tell(stored, failures)
 	c.tellContests(d)
 	return reconcile.Result{RequeueAfter: d.again}, errors.Join(failures...)
@@ -249,7 +249,3 @@ func (c *controller) usable(cluster *clusterv1alpha1.Cluster) bool {
 func ready(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
-
-// absent tells that an error means the object is not in the member: it is not
-// found, or its kind is not served there.
-func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

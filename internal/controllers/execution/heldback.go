@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,13 +68,14 @@ func (c *controller) holds(ctx context.Context, target *member.Member, of *workv
 	}
 	target.AwaitSync(ctx, kind, syncPatience)
 	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
-	if absent(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		// What the member does not show was not applied; nothing is deleted for it.
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
 	}
-	if ok, _ := work.MayWrite(observed, manifest); !ok {
+	if ok, _ := work.MayWrite(of, observed, manifest); !ok {
 		return false, nil
 	}
 	desired, err := work.Desired(manifest, observed, c.retain(ctx, manifest))

@@ -46,7 +46,7 @@ type ledger struct {
 	mu      sync.Mutex
 	entries map[types.NamespacedName]map[objectKey]entry
 	// released are Works that were let go and that the cache may still show.
-	released map[types.NamespacedName]types.UID
+	released map[types.NamespacedName]released
 	// dispatching is what was told last about the dispatching of a Work.
 	dispatching map[types.NamespacedName]string
 	// wrote is when something of a Work was last changed in the member.
@@ -56,7 +56,7 @@ type ledger struct {
 func newLedger() *ledger {
 	return &ledger{
 		entries:  map[types.NamespacedName]map[objectKey]entry{},
-		released: map[types.NamespacedName]types.UID{}, dispatching: map[types.NamespacedName]string{},
+		released: map[types.NamespacedName]released{}, dispatching: map[types.NamespacedName]string{},
 		wrote: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -147,19 +147,30 @@ func (l *ledger) holds(key objectKey, manifest, observed *unstructured.Unstructu
 	return ok && noted.manifest == work.PrunedHash(manifest) && noted.observed == work.PrunedHash(observed)
 }
 
-// release notes that a Work was let go.
-func (l *ledger) release(of *workv1alpha1.Work) {
+// released is a Work whose finalizer was removed.
+type released struct {
+	uid types.UID
+	at  time.Time
+}
+
+// releasedFor is how long a watch may take to show that a released Work is gone.
+// A Work that is there after that is there again, as after the restore of a backup.
+const releasedFor = 30 * time.Second
+
+// release notes that the finalizer of a Work was removed.
+func (l *ledger) release(of *workv1alpha1.Work, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.entries, nameOf(of))
-	l.released[nameOf(of)] = of.UID
+	l.released[nameOf(of)] = released{uid: of.UID, at: now}
 }
 
-// isReleased tells whether this very Work was let go already.
-func (l *ledger) isReleased(of *workv1alpha1.Work) bool {
+// isReleased reports whether this very Work was released a moment ago.
+func (l *ledger) isReleased(of *workv1alpha1.Work, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.released[nameOf(of)] == of.UID
+	known, ok := l.released[nameOf(of)]
+	return ok && known.uid == of.UID && now.Sub(known.at) < releasedFor
 }
 
 func nameOf(of *workv1alpha1.Work) types.NamespacedName {

@@ -14,15 +14,18 @@ func TestLedgerKnowsTheVeryWorkThatWasLetGo(t *testing.T) {
 	again := of.DeepCopy()
 	again.UID = "2"
 	l := newLedger()
-	l.release(of)
-	if !l.isReleased(of) {
+	l.release(of, noon)
+	if !l.isReleased(of, noon) {
 		t.Error("a Work that was let go is not known")
 	}
-	if l.isReleased(again) {
+	if l.isReleased(again, noon) {
 		t.Error("a new Work of the same name is taken for the one that was let go")
 	}
+	if l.isReleased(of, noon.Add(releasedFor)) {
+		t.Error("a Work that a restore brought back waits forever")
+	}
 	l.forget(nameOf(of))
-	if l.isReleased(of) {
+	if l.isReleased(of, noon) {
 		t.Error("a Work that is gone is still remembered")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -31,13 +32,17 @@ func (c *controller) tell(of *workv1alpha1.Work, failures []error) {
 // The failure names the cluster.
 func (c *controller) failed(of *workv1alpha1.Work, reason string, err error) {
 	c.events.Failed(of, reason, err)
+	if c.options.Mode == clusterv1alpha1.Pull {
+		// An agent writes no Events in the namespaces of users. The binding says what failed.
+		return
+	}
 	cluster, _ := work.ClusterOf(of.Namespace)
 	eachTemplate(of, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
 }
 
 // recovered forgets a failure on the same objects.
 func (c *controller) recovered(of *workv1alpha1.Work, reason string) {
-	if !c.events.Recovered(of, reason) {
+	if !c.events.Recovered(of, reason) || c.options.Mode == clusterv1alpha1.Pull {
 		return
 	}
 	cluster, _ := work.ClusterOf(of.Namespace)

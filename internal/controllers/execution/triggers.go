@@ -71,7 +71,7 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 		DeleteFunc: func(obj any) {
 			if gone, ok := final(obj).(*clusterv1alpha1.Cluster); ok {
 				c.pools.Drop(gone.Name)
-				c.bursts.forget(gone.Name)
+				c.forgetDeletions(gone.Name)
 			}
 		},
 	}
@@ -83,12 +83,17 @@ func (c *controller) follow(ctx context.Context, older, newer *clusterv1alpha1.C
 		// Another process serves the cluster from now on. That we still watch it
 		// would cost it, and repair what is not ours to repair.
 		c.pools.Drop(newer.Name)
-		c.bursts.forget(newer.Name)
+		c.forgetDeletions(newer.Name)
 		c.members.Forget(newer.Name)
 	case c.scope.Joined(older, newer):
 		c.takeUp(ctx, newer)
+	case older.Spec.ID != "" && older.Spec.ID != newer.Spec.ID:
+		// A person accepted that the cluster is another one: all of it is delivered anew.
+		c.takeUp(ctx, newer)
 	case promising(older, newer):
-		c.bursts.untell(newer.Name)
+		if c.judge != nil {
+			c.judge.Reconsider(newer.Name)
+		}
 		c.pools.Wake(newer.Name)
 	}
 }
@@ -131,7 +136,18 @@ func (c *controller) leave(key types.NamespacedName) {
 	c.forget(key)
 }
 
+// forgetDeletions drops what is remembered of deletions in a cluster.
+func (c *controller) forgetDeletions(cluster string) {
+	c.budgets.forget(cluster)
+	if c.judge != nil {
+		c.judge.ForgetCluster(cluster)
+	}
+}
+
 func (c *controller) forget(key types.NamespacedName) {
+	if c.judge != nil {
+		c.judge.Forget(key)
+	}
 	c.applied.forget(key)
 	c.reports.Forget(key)
 }
@@ -174,28 +190,40 @@ func (c *controller) queue(obj any, priority int) {
 	}
 	name, ok := work.ClusterOf(of.Namespace)
 	if !ok {
-		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, errNoExecutionSpace)
+		c.warn(of, priority, errNoExecutionSpace)
 		return
 	}
 	if !c.exists(name) {
 		// Its coming leads back here.
-		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, fmt.Errorf("there is no cluster %q", name))
+		c.warn(of, priority, fmt.Errorf("there is no cluster %q", name))
 		return
 	}
 	c.pools.Add(name, client.ObjectKeyFromObject(of), priority, 0)
 }
 
+// warn writes the event of a Work that no cluster gets when the Work comes, and not again
+// at each start of this process.
+func (c *controller) warn(of *workv1alpha1.Work, priority int, err error) {
+	if priority != fanout.Initial {
+		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, err)
+	}
+}
+
 var errNoExecutionSpace = errors.New("no cluster gets it: a Work belongs into the execution namespace of a cluster, " +
 	clusterv1alpha1.ExecutionSpacePrefix + "<cluster>")
 
-// changed tells that an update concerns the member: another spec, or the end.
+// changed reports whether an update concerns the member: another spec, the end, or the
+// verdict on it. A Work may also be another one of the same name, if a watch was
+// interrupted meanwhile.
 func changed(before, after any) bool {
 	older, ok := before.(*workv1alpha1.Work)
 	newer, ok2 := after.(*workv1alpha1.Work)
 	if !ok || !ok2 {
 		return false
 	}
-	return older.Generation != newer.Generation || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
+	verdict := workv1alpha1.DeletionAllowedAnnotation
+	return older.UID != newer.UID || older.Generation != newer.Generation ||
+		older.Annotations[verdict] != newer.Annotations[verdict] || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
 // onMemberEvent queues the Work of a member object that was changed or removed

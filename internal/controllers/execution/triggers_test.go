@@ -2,6 +2,7 @@ package execution
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -124,12 +125,21 @@ func TestPromisingTellsWhenWaitingWorksAreWorthATry(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, after := readyCluster(), readyCluster()
+			before, after := readyMember(), readyMember()
 			test.before(before)
 			test.after(after)
 			if got := promising(before, after); got != test.want {
 				t.Errorf("promising = %v", got)
 			}
 		})
+	}
+}
+
+func readyMember() *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
+		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{
+			Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+		}}},
 	}
 }

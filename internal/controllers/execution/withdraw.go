@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,95 +15,96 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/served"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// errHeld tells that a deletion waits for somebody to confirm it.
-var errHeld = errors.New("the deletion waits for a confirmation")
-
-// withdraw takes the objects of a Work that is being deleted out of the member,
-// or lets go of them, and then lets the Work go. What nothing explains may be
+// withdraw takes the objects of a Work that is being deleted out of the member, or
+// leaves them to the next Work, and then releases the Work. What nothing explains may be
 // held, and what is still wanted stays where it is.
 func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) || c.applied.isReleased(stored) {
+	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	facts, verdict, err := c.judge(ctx, cluster, stored)
-	if err != nil {
-		return reconcile.Result{}, err
+	if c.applied.isReleased(stored, c.now()) {
+		return reconcile.Result{RequeueAfter: releasedFor}, nil
 	}
+	if c.judge == nil {
+		if allowed, err := c.verdicts.allow(ctx, stored); err != nil || !allowed {
+			return reconcile.Result{RequeueAfter: verdictPoll}, err
+		}
+		return c.takeBack(ctx, cluster, stored, judge.Ruling{})
+	}
+	usable := c.usable(cluster)
+	ruling, err := c.judge.Decide(ctx, cluster, stored, usable)
 	switch {
-	case verdict == guard.HandOver:
-		return reconcile.Result{}, c.letGo(ctx, stored)
-	case verdict != guard.Delete && !preserves(stored):
-		return reconcile.Result{}, c.hold(cluster, stored)
+	case err != nil:
+		return reconcile.Result{}, err
+	case ruling.After > 0 && !preserves(stored):
+		return reconcile.Result{RequeueAfter: ruling.After}, nil
+	case ruling.Verdict == guard.HandOver:
+		return reconcile.Result{}, c.letGo(ctx, cluster, stored, ruling)
+	case ruling.Verdict == guard.Hold && !preserves(stored):
+		return reconcile.Result{}, c.judge.Hold(cluster, stored, ruling)
+	case !usable && cluster.DeletionTimestamp == nil:
+		// The verdict may be another one when the cluster is back.
+		return reconcile.Result{}, c.unreachable(cluster, stored)
 	}
-	if wait := c.bursts.spend(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
+	return c.takeBack(ctx, cluster, stored, ruling)
+}
+
+// unreachable reports that the objects of a Work wait for the cluster.
+func (c *controller) unreachable(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+	err := fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
+	c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, []error{err}))
+	return err
+}
+
+// takeBack deletes the objects of a Work in the member, or takes the marks of Karmada
+// off them if they are to be preserved, and releases the Work.
+func (c *controller) takeBack(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Ruling) (reconcile.Result, error) {
+	if wait := c.budgets.spend(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	failures := c.withdrawAll(ctx, cluster, stored)
+	failures := failuresThatHold(cluster, c.withdrawAll(ctx, cluster, stored))
 	if err := errors.Join(failures...); err != nil {
+		c.reportUnserved(cluster, stored, failures)
 		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, failures))
 		return reconcile.Result{}, err
 	}
-	if !preserves(stored) {
-		c.bursts.done(cluster.Name, facts, c.now())
+	if preserves(stored) {
+		ruling.Verdict = guard.HandOver
 	}
-	return reconcile.Result{}, c.letGo(ctx, stored)
+	return reconcile.Result{}, c.letGo(ctx, cluster, stored, ruling)
 }
 
-// judge decides about the deletion of a Work. As long as the cluster is out of
-// reach nothing can be deleted, and what was decided about the cluster is not
-// settled; only what is still wanted is known.
-func (c *controller) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (guard.Facts, guard.Verdict, error) {
-	if c.explain == nil {
-		return guard.Facts{}, guard.Delete, nil
-	}
-	facts, err := c.explain.facts(ctx, cluster, stored)
-	if err != nil {
-		return facts, guard.Hold, err
-	}
-	if facts.Owner == guard.Wants {
-		if facts, err = c.explain.confirm(ctx, cluster, stored, facts); err != nil {
-			return facts, guard.Hold, err
+// reportUnserved reports in a condition that objects of a Work may exist in the member,
+// whose API server does not say whether it serves their kind.
+func (c *controller) reportUnserved(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
+	for _, failure := range failures {
+		if unserved := new(member.UnservedError); errors.As(failure, &unserved) {
+			c.report(stored, report.Soon, work.KindNotServed(stored, cluster.Name, unserved.Error()))
+			return
 		}
 	}
-	if !guard.Open(facts) || !c.usable(cluster) {
-		return facts, guard.Decide(facts, guard.Burst{}, c.options.Deletions), nil
-	}
-	burst, err := c.size(ctx, cluster, facts.Owner)
-	if err != nil {
-		return facts, guard.Hold, err
-	}
-	verdict := guard.Decide(facts, burst, c.options.Deletions)
-	if verdict == guard.Prove {
-		facts.Template = c.explain.prove(ctx, stored, c.now())
-		verdict = guard.Decide(facts, burst, c.options.Deletions)
-	}
-	return facts, verdict, nil
 }
 
-// hold keeps the objects of a Work in the member and tells how to go on.
-func (c *controller) hold(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
-	c.report(stored, report.Soon, work.DeletionHeld(stored, cluster.Name))
-	if c.bursts.tell(cluster.Name) {
-		c.events.Failed(cluster, workv1alpha1.EventReasonMassDeletionStopped, errors.New(work.MassDeletionStopped(cluster.Name)))
-	}
-	return fmt.Errorf("cluster(%s): %w", cluster.Name, errHeld)
-}
-
-// letGo ends the Work.
-func (c *controller) letGo(ctx context.Context, stored *workv1alpha1.Work) error {
+// letGo releases the Work.
+func (c *controller) letGo(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Ruling) error {
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	c.applied.release(stored)
+	c.applied.release(stored, c.now())
+	if c.judge != nil {
+		c.judge.Settle(cluster.Name, stored, ruling)
+	}
 	return nil
 }
 
@@ -129,20 +131,31 @@ func (c *controller) withdrawAll(ctx context.Context, cluster *clusterv1alpha1.C
 			// What cannot be read was never created.
 			continue
 		}
+		take := c.remove
 		if preserves(stored) {
-			failures = append(failures, release(ctx, target, manifest))
+			take = c.release
+		}
+		failure := take(ctx, target, cluster.Name, manifest)
+		if unserved := new(member.UnservedError); errors.As(failure, &unserved) && confirmed(cluster, stored) {
+			// A user knows that the object may stay.
 			continue
 		}
-		failures = append(failures, c.remove(ctx, target, cluster.Name, manifest))
+		failures = append(failures, failure)
 	}
 	return failures
+}
+
+// confirmed reports whether a user confirmed the deletion of a Work on its Cluster.
+func confirmed(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) bool {
+	return guard.Confirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
 }
 
 // holder is a member cluster, as far as it has to be known to take something out
 // of it.
 type holder interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
-	GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
+	// Find returns an object as the member has it, nil if it is proven to be absent.
+	Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 	Client() client.Client
 }
 
@@ -152,20 +165,17 @@ type holder interface {
 func (c *controller) remove(ctx context.Context, target holder, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := current(ctx, target, manifest)
 	for try := 1; ; try++ {
-		if absent(err) {
-			return nil
-		}
 		if err != nil {
 			return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), cluster, err)
 		}
-		if !work.MayDelete(observed, manifest) {
+		if observed == nil || !work.MayDelete(observed, manifest) {
 			return nil
 		}
 		err = removeAsSeen(ctx, target, observed)
-		if !apierrors.IsConflict(err) || try == writeTries {
+		if !isStale(err) || try == writeTries {
 			break
 		}
-		observed, err = target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+		observed, err = target.Find(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	}
 	c.counters.delete(cluster, manifest, err)
 	if err != nil {
@@ -178,26 +188,29 @@ func removeAsSeen(ctx context.Context, target holder, observed *unstructured.Uns
 	uid, version := observed.GetUID(), observed.GetResourceVersion()
 	err := target.Client().Delete(ctx, observed,
 		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if absent(err) {
+	if served.IsObjectAbsent(err, observed.GetName()) {
 		return nil
 	}
 	return err
 }
 
+// isStale reports whether a write failed because the object, or the kind that the member
+// serves, is not what was read before.
+func isStale(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
+
 // release takes our marks off the member's object, which stays.
-func release(ctx context.Context, target *member.Member, manifest *unstructured.Unstructured) error {
-	observed, err := target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
-	if absent(err) {
-		return nil
-	}
+func (c *controller) release(ctx context.Context, target holder, cluster string, manifest *unstructured.Unstructured) error {
+	observed, err := target.Find(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	if err != nil {
-		return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), target.Name, err)
+		return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), cluster, err)
 	}
-	if !work.MayDelete(observed, manifest) || !work.Release(observed) {
+	if observed == nil || !work.MayDelete(observed, manifest) || !work.Release(observed) {
 		return nil
 	}
-	if err := target.Client().Update(ctx, observed); err != nil && !absent(err) {
-		return fmt.Errorf("releasing %s in cluster %s: %w", describe(manifest), target.Name, err)
+	if err := target.Client().Update(ctx, observed); err != nil && !served.IsObjectAbsent(err, observed.GetName()) {
+		return fmt.Errorf("releasing %s in cluster %s: %w", describe(manifest), cluster, err)
 	}
 	return nil
 }
@@ -209,5 +222,5 @@ func current(ctx context.Context, target holder, manifest *unstructured.Unstruct
 	if observed, cached, err := target.Get(ctx, kind, key); err == nil && cached {
 		return observed.DeepCopy(), nil
 	}
-	return target.GetLive(ctx, kind, key)
+	return target.Find(ctx, kind, key)
 }

@@ -26,6 +26,14 @@ func (l lagging) Get(context.Context, schema.GroupVersionKind, client.ObjectKey)
 	return l.seen, true, nil
 }
 
+func (l lagging) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	found, err := l.GetLive(ctx, kind, key)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
 func (l lagging) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
@@ -59,11 +67,11 @@ func TestAnObjectIsDeletedAsItIsAndNotAsItWasSeen(t *testing.T) {
 			if err := karmadaMember.Update(t.Context(), now); err != nil {
 				t.Fatal(err)
 			}
-			w := newWorld(t)
-			if w.counters, err = newCounters(prometheus.NewRegistry()); err != nil {
+			c := &controller{}
+			if c.counters, err = newCounters(prometheus.NewRegistry()); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.remove(t.Context(), target, "m1", stored); err != nil {
+			if err := c.remove(t.Context(), target, "m1", stored); err != nil {
 				t.Fatal(err)
 			}
 			_, err = target.GetLive(t.Context(), stored.GroupVersionKind(), key)

@@ -34,7 +34,7 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -53,7 +53,9 @@ type Options struct {
 	// Backoff is that of a pair that failed.
 	Backoff queues.Backoff
 	// SkippedNamespaces are not propagated.
-	SkippedNamespaces policy.SkippedNamespaces
+	SkippedNamespaces reach.SkippedNamespaces
+	// Allowed is what ClusterOverridePolicies may change of a Namespace.
+	Allowed override.Allowed
 }
 
 // DefaultOptions skip the control plane's own Namespaces only.
@@ -220,7 +222,7 @@ func (r *reconciler) render(
 	}
 	return work.RenderOwned(work.OwnedInput{
 		Template: namespace, Cluster: cluster, Owner: *metav1.NewControllerRef(namespace, gvk),
-		ClusterOverrides: overrides, PermanentID: id,
+		ClusterOverrides: overrides, Allowed: r.options.Allowed, PermanentID: id,
 	})
 }
 

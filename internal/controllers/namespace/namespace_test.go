@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -255,7 +255,7 @@ func TestAFailureIsToldOnceForEachCluster(t *testing.T) {
 }
 
 func TestWhichNamespacesArePropagated(t *testing.T) {
-	skipped, err := policy.ParseSkippedNamespaces([]string{"kube-.*"})
+	skipped, err := reach.ParseSkippedNamespaces([]string{"kube-.*"})
 	if err != nil {
 		t.Fatal(err)
 	}

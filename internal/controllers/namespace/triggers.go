@@ -22,6 +22,7 @@ import (
 	"karmada.io/karmada/internal/access/remake"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -32,7 +33,7 @@ type (
 
 // propagated tells whether a Namespace goes to the clusters. The default one is
 // in each of them anyway.
-func propagated(namespace *unstructured.Unstructured, skipped policy.SkippedNamespaces) bool {
+func propagated(namespace *unstructured.Unstructured, skipped reach.SkippedNamespaces) bool {
 	name := namespace.GetName()
 	return name != "default" && !skipped.Skips(gvk, "", name) && namespace.GetDeletionTimestamp() == nil &&
 		!strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")

@@ -70,7 +70,7 @@ func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(of).WithStatusSubresource(of).Build()
 				c := &controller{
 					rules: rules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
-					reports: report.NewWorks(store, report.Options{Workers: 1}),
+					reports: report.NewWorks(store, report.Options{Workers: 1}), pods: newPodChecks(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error)

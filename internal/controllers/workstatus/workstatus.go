@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -215,6 +216,7 @@ func (c *controller) handIn(stored *workv1alpha1.Work, seen []reflection) {
 		if !work.SameManifestStatuses(status.ManifestStatuses, merged) {
 			status.ManifestStatuses = merged
 		}
+		reportCuts(stored, seen, status, metav1.NewTime(c.pods.now()))
 	})
 }
 
@@ -238,6 +240,8 @@ type reflection struct {
 	entry *workv1alpha1.ManifestStatus
 	// again is after what time to look again; 0 for at the next change.
 	again time.Duration
+	// cut says what was left out of the status; empty for nothing.
+	cut string
 }
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
@@ -277,6 +281,10 @@ func (c *controller) reflectOne(ctx context.Context, target holder, stored *work
 	}
 	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
 	one.again = c.explain(ctx, target, stored, observed, one.entry)
+	var cut *work.StatusCut
+	if one.entry.Status, cut = work.CutStatus(one.entry.Status); cut != nil {
+		one.cut = cut.Describe(cluster, identifier)
+	}
 	return one, nil
 }
 

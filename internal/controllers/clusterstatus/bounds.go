@@ -1,0 +1,41 @@
+package clusterstatus
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// reportBounds says which bounds the member exceeded lately.
+func (c *controller) reportBounds(cluster *clusterv1alpha1.Cluster, target *member.Member) {
+	if target == nil {
+		return
+	}
+	var exceeded []string
+	for _, one := range target.Exceeded() {
+		exceeded = append(exceeded, one.What())
+	}
+	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
+	if condition := domain.BoundsCondition(stored, exceeded, cluster.Generation, metav1.NewTime(c.now())); condition != nil {
+		conditions.Set(&cluster.Status.Conditions, *condition)
+	}
+}
+
+// tellBounds writes an event when a member begins to exceed bounds, and when it stops.
+func (c *controller) tellBounds(stored, reported *clusterv1alpha1.Cluster) {
+	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
+	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
+	switch {
+	case now == nil || before != nil && before.Status == now.Status:
+	case now.Status == metav1.ConditionFalse:
+		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+	default:
+		c.events.Recovered(reported, clusterv1alpha1.BoundExceededReason)
+		c.events.Decided(reported, now.Reason, "%s", now.Message)
+	}
+}

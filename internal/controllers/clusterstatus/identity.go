@@ -1,0 +1,34 @@
+package clusterstatus
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// reportIdentity says whether the member is the cluster that was registered.
+func (c *controller) reportIdentity(cluster *clusterv1alpha1.Cluster, seen sight) {
+	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
+	if condition := domain.IdentityCondition(stored, seen.identity, seen.unidentified, cluster.Generation, c.now()); condition != nil {
+		conditions.Set(&cluster.Status.Conditions, *condition)
+	}
+}
+
+// tellIdentity writes an event when the address of a cluster begins to lead to another
+// cluster, and when that ends.
+func (c *controller) tellIdentity(stored, reported *clusterv1alpha1.Cluster) {
+	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
+	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
+	switch {
+	case now == nil || before != nil && before.Status == now.Status:
+	case now.Status != metav1.ConditionFalse:
+		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+	case before != nil:
+		c.events.Recovered(reported, before.Reason)
+		c.events.Decided(reported, now.Reason, "%s", now.Message)
+	}
+}

@@ -1,0 +1,129 @@
+package workdeletion
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/api"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+func pullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	cluster.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Unix(1, 0)),
+	}}
+	for _, change := range changes {
+		change(cluster)
+	}
+	return cluster
+}
+
+func silent(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = nil }
+
+// deleted is a Work of the ConfigMap shop/web that is being deleted.
+func deleted(verdict string) *workv1alpha1.Work {
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-m1", Name: "web", UID: "this", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+		DeletionTimestamp: &metav1.Time{Time: time.Now().Add(-time.Second)},
+		Labels:            map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding"},
+		Annotations: map[string]string{
+			workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "web-configmap",
+		},
+	}}
+	if verdict != "" {
+		of.Annotations[workv1alpha1.DeletionAllowedAnnotation] = verdict
+	}
+	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","annotations":{"resourcetemplate.karmada.io/uid":"template"}}}`)}}}
+	return of
+}
+
+func boundTo(clusters ...string) *workv1alpha2.ResourceBinding {
+	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-configmap"}}
+	bound.Spec.Resource.UID, bound.Spec.Placement = "template", &policyv1alpha1.Placement{}
+	for _, cluster := range clusters {
+		bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
+	}
+	return bound
+}
+
+func claimedTemplate() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "template", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "policy"},
+	}}
+}
+
+func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
+	tests := map[string]struct {
+		of      *workv1alpha1.Work
+		cluster *clusterv1alpha1.Cluster
+		stored  []client.Object
+		verdict string
+		gone    bool
+	}{
+		"its binding still wants it":          {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
+		"the same while the agent is silent":  {of: deleted(""), cluster: pullCluster(silent), stored: []client.Object{boundTo("m1")}, gone: true},
+		"the scheduler moved it":              {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, verdict: "this"},
+		"the template was deleted":            {of: deleted(""), cluster: pullCluster(), verdict: "this"},
+		"the binding alone was deleted":       {of: deleted(""), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
+		"an agent that is silent":             {of: deleted(""), cluster: pullCluster(silent)},
+		"a verdict on an earlier Work":        {of: deleted("earlier"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
+		"a verdict that was given":            {of: deleted("this"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}, verdict: "this"},
+		"allowed before and wanted again":     {of: deleted("this"), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
+		"a cluster in push mode":              {of: deleted(""), cluster: pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
+		"a cluster that leaves takes it away": {of: deleted(""), cluster: pullCluster(silent, leaving), stored: []client.Object{boundTo("m1")}, verdict: "this"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.of, test.cluster)...).Build()
+			decides, err := judge.New(judge.Options{
+				Karmada: karmada, Live: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
+				Events: observe.NewEvents(record.NewFakeRecorder(10)), Reports: report.NewWorks(karmada, report.DefaultOptions()),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, key := &reconciler{karmada: karmada, judge: decides, now: time.Now}, client.ObjectKeyFromObject(test.of)
+			for range 2 {
+				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stored := &workv1alpha1.Work{}
+			err = karmada.Get(t.Context(), key, stored)
+			if apierrors.IsNotFound(err) != test.gone || client.IgnoreNotFound(err) != nil {
+				t.Fatalf("reading the Work afterwards: %v", err)
+			}
+			if got := stored.Annotations[workv1alpha1.DeletionAllowedAnnotation]; got != test.verdict {
+				t.Errorf("the permission is %q, want %q", got, test.verdict)
+			}
+		})
+	}
+}
+
+func leaving(cluster *clusterv1alpha1.Cluster) {
+	cluster.DeletionTimestamp, cluster.Finalizers = &metav1.Time{Time: time.Unix(2, 0)}, []string{"karmada.io/cluster-controller"}
+}

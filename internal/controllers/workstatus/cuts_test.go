@@ -1,0 +1,35 @@
+package workstatus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+func TestAWorkSaysThatAStatusWasCutUntilAllStatusesAreWhole(t *testing.T) {
+	of := &workv1alpha1.Work{}
+	of.Spec.Workload.Manifests = manifests(t, "a", "b")
+	status := &workv1alpha1.WorkStatus{}
+	var got []string
+	for _, seen := range [][]reflection{
+		{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")},
+		{{cut: "the status of a is large"}, seen(1, "b", "Healthy")},
+		{seen(1, "b", "Healthy")},
+		{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")},
+	} {
+		reportCuts(of, seen, status, metav1.NewTime(time.Unix(1, 0)))
+		message := "none"
+		for _, c := range status.Conditions {
+			message = string(c.Status) + " " + c.Reason + ": " + c.Message
+		}
+		got = append(got, message)
+	}
+	cut := "True StatusTooLarge: the status of a is large"
+	if diff := cmp.Diff([]string{"none", cut, cut, "none"}, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
