@@ -27,28 +27,49 @@ func Namespaces() []client.Object {
 
 // Roles are the roles that users need.
 func Roles() []client.Object {
-	objects := []client.Object{
-		userRole("karmada-view", "view", "get", "list", "watch"),
-		userRole("karmada-edit", "edit", "create", "update", "patch", "delete", "deletecollection"),
-	}
 	proxyAdmin := rbacv1.PolicyRule{APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, Verbs: []string{"*"}}
-	return append(objects, role("cluster-proxy-admin", proxyAdmin),
-		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"))
+	return []client.Object{
+		userRole("karmada-view", "view", append(ownedByUsers(readVerbs()), ownedByComponents(readVerbs()))...),
+		userRole("karmada-edit", "edit", ownedByUsers(writeVerbs())...),
+		// Not aggregated: whoever writes bindings decides on clusters without any policy.
+		role("karmada-binding-edit", ownedByComponents(append(readVerbs(), writeVerbs()...))),
+		role("cluster-proxy-admin", proxyAdmin),
+		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
+	}
 }
 
-// userRole is a role that is added to one of the roles that Kubernetes gives to
-// users of a namespace.
-func userRole(name, aggregateTo string, verbs ...string) client.Object {
+func readVerbs() []string { return []string{"get", "list", "watch"} }
+
+func writeVerbs() []string {
+	return []string{"create", "update", "patch", "delete", "deletecollection"}
+}
+
+// ownedByUsers are the resources that users of a namespace write.
+func ownedByUsers(verbs []string) []rbacv1.PolicyRule {
 	rule := func(group string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
-	r := role(name,
+	return []rbacv1.PolicyRule{
 		rule("autoscaling.karmada.io", "cronfederatedhpas", "cronfederatedhpas/status", "federatedhpas", "federatedhpas/status"),
 		rule("multicluster.x-k8s.io", "serviceexports", "serviceexports/status", "serviceimports", "serviceimports/status"),
 		rule("networking.karmada.io", "multiclusteringresses", "multiclusteringresses/status", "multiclusterservices", "multiclusterservices/status"),
 		rule("policy.karmada.io", "overridepolicies", "propagationpolicies"),
-		rule("work.karmada.io", "resourcebindings", "resourcebindings/status", "works", "works/status"),
-	)
+	}
+}
+
+// ownedByComponents are the resources that components make out of what users write.
+// Users of a namespace read them.
+func ownedByComponents(verbs []string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: []string{"work.karmada.io"},
+		Resources: []string{"resourcebindings", "resourcebindings/status", "works", "works/status"}, Verbs: verbs,
+	}
+}
+
+// userRole is a role that is added to one of the roles that Kubernetes gives to
+// users of a namespace. What is added to edit is part of admin too.
+func userRole(name, aggregateTo string, rules ...rbacv1.PolicyRule) client.Object {
+	r := role(name, rules...)
 	r.Labels["rbac.authorization.k8s.io/aggregate-to-"+aggregateTo] = "true"
 	return r
 }

@@ -50,7 +50,8 @@ func (e *RegisteredError) Error() string {
 	case e.Same():
 		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.By.Name, e.By.Spec.SyncMode)
 	case e.By.Name == e.Name:
-		return fmt.Sprintf("%s: Cluster %q is another cluster, with ID %s; choose another name, or unjoin that one first", taken, e.By.Name, e.By.Spec.ID)
+		return fmt.Sprintf("%s: Cluster %q is another cluster, with ID %s; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
+			taken, e.By.Name, e.By.Spec.ID, e.By.Name, e.ID)
 	default:
 		return fmt.Sprintf("%s: this cluster is registered as Cluster %q; use that one, or unjoin it first", taken, e.By.Name)
 	}

@@ -46,7 +46,7 @@ func TestAClusterHasOneName(t *testing.T) {
 		},
 		"the name is another cluster's": {
 			name: "east", id: "id-4",
-			want: `the cluster ID id-4 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first`,
+			want: `the cluster ID id-4 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster east --type=merge -p '{"spec":{"id":"id-4"}}'`,
 		},
 		"the cluster has another name": {
 			name: "north", id: "id-2",
@@ -54,7 +54,7 @@ func TestAClusterHasOneName(t *testing.T) {
 		},
 		"of two in the way the name counts first": {
 			name: "east", id: "id-1",
-			want: `the cluster ID id-1 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first`,
+			want: `the cluster ID id-1 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster east --type=merge -p '{"spec":{"id":"id-1"}}'`,
 		},
 	}
 	for name, test := range tests {

@@ -112,7 +112,7 @@ func (a Agent) check(ctx context.Context, karmada *side.Side, id string) (*clust
 		return nil, taken
 	}
 	wanted := stored.DeepCopy()
-	a.Describe(wanted, id)
+	a.Reach(wanted, id)
 	return stored, invalid(wanted)
 }
 
@@ -140,13 +140,16 @@ func Again(name string) string {
 	return fmt.Sprintf("to register it again, where the cluster is: karmadactl unregister %s --force, then what 'karmadactl token create --print-register-command' prints where the control plane is administered; to leave it, the first alone", name)
 }
 
-// enroll makes the Cluster what the agent says of it.
+// enroll creates the Cluster as the agent describes it, or changes how it is reached.
 func (a Agent) enroll(ctx context.Context, karmada *side.Side, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return a.create(ctx, karmada, id)
 	}
+	if command := a.difference(stored); command != "" {
+		karmada.Log.Printf("the flags of the agent describe Cluster %q otherwise than it is stored; the agent does not change that after the registration, a person does: %s", a.Name, command)
+	}
 	wanted := stored.DeepCopy()
-	a.Describe(wanted, id)
+	a.Reach(wanted, id)
 	if equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) {
 		return stored, nil
 	}
@@ -187,18 +190,25 @@ func (a Agent) described(id string) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-// Describe brings the Cluster in line with what the agent knows, and leaves to
-// others what it does not.
+// Describe brings a Cluster that is created in line with what the agent knows, and
+// leaves to others what it does not.
 func (a Agent) Describe(cluster *clusterv1alpha1.Cluster, id string) {
+	a.Reach(cluster, id)
+	spec := &cluster.Spec
+	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
+	if len(a.Zones) > 0 {
+		spec.Zone, spec.Zones = "", slices.Clone(a.Zones)
+	}
+}
+
+// Reach brings a Cluster in line with how the agent knows that it is reached. An agent
+// changes nothing else of a Cluster that is stored.
+func (a Agent) Reach(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
 	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, registration.Endpoint(a.Member))
 	spec.ProxyURL = cmp.Or(registration.ProxyOf(a.Member), a.ProxyURL)
 	spec.InsecureSkipTLSVerification = a.Member.Insecure
-	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
-	if len(a.Zones) > 0 {
-		spec.Zone, spec.Zones = "", slices.Clone(a.Zones)
-	}
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
 		return &clusterv1alpha1.LocalSecretReference{Namespace: a.ClusterNamespace, Name: name}
 	}

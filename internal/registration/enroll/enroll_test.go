@@ -29,6 +29,8 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 	tests := map[string]struct {
 		agent          Agent
 		stored, wanted clusterv1alpha1.ClusterSpec
+		// restart says that the Cluster is stored already.
+		restart bool
 	}{
 		"a new one is where the agent finds it": {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
@@ -54,6 +56,15 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://mine", InsecureSkipTLSVerification: true},
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine"},
 		},
+		"a restart with other flags changes how it is reached and not where it is": {
+			agent:  Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, Report: grant.ReportAll()},
+			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted},
+			wanted: clusterv1alpha1.ClusterSpec{
+				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted,
+				SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
+			},
+			restart: true,
+		},
 		"zones replace the zone": {
 			agent:  Agent{Zones: []string{"a", "b"}},
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Zone: "a"},
@@ -64,7 +75,11 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", member
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: test.stored}
-			test.agent.Describe(cluster, "id")
+			if test.restart {
+				test.agent.Reach(cluster, "id")
+			} else {
+				test.agent.Describe(cluster, "id")
+			}
 			if diff := cmp.Diff(test.wanted, cluster.Spec); diff != "" {
 				t.Errorf("Cluster (-want +got):\n%s", diff)
 			}
@@ -114,6 +129,30 @@ func TestAnAgentWhoseClusterIsRefusedHasMadeNothing(t *testing.T) {
 			_, err := test.agent.check(t.Context(), karmada, "id")
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !Final(err) {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheCommandForAPersonWhenFlagsDiffer(t *testing.T) {
+	stored := clusterv1alpha1.ClusterSpec{Provider: "metal", Region: "north", Zones: []string{"a"}}
+	tests := map[string]struct {
+		agent  Agent
+		stored clusterv1alpha1.ClusterSpec
+		want   string
+	}{
+		"no flags":        {stored: stored},
+		"the same":        {agent: Agent{Provider: "metal", Region: "north", Zones: []string{"a"}}, stored: stored},
+		"the same zone":   {agent: Agent{Zones: []string{"a"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}},
+		"another region":  {agent: Agent{Provider: "metal", Region: "south"}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"region":"south"}}'`},
+		"other zones":     {agent: Agent{Zones: []string{"a", "b"}}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zones":["a","b"]}}'`},
+		"zones of a zone": {agent: Agent{Zones: []string{"b"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zone":null,"zones":["b"]}}'`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.agent.Name = "east"
+			if got := test.agent.difference(&clusterv1alpha1.Cluster{Spec: test.stored}); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}

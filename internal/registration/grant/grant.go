@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -49,12 +50,18 @@ type Grant struct {
 	Config *rest.Config
 	// Timeout is how long the member may take to issue a token.
 	Timeout time.Duration
+	// MemberRole is the ClusterRole of the member that limits what the control plane
+	// may do there. Empty lets it do everything.
+	MemberRole string
 }
 
 // Issue makes the namespace and the reported accounts, and returns what the
 // control plane needs to use them. A dry run returns nothing.
 func (g Grant) Issue(ctx context.Context, reported Reported) (Access, error) {
 	asIs := func(client.Object) error { return nil }
+	if !reported.Credentials && !reported.Impersonator {
+		return Access{}, nil
+	}
 	if _, err := g.Member.Ensure(ctx, registration.Namespace(g.Namespace), asIs); err != nil {
 		return Access{}, err
 	}
@@ -83,9 +90,34 @@ func (g Grant) Issue(ctx context.Context, reported Reported) (Access, error) {
 	return g.collect(ctx, accounts[0], accounts[1])
 }
 
-// empower lets the account of the control plane do everything.
+// CheckMemberRole returns an error if the member has no ClusterRole MemberRole. Nothing
+// is changed.
+func (g Grant) CheckMemberRole(ctx context.Context) error {
+	if g.MemberRole == "" {
+		return nil
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: g.MemberRole}}
+	have, err := g.Member.Get(ctx, role)
+	if err != nil {
+		return err
+	}
+	if have == nil {
+		return fmt.Errorf("%s (%s) has no ClusterRole %q: create it there first, or leave out --member-role, which lets the control plane do everything", g.Member.Name, g.Member.Host, g.MemberRole)
+	}
+	return nil
+}
+
+// empower lets the account of the control plane do everything, or what MemberRole
+// allows.
 func (g Grant) empower(ctx context.Context) error {
 	rights, bound := Role(g.Cluster), RoleBinding(g.Cluster, g.Namespace)
+	if g.MemberRole != "" {
+		rights.Rules = BaseRules()
+		limited := MemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
+		if _, err := g.Member.Ensure(ctx, limited, func(have client.Object) error { return AdoptBinding(have, limited) }); err != nil {
+			return err
+		}
+	}
 	if _, err := g.Member.Ensure(ctx, rights, func(have client.Object) error { return AdoptRole(have, rights) }); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Leftovers struct {
 func (l Leftovers) Objects() []client.Object {
 	own := registration.Account(l.Namespace, AccountName(l.Cluster))
 	return []client.Object{
-		RoleBinding(l.Cluster, l.Namespace), Role(l.Cluster), TokenRequest(own), own,
+		MemberRoleBinding(l.Cluster, l.Namespace, ""), RoleBinding(l.Cluster, l.Namespace), Role(l.Cluster), TokenRequest(own), own,
 	}
 }
 

@@ -50,6 +50,25 @@ func Role(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
+// BaseRules are what the control plane needs in every member: to prove which cluster it
+// is, and to report its health and its room.
+func BaseRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}},
+		{NonResourceURLs: []string{"/readyz", "/healthz", "/version", "/api", "/api/*", "/apis", "/apis/*"}, Verbs: []string{"get"}},
+	}
+}
+
+// MemberRoleBinding gives a ClusterRole of the member to the account of the control
+// plane.
+func MemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBinding {
+	binding := RoleBinding(cluster, namespace)
+	binding.Name += ":member-role"
+	binding.RoleRef.Name = role
+	return binding
+}
+
 // RoleBinding gives the role to the account of the control plane.
 func RoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{

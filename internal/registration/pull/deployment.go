@@ -39,17 +39,25 @@ func (r Register) installAgent(ctx context.Context, member *side.Side, kubeconfi
 	}
 	rights, bound := r.role(), r.binding()
 	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.Name)
-	for _, each := range []struct {
+	type wanted struct {
 		want  client.Object
 		adopt func(client.Object) error
-	}{
+	}
+	list := []wanted{
 		{registration.Namespace(r.Namespace), asIs},
 		{r.credentials(kubeconfig), refuse},
 		{rights, func(have client.Object) error { return grant.AdoptRole(have, rights) }},
 		{r.serviceAccount(), refuse},
 		{bound, func(have client.Object) error { return joinBinding(have, bound) }},
 		{r.deployment(), refuse},
-	} {
+	}
+	if r.MemberRole != "" {
+		if err := r.grantLimits(ctx, member); err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(each wanted) bool { return each.want == client.Object(rights) || each.want == client.Object(bound) })
+	}
+	for _, each := range list {
 		if _, err := member.Ensure(ctx, each.want, each.adopt); err != nil {
 			return err
 		}
@@ -181,7 +189,7 @@ func (r Register) command() []string {
 	if r.CertRotation {
 		controllers = "*,certRotation"
 	}
-	return []string{
+	command := []string{
 		"/bin/karmada-agent",
 		"--karmada-kubeconfig=" + kubeconfigDir + "/" + AgentKubeconfig,
 		"--cluster-name=" + r.Name,
@@ -198,4 +206,9 @@ func (r Register) command() []string {
 		"--health-probe-bind-address=0.0.0.0:10357",
 		"--v=2",
 	}
+	if r.MemberRole != "" {
+		// It may not give the control plane accounts that may do more than itself.
+		command = append(command, "--report-secrets=None")
+	}
+	return command
 }

@@ -75,6 +75,10 @@ type Register struct {
 	// Provider, Region and Zones are where the cluster is. All may be empty.
 	Provider, Region string
 	Zones            []string
+	// MemberRole is the ClusterRole of the member that limits what the agent may do
+	// there. Empty lets it do everything. With it the control plane gets no account in
+	// the member.
+	MemberRole string
 	// ProxyURL is the proxy through which the control plane reaches the member.
 	ProxyURL string
 	// Image is that of the agent, Replicas how many of it run. Default: that of this
@@ -298,6 +302,9 @@ func (r Register) sweep(ctx context.Context, member *side.Side, traces []client.
 func (r Register) preflight(ctx context.Context, member *side.Side) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
 	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
+		return "", err
+	}
+	if err := r.checkMemberRole(ctx, member); err != nil {
 		return "", err
 	}
 	var findings []error

@@ -322,6 +322,7 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 			errs = append(errs, d.member.Delete(ctx, object))
 		}
 	}
+	errs = append(errs, d.installed().leaveLimits(ctx, d.member))
 	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
 	errs = append(errs, pushed.Delete(ctx, d.member))
 	if err := errors.Join(errs...); err != nil {

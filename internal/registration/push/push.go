@@ -48,6 +48,9 @@ type Join struct {
 	// them. All may be empty.
 	Provider, Region string
 	Zones            []string
+	// MemberRole is the ClusterRole of the member that limits what the control plane
+	// may do there. Empty lets it do everything.
+	MemberRole string
 	// DryRun checks everything, changes nothing on either side and logs what
 	// would be created.
 	DryRun bool
@@ -124,6 +127,9 @@ func (j Join) check(ctx context.Context, karmada, member *side.Side) (*clusterv1
 	if err := j.nameIsNoAgents(ctx, karmada); err != nil {
 		return nil, err
 	}
+	if err := j.grant(member, j.ClusterNamespace).CheckMemberRole(ctx); err != nil {
+		return nil, err
+	}
 	// The identity of the control plane is asked for only to catch a mix-up, so
 	// not being allowed to see it is no obstacle.
 	if own, err := karmada.ID(ctx); err == nil && own == id {
@@ -173,7 +179,7 @@ func (j Join) grantAccess(ctx context.Context, member *side.Side) (grant.Access,
 
 // grant is what the member lets the control plane do, with accounts in the namespace.
 func (j Join) grant(member *side.Side, namespace string) grant.Grant {
-	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout}
+	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
 
 func asIs(client.Object) error { return nil }
@@ -287,8 +293,12 @@ func (j Join) logf(format string, args ...any) { registration.Log(j.Log).Printf(
 
 // cluster is the Cluster to be created for the member with the given identity.
 func (j Join) cluster(id string) *clusterv1alpha1.Cluster {
+	var annotations map[string]string
+	if j.MemberRole != "" {
+		annotations = map[string]string{clusterv1alpha1.MemberRoleAnnotation: j.MemberRole}
+	}
 	return &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: j.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: j.Name, Annotations: annotations},
 		Spec: clusterv1alpha1.ClusterSpec{
 			ID:                          id,
 			SyncMode:                    clusterv1alpha1.Push,

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,11 @@ func (j Join) repair(ctx context.Context, karmada, member *side.Side, taken *reg
 		return taken
 	}
 	j.logf("Cluster %q is this cluster, and its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
+	j.MemberRole = cmp.Or(j.MemberRole, taken.By.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	g := j.grant(member, found.acting.Namespace)
+	if err := g.CheckMemberRole(ctx); err != nil {
+		return err
+	}
 	if err := g.DropRefused(ctx, found.reissue); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func Configurations(reach ClientConfig) (*admissionregistrationv1.MutatingWebhoo
 			validating.Webhooks = append(validating.Webhooks, validatingWebhook(&kind, reach))
 		}
 	}
-	validating.Webhooks = append(validating.Webhooks, deletionWebhook(reach))
+	validating.Webhooks = append(validating.Webhooks, agentWebhook(reach), deletionWebhook(reach))
 	return mutating, validating
 }
 

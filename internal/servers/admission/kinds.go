@@ -117,7 +117,7 @@ func workKinds() []kind {
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ClusterResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ClusterResourceBinding{} },
 			},
-			mutate: asked("clusterresourcebinding", create),
+			mutate: asked("clusterresourcebinding", create), validate: asked("clusterresourcebinding", create, update),
 		},
 		{
 			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"}, untracked: true,

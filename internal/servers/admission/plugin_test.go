@@ -141,7 +141,7 @@ func TestPluginJudges(t *testing.T) {
 		"and is told once":                           {new: interpreter, old: interpreter, operation: admission.Update},
 		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},
 		"quota is asked last, and speaks for itself": {
-			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`, operation: admission.Create,
+			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}}}`, operation: admission.Create,
 			quota: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: "QuotaExceeded", Message: "too much"}},
 			code:  http.StatusForbidden, says: []string{"too much"},
 		},

@@ -34,6 +34,7 @@ func Webhook(reviewer Reviewer) http.Handler {
 		}
 	}
 	mux.Handle("POST "+deletionPath, review(answerDelete))
+	mux.Handle("POST "+agentPath, review(reviewer.Agents.answer))
 	mux.HandleFunc("POST "+ConversionPath, serveConversion)
 	return mux
 }

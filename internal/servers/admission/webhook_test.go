@@ -134,7 +134,7 @@ func TestWebhookRefusesWhatIsNoReview(t *testing.T) {
 }
 
 func TestConversion(t *testing.T) {
-	const newBinding = `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {replicas: 2, resource: {apiVersion: v1, kind: Pod, name: p}}}`
+	const newBinding = `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {replicas: 2, resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}}}`
 	tests := map[string]struct {
 		objects []string
 		desired string
@@ -222,6 +222,7 @@ func TestConfigurations(t *testing.T) {
 		{"federatedresourcequota.karmada.io", "/validate-federatedresourcequota", policy + "federatedresourcequotas", both, "Namespaced", "None", 3},
 		{"clustertaintpolicy.karmada.io", "/validate-clustertaintpolicy", policy + "clustertaintpolicies", both, "Cluster", "None", 3},
 		{"resourcebinding.karmada.io", "/validate-resourcebinding", work + "resourcebindings", both, "Namespaced", "NoneOnDryRun", 3},
+		{"clusterresourcebinding.karmada.io", "/validate-clusterresourcebinding", work + "clusterresourcebindings", both, "Cluster", "None", 3},
 		{"config.karmada.io", "/validate-resourceinterpreterwebhookconfiguration", "config.karmada.io/resourceinterpreterwebhookconfigurations", both, "Cluster", "None", 3},
 		{"resourceinterpretercustomization.karmada.io", "/validate-resourceinterpretercustomization", "config.karmada.io/resourceinterpretercustomizations", both, "Cluster", "None", 10},
 		{"federatedhpa.karmada.io", "/validate-federatedhpa", "autoscaling.karmada.io/federatedhpas", both, "Namespaced", "None", 3},
@@ -230,6 +231,7 @@ func TestConfigurations(t *testing.T) {
 		{"multiclusterservice.karmada.io", "/validate-multiclusterservice", "networking.karmada.io/multiclusterservices", both, "Namespaced", "None", 3},
 		{"workloadrebalancer.karmada.io", "/validate-workloadrebalancer", "apps.karmada.io/workloadrebalancers", "CREATE", "Cluster", "None", 3},
 		{"remedy.karmada.io", "/validate-remedy", "remedy.karmada.io/remedies", "CREATE", "Cluster", "None", 3},
+		{"agentquota.karmada.io", "/validate-agentquota", "/events", "CREATE", "*", "NoneOnDryRun", 3},
 		{"resourcedeletionprotection.karmada.io", "/validate-resourcedeletionprotection", "*/*", "DELETE", "*", "None", 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

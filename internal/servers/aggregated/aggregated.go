@@ -89,6 +89,7 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
 	from.Cluster, from.Clusters = registry.Getter(storage.Cluster.Store), registry.Lister(storage.Cluster.Store)
+	from.Budgets = o.Budgets
 	members, err := proxy.New(from)
 	if err != nil {
 		return err

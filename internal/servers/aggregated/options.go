@@ -49,6 +49,9 @@ type Options struct {
 	// KubeAPIBurst is how many requests may exceed that rate at once.
 	KubeAPIBurst int
 
+	// Budgets are how many requests to members may be under way at once.
+	Budgets proxy.Budgets
+
 	// Karmada replaces the kubeconfig flags that are not given. Nil means the
 	// service account of the pod.
 	Karmada *clientrest.Config
@@ -80,6 +83,7 @@ func NewOptions() (*Options, error) {
 		Server:       server,
 		KubeAPIQPS:   defaultQPS,
 		KubeAPIBurst: defaultBurst,
+		Budgets:      proxy.DefaultBudgets(),
 		featureGates: map[string]bool{},
 		scheme:       scheme,
 		codecs:       codecs,
@@ -100,6 +104,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Requests per second to the Karmada API server.")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
 		"Requests to the Karmada API server that may exceed the rate at once.")
+	flags.IntVar(&o.Budgets.Requests, "proxy-requests-per-cluster", o.Budgets.Requests,
+		"Requests through clusters/proxy that may be under way to one cluster at once, apart from watches, logs and streams.")
+	flags.IntVar(&o.Budgets.AllRequests, "proxy-requests", o.Budgets.AllRequests,
+		"Requests through clusters/proxy that may be under way to all clusters together, apart from watches, logs and streams.")
+	flags.IntVar(&o.Budgets.Lasting, "proxy-watches-per-cluster", o.Budgets.Lasting,
+		"Watches and logs through clusters/proxy that may be under way to one cluster at once.")
+	flags.IntVar(&o.Budgets.AllLasting, "proxy-watches", o.Budgets.AllLasting,
+		"Watches, logs and streams through clusters/proxy that may be under way to all clusters together.")
 	flags.Var(cliflag.NewMapStringBool(&o.featureGates), "feature-gates",
 		"Feature gates of Karmada and of the Kubernetes API server library, as a list of name=true or name=false.")
 }
@@ -117,6 +129,9 @@ func (o *Options) Validate() []error {
 		}
 	}
 	errs = append(errs, o.validateFeatureGates()...)
+	if b := o.Budgets; min(b.Requests, b.AllRequests, b.Lasting, b.AllLasting) < 1 {
+		errs = append(errs, errors.New("--proxy-requests-per-cluster, --proxy-requests, --proxy-watches-per-cluster and --proxy-watches must be at least 1"))
+	}
 	if !o.alone() {
 		return errs
 	}

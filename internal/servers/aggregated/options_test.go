@@ -37,6 +37,7 @@ etcd-db-metric-poll-interval=30s etcd-healthcheck-timeout=2s etcd-keyfile= etcd-
 etcd-readycheck-timeout=2s etcd-servers=[] etcd-servers-overrides=[] feature-gates=
 http2-max-streams-per-connection=1000 kube-api-burst=60 kube-api-qps=40 kubeconfig=
 lease-reuse-duration-seconds=60 permit-address-sharing=false permit-port-sharing=false profiling=true
+proxy-requests=2000 proxy-requests-per-cluster=400 proxy-watches=10000 proxy-watches-per-cluster=2000
 requestheader-allowed-names=[] requestheader-client-ca-file= requestheader-extra-headers-prefix=[x-remote-extra-]
 requestheader-group-headers=[x-remote-group] requestheader-uid-headers=[]
 requestheader-username-headers=[x-remote-user] secure-port=443 storage-backend= storage-media-type=application/json

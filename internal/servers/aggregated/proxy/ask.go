@@ -17,6 +17,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/conditions"
 )
 
 const (
@@ -69,12 +70,6 @@ func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if said.way, said.err = e.proxy.way(ctx, cluster, e.caller); said.err != nil {
 		return said
 	}
-	leave, ok := enter(said.way.member.requests)
-	if !ok {
-		said.err = crowded(cluster, maxRequests, "requests")
-		return said
-	}
-	defer leave()
 	ctx, end := under(ctx, said.way.member.life)
 	defer end(nil)
 	brief := *said.way
@@ -84,6 +79,12 @@ func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		said.err = err
 		return said
 	}
+	leave, err := said.way.enter(&http.Request{Method: http.MethodGet, URL: target}, target, false)
+	if err != nil {
+		said.err = err
+		return said
+	}
+	defer leave()
 	req := (&http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{"Accept": {accept}}}).WithContext(ctx)
 	resp, err := brief.plain(req)
 	if err != nil {
@@ -109,7 +110,7 @@ func refusal(cluster, status string, said answer) error {
 	}
 	var why metav1.Status
 	if err := json.Unmarshal(said.body, &why); err == nil && why.Message != "" {
-		status += ": " + why.Message
+		status += ": " + conditions.Clip(conditions.Printable(why.Message))
 	}
 	return fmt.Errorf("cluster %q is left out: it answers %s", cluster, status)
 }

@@ -34,6 +34,8 @@ type fixture struct {
 	// caller is alice, unless a test says otherwise.
 	caller user.Info
 	proxy  *proxy.Proxy
+	// budgets are those of the proxy, the default ones if empty.
+	budgets proxy.Budgets
 }
 
 // newFixture registers a member that answers with handler, over TLS.
@@ -87,6 +89,7 @@ func (f *fixture) connect(t *testing.T, karmada *rest.Config) {
 		},
 		FreshSecret: f.secret,
 		Karmada:     karmada,
+		Budgets:     f.budgets,
 	})
 	if err != nil {
 		t.Fatal(err)

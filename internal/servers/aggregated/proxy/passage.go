@@ -38,21 +38,17 @@ type passage struct {
 
 func (p *passage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	member, upgrade := p.way.member, isUpgrade(req)
-	places, what := member.requests, "requests"
-	if upgrade {
-		places, what = member.upgrades, "streams"
-	}
-	leave, ok := enter(places)
-	if !ok {
-		p.responder.Error(crowded(p.way.cluster, cap(places), what))
-		return
-	}
-	defer leave()
 	target, err := location(p.way.cluster, p.path, req.URL)
 	if err != nil {
 		p.responder.Error(err)
 		return
 	}
+	leave, err := p.way.enter(req, target, upgrade)
+	if err != nil {
+		p.responder.Error(err)
+		return
+	}
+	defer leave()
 	ctx, end := under(req.Context(), member.life)
 	defer end(nil)
 	if upgrade {
@@ -135,7 +131,7 @@ func (w *way) send(transport http.RoundTripper, req *http.Request, info *generic
 	if err != nil {
 		return nil, explain(req.Context(), w.cluster, w.limits, err)
 	}
-	return resp, nil
+	return w.bounded(resp)
 }
 
 // inTime takes nothing for an answer that a member says to a request that was given

@@ -16,6 +16,7 @@ type pool struct {
 	mu      sync.Mutex
 	members map[string]*member
 	closed  bool
+	budgets Budgets
 }
 
 // member is the connections to one cluster.
@@ -25,12 +26,12 @@ type member struct {
 	// life ends when the member leaves, and with it all that is under way.
 	life context.Context
 	end  context.CancelCauseFunc
-	// requests and upgrades hold a place for each one under way.
-	requests, upgrades chan struct{}
+	// requests, lasting and upgrades hold a place for each one under way.
+	requests, lasting, upgrades chan struct{}
 }
 
-func newPool() *pool {
-	return &pool{members: map[string]*member{}}
+func newPool(budgets Budgets) *pool {
+	return &pool{members: map[string]*member{}, budgets: budgets}
 }
 
 // get returns the connections to a cluster. A route other than last time replaces
@@ -49,14 +50,15 @@ func (p *pool) get(cluster string, r route) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &member{
-		route: r, transport: transport,
-		requests: make(chan struct{}, maxRequests), upgrades: make(chan struct{}, maxUpgrades),
-	}
+	made := &member{route: r, transport: transport}
 	if ok {
+		// The budgets are the member's, whatever the route.
+		made.requests, made.lasting, made.upgrades = known.requests, known.lasting, known.upgrades
 		known.transport.closeIdle()
 		made.life, made.end = known.life, known.end
 	} else {
+		made.requests, made.lasting = make(chan struct{}, p.budgets.Requests), make(chan struct{}, p.budgets.Lasting)
+		made.upgrades = make(chan struct{}, maxUpgrades)
 		made.life, made.end = context.WithCancelCause(context.Background())
 	}
 	p.members[cluster] = made

@@ -54,6 +54,8 @@ type Sources struct {
 	// Karmada answers requests to all clusters that are about no resource, such as
 	// discovery. Nil means that nobody does.
 	Karmada *clientrest.Config
+	// Budgets bound the requests under way; the zero value is DefaultBudgets.
+	Budgets Budgets
 }
 
 // Proxy serves clusters/proxy.
@@ -62,6 +64,8 @@ type Proxy struct {
 	members *pool
 	karmada *karmadaServer
 	limits  limits
+	// all are the budgets of all members together.
+	all places
 	// maxAnswers bounds what all clusters together may answer, in bytes.
 	maxAnswers int64
 }
@@ -76,11 +80,14 @@ func New(from Sources) (*Proxy, error) {
 	if from.FreshSecret == nil {
 		from.FreshSecret = from.Secret
 	}
+	if from.Budgets == (Budgets{}) {
+		from.Budgets = DefaultBudgets()
+	}
 	karmada, err := newKarmadaServer(from.Karmada)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the way to the Karmada API server: %w", err)
 	}
-	return &Proxy{from: from, members: newPool(), karmada: karmada, limits: standardLimits, maxAnswers: maxAnswers}, nil
+	return &Proxy{from: from, members: newPool(from.Budgets), all: newPlaces(from.Budgets), karmada: karmada, limits: standardLimits, maxAnswers: maxAnswers}, nil
 }
 
 // New returns the options object of the subresource.
@@ -159,6 +166,8 @@ type way struct {
 	// fresh reads the token again, past all caches.
 	fresh  func(ctx context.Context) (string, error)
 	limits limits
+	// all are the budgets of all members together.
+	all places
 	// client is where an answer goes as it comes; nil where it is read as a whole.
 	client http.ResponseWriter
 }
@@ -181,5 +190,5 @@ func (p *Proxy) way(ctx context.Context, cluster *clusterv1alpha1.Cluster, calle
 		return nil, unavailable(cluster, err)
 	}
 	fresh := func(ctx context.Context) (string, error) { return impersonatorToken(ctx, cluster, p.from.FreshSecret) }
-	return &way{cluster: cluster, member: member, token: token, caller: caller, fresh: fresh, limits: p.limits}, nil
+	return &way{cluster: cluster, member: member, token: token, caller: caller, fresh: fresh, limits: p.limits, all: p.all}, nil
 }

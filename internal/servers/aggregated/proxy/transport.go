@@ -24,10 +24,10 @@ const (
 	keepAlive      = 5 * time.Second
 	probes         = 3
 	maxIdlePerHost = 25
-	// maxRequests and maxUpgrades bound what is under way to one member, and so the
-	// connections: requests share them over HTTP/2, an upgrade has its own. A
+	// maxLasting and maxUpgrades bound what is under way to one member for long, and so
+	// the connections: watches share them over HTTP/2, an upgrade has its own. A
 	// hundred users with twenty watches each are within the bounds.
-	maxRequests = 2000
+	maxLasting  = 2000
 	maxUpgrades = 500
 )
 
@@ -110,13 +110,16 @@ func newTransport(r route) (*transport, error) {
 		IdleConnTimeout:     idleTimeout,
 		MaxIdleConnsPerHost: maxIdlePerHost,
 		// The client and the member agree on compression; bodies pass as they are.
-		DisableCompression: true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	upgrades := &http.Transport{
 		DialContext:         dial,
 		TLSClientConfig:     tlsConfig.Clone(),
 		TLSHandshakeTimeout: handshakeTimeout,
 		DisableCompression:  true,
+
+		MaxResponseHeaderBytes: maxHeaderBytes,
 		// A connection is for one stream; one that was refused is not kept.
 		MaxIdleConnsPerHost: -1,
 	}

@@ -2,9 +2,11 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/agent"
 )
 
 // giveWayTimeout bounds the look that follows a creation, whose request may have ended.
@@ -68,6 +71,27 @@ func (c *Clusters) Update(
 		return stored, created, err
 	}
 	return stored, created, c.giveWay(ctx, stored)
+}
+
+// Delete deletes a Cluster. An agent may delete its own, with all rights that belong
+// to it: one that left its rights behind could register again as it likes.
+func (c *Clusters) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	if agent.IsAgent(requester(ctx)) && orphans(options) {
+		return nil, false, apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), name, errOrphans)
+	}
+	return c.Store.Delete(ctx, name, validate, options)
+}
+
+var errOrphans = errors.New("the agent of a cluster does not leave behind what belongs to its Cluster: delete it without propagationPolicy Orphan")
+
+func orphans(options *metav1.DeleteOptions) bool {
+	if options == nil {
+		return false
+	}
+	if options.PropagationPolicy != nil {
+		return *options.PropagationPolicy == metav1.DeletePropagationOrphan
+	}
+	return options.OrphanDependents != nil && *options.OrphanDependents //nolint:staticcheck // clients may still say it so
 }
 
 // giveWay takes a Cluster back that was created while another replica of the server

@@ -109,7 +109,16 @@ func (s strategy) readable(ctx context.Context) func(clusterv1alpha1.LocalSecret
 // ValidateUpdate refuses changes that must not be stored.
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
-	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(requester(ctx), updated, stored, s.readable(ctx))...)
+	user := requester(ctx)
+	if agent.IsAgent(user) {
+		// What the server itself brings into its stored form is no change by the agent.
+		stored = stored.DeepCopy()
+		if s.rules.ResourceModels() {
+			stored.Spec.ResourceModels = cluster.StandardiseModels(stored.Spec.ResourceModels)
+		}
+		cluster.Canonicalise(stored, s.rules.Now())
+	}
+	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.readable(ctx))...)
 }
 
 // Canonicalize does nothing: the generation is decided on the canonical form, so
@@ -143,9 +152,10 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	metav1.ResetObjectMetaForStatus(updated, stored)
 }
 
-// ValidateUpdate accepts whatever the controllers report.
-func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
-	return nil
+// ValidateUpdate accepts what components of the control plane report, and of what an
+// agent reports that which an agent may.
+func (statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return agent.ValidateStatus(requester(ctx), obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
 }
 
 // GetResetFields tells server-side apply that only the status can be owned here.
