@@ -20,6 +20,9 @@ import (
 	"karmada.io/karmada/internal/standalone/inprocess"
 )
 
+// etcdDir is the directory of etcd in that of a cluster.
+const etcdDir = "etcd"
+
 const (
 	readyTimeout = 3 * time.Minute
 	readyPoll    = 50 * time.Millisecond
@@ -54,6 +57,13 @@ type Options struct {
 	// Programs has the workloads run Pods of Karmada's images as child processes, on a
 	// node beside the simulated ones.
 	Programs bool
+	// ProgramsOff says why that node runs nothing; nil means that it runs programs.
+	ProgramsOff error
+	// ProgramsUnconfined lets it run them where the kernel cannot confine them to their
+	// files.
+	ProgramsUnconfined bool
+	// AuditLog is the file in which the API server records requests; empty means none.
+	AuditLog string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 }
@@ -102,12 +112,20 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	var etcd *server
-	c.endpoint, etcd, err = startEtcd(ctx, EtcdOptions{DataDir: filepath.Join(o.Dir, "etcd"), Fsync: o.Fsync, Log: o.Log})
+	c.endpoint, etcd, err = startEtcd(ctx, EtcdOptions{DataDir: filepath.Join(o.Dir, etcdDir), Fsync: o.Fsync, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
 	c.group.add(stageStorage, etcd)
-	flags, admission := o.APIServerFlags, o.Admission
+	plain, err := c.encryptSecrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	audit, err := auditFlags(o)
+	if err != nil {
+		return nil, err
+	}
+	flags, admission := slices.Concat(audit, []string{"--encryption-provider-config=" + c.encryptionFile()}, o.APIServerFlags), o.Admission
 	if o.Programs {
 		flags, admission = append(c.kubeletFlags(), flags...), append(slices.Clone(admission), placePrograms())
 	}
@@ -129,7 +147,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		return nil, fmt.Errorf("reading kubeconfig of cluster %q: %w", o.Name, err)
 	}
 	c.config.QPS = -1
-	return c, c.awaitReady(ctx)
+	if err := c.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.encryptStored(ctx, plain)
 }
 
 // awaitReady polls the API server until it says that it is ready.

@@ -42,33 +42,13 @@ type EtcdOptions struct {
 // startEtcd runs a single-member etcd and returns the endpoint of its client
 // API, a unix socket, once it serves.
 func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *server, err error) {
-	sockets, err := socketDir(options.DataDir)
+	config, err := etcdConfig(options)
 	if err != nil {
 		return "", nil, err
 	}
-	config := embed.NewConfig()
-	config.Dir = options.DataDir
-	config.Name = "default"
-	config.UnsafeNoFsync = !options.Fsync
-	config.QuotaBackendBytes = etcdQuotaBytes
-	config.AutoCompactionMode = "periodic"
-	config.AutoCompactionRetention = "5m"
-	config.EnableGRPCGateway = false
-	config.WarningUnaryRequestDuration = slowRequest
-	// An etcd that was stopped shortly before removes its sockets late: they must
-	// not be ours.
-	life := strconv.FormatInt(time.Now().UnixNano(), 36)
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+life)}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+life)}}
-	// A lone member advertises addresses that nobody dials.
-	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
-	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(options.Log))
-	if err := removeSockets(sockets); err != nil {
+	if err := removeSockets(filepath.Dir(config.ListenClientUrls[0].Path)); err != nil {
 		return "", nil, err
 	}
-
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {
 		return "", nil, fmt.Errorf("starting etcd in %s: %w", options.DataDir, err)
@@ -97,6 +77,40 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 		}
 	})
 	return "unix://" + config.ListenClientUrls[0].Path, s, nil
+}
+
+// etcdConfig describes a single-member etcd.
+func etcdConfig(options EtcdOptions) (*embed.Config, error) {
+	sockets, err := socketDir(options.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	config := loneMember()
+	config.Dir = options.DataDir
+	config.UnsafeNoFsync = !options.Fsync
+	config.QuotaBackendBytes = etcdQuotaBytes
+	config.AutoCompactionMode = "periodic"
+	config.AutoCompactionRetention = "5m"
+	config.EnableGRPCGateway = false
+	config.WarningUnaryRequestDuration = slowRequest
+	// An etcd that was stopped shortly before removes its sockets late: they must
+	// not be ours.
+	life := strconv.FormatInt(time.Now().UnixNano(), 36)
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+life)}}
+	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+life)}}
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(options.Log))
+	return config, nil
+}
+
+// loneMember describes the only member of a cluster. It advertises addresses that no
+// other member dials.
+func loneMember() *embed.Config {
+	config := embed.NewConfig()
+	config.Name = "default"
+	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
+	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	return config
 }
 
 // socketDir returns a directory for etcd's sockets that only this user can

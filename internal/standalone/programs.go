@@ -50,6 +50,7 @@ func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labe
 		Name: ProgramsNode, Dir: filepath.Join(c.options.Dir, "programs"), Client: client,
 		APIServer: net.JoinHostPort(Loopback, strconv.Itoa(c.Port())), Port: Port(listener),
 		Capacity: programsCapacity(), Labels: labels, Version: version.Get().GitVersion,
+		Off: c.options.ProgramsOff, Unconfined: c.options.ProgramsUnconfined,
 	})
 	server := &http.Server{Handler: node.Handler(), ReadHeaderTimeout: kubeletHeaderTimeout, TLSConfig: c.kubeletTLS()}
 	c.group.add(stageClients, start(ctx, "kubelet API", func(ctx context.Context) error {

@@ -35,19 +35,21 @@ func (e *Env) StartComponents(ctx context.Context) error {
 		karmada.Host = e.Through
 	}
 	karmada.Wrap(e.Wrap)
-	host, err := programs.NewHost(life, karmada, programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap})
+	lives, err := programs.NewLives(life, func(ctx context.Context) (*programs.Host, error) {
+		host, err := programs.NewHost(ctx, karmada, programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap})
+		if err != nil {
+			return nil, err
+		}
+		return host, host.Add(programs.ControllerManager, programs.Scheduler)
+	})
 	if err != nil {
 		stop()
 		return err
 	}
-	if err := host.Add(programs.ControllerManager, programs.Scheduler); err != nil {
-		stop()
-		return err
-	}
 	running := &components{stop: stop, done: make(chan error, 1)}
-	go func() { running.done <- host.Run(life) }()
+	go func() { running.done <- lives.Run(life) }()
 	e.components = running
-	return host.Ready(ctx)
+	return lives.Ready(ctx)
 }
 
 // StopComponents ends the components in the middle of whatever they do; the API

@@ -53,6 +53,7 @@ type Env struct {
 	// to the members, from their next start; nil puts nothing there.
 	Wrap transport.WrapperFunc
 
+	dir        string
 	control    *controlplane.ControlPlane
 	components *components
 }
@@ -72,13 +73,13 @@ type Member struct {
 
 // Start starts a control plane and registered members in dir. It must be stopped.
 func Start(ctx context.Context, dir string, members ...string) (_ *Env, err error) {
-	env := &Env{Members: map[string]*Member{}}
+	env := &Env{Members: map[string]*Member{}, dir: filepath.Join(dir, "control-plane")}
 	defer func() {
 		if err != nil {
 			env.Stop()
 		}
 	}()
-	env.control, err = controlplane.Start(ctx, controlplane.Options{Dir: filepath.Join(dir, "control-plane")})
+	env.control, err = controlplane.Start(ctx, controlplane.Options{Dir: env.dir})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
@@ -173,7 +174,8 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"member": name}},
 		Spec: clusterv1alpha1.ClusterSpec{
-			ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: member.cluster.Server(),
+			// Without an ID: tests register the same member under other names, too.
+			SyncMode: clusterv1alpha1.Push, APIEndpoint: member.cluster.Server(),
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		},
 	}

@@ -68,6 +68,8 @@ type Options struct {
 	Gates *gates.Set
 	// Extra are flags of the components; see Configure.
 	Extra []string
+	// AuditLog is the file in which the API server records requests; empty means none.
+	AuditLog string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 	// Step is told of each step and runs it; nil just runs it.
@@ -118,7 +120,7 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
 		Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
-		Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
+		AuditLog: c.options.AuditLog, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a
 		// cluster with nodes and service accounts has.
@@ -157,7 +159,7 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), registration, []client.Object{service, apiService})...); err != nil {
+	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.ReadEpoch(), registration, []client.Object{service, apiService})...); err != nil {
 		return err
 	}
 	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhook, crds.ConversionPath)
@@ -215,15 +217,18 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	}
 	options.OfferClaims = c.claims.offer
 	c.told.tellIneffective(ctx, c.options.Components)
-	host, err := programs.NewHost(ctx, c.Inside(), options)
+	lives, err := programs.NewLives(ctx, func(ctx context.Context) (*programs.Host, error) {
+		host, err := programs.NewHost(ctx, c.Inside(), options)
+		if err != nil {
+			return nil, err
+		}
+		return host, host.Add(c.options.Components...)
+	})
 	if err != nil {
 		return err
 	}
-	if err := host.Add(c.options.Components...); err != nil {
-		return err
-	}
-	c.Run(ctx, "components", host.Run)
-	return host.Ready(ctx)
+	c.Run(ctx, "components", lives.Run)
+	return lives.Ready(ctx)
 }
 
 func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
@@ -241,10 +246,11 @@ func (c *ControlPlane) judgeIn(options *genericoptions.AdmissionOptions) {
 
 // reviewer answers for this process: it asks nobody else.
 func (c *ControlPlane) reviewer() admission.Reviewer {
-	inside := admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString}
+	inside := admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString, Agents: admission.NewAgentQuotas(time.Now)}
 	inside.Rules.AllowNoExecuteTaints = c.told.admission.AllowNoExecuteTaints
 	if set := c.options.Gates; set != nil {
 		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+		inside.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
 		inside.Rules.Disabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
 	}
 	return inside

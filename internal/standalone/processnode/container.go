@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -228,7 +229,7 @@ func (c *container) start(ctx context.Context) (ran *process.Process, reason str
 		return nil, reasonStartError, err
 	}
 	stdout, stderr := log.Stream(stdoutName), log.Stream(stderrName)
-	ran, err = process.Launch(c.pod.node.spawner, execOf(command), stdout, stderr)
+	ran, err = process.Launch(c.pod.node.spawner, execOf(command), c.confinement(command), stdout, stderr)
 	if err != nil {
 		log.Close()
 		return nil, reasonStartError, err
@@ -259,8 +260,8 @@ func (c *container) start(ctx context.Context) (ran *process.Process, reason str
 
 // prepare finds the program and resolves what it is told.
 func (c *container) prepare(ctx context.Context) (_ layout.Command, reason string, err error) {
-	name, ok := ProgramOf(c.spec.Image)
-	if !ok {
+	name := programOf(c.spec.Image)
+	if !slices.Contains(c.pod.node.programs, name) {
 		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errNotOurs)
 	}
 	program, err := c.pod.node.find(name)
@@ -288,6 +289,35 @@ func (c *container) prepare(ctx context.Context) (_ layout.Command, reason strin
 		return layout.Command{}, reasonStartError, err
 	}
 	return resolved, "", nil
+}
+
+// systemFiles are what every program may read: names, certificate authorities and
+// time zones of the machine.
+func systemFiles() []string {
+	return []string{
+		"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
+		"/etc/ssl/certs", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+	}
+}
+
+// confinement returns the files that the container's program may use: it reads the
+// volumes that the container mounts, and changes only its own directory and empty
+// directories.
+func (c *container) confinement(command layout.Command) process.Confinement {
+	if c.pod.node.options.Unconfined {
+		return process.Confinement{}
+	}
+	within := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
+	// Links lead from the names of a volume's files to their present versions.
+	for _, mount := range c.spec.VolumeMounts {
+		v := c.pod.volumes[mount.Name]
+		if v.Writable() && !mount.ReadOnly {
+			within.Write = append(within.Write, v.Dir())
+			continue
+		}
+		within.Read = append(within.Read, v.Dir())
+	}
+	return within
 }
 
 func execOf(command layout.Command) *exec.Cmd {

@@ -21,15 +21,26 @@ func TestAnImageHoldsTheProgramOfItsName(t *testing.T) {
 		"of another name":               {"docker.io/library/nginx:1.19", "nginx", false},
 		"of another name below karmada": {"docker.io/karmada/etcd:3.6", "etcd", false},
 		"of a prefix and no more":       {"karmada-:v1", "karmada-", false},
+		"of a prefix and another name":  {"karmada-shell", "karmada-shell", false},
+		"of a name that begins as ours": {"karmada-agent-evil", "karmada-agent-evil", false},
+		"of the program that has all":   {"karmada", "karmada", false},
+		"of a path to another program":  {"karmada-agent/../../bin/sh", "sh", false},
 		"of nothing":                    {"", "", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			program, ours := ProgramOf(test.image)
-			if program != test.program || ours != test.ours {
+			if program, ours := programOf(test.image), Runs(test.image); program != test.program || ours != test.ours {
 				t.Errorf("%q holds %q, ours %t, want %q, %t", test.image, program, ours, test.program, test.ours)
 			}
 		})
+	}
+}
+
+func TestOnlyProgramsOfThisRepositoryRun(t *testing.T) {
+	for _, program := range Programs() {
+		if _, err := os.Stat(filepath.Join("../../../cmd", program, "main.go")); err != nil {
+			t.Errorf("%s is not built here: %v", program, err)
+		}
 	}
 }
 
@@ -38,12 +49,13 @@ func TestAPodRunsIfAllItsImagesDo(t *testing.T) {
 		images []string
 		want   bool
 	}{
-		"one of ours":         {[]string{"karmada-agent"}, true},
-		"two of ours":         {[]string{"karmada-agent", "karmada-search"}, true},
-		"one among others":    {[]string{"karmada-agent", "nginx"}, false},
-		"none":                {nil, false},
-		"a directory's name":  {[]string{"karmada-io/agent"}, false},
-		"ours with a sidecar": {[]string{"envoy", "karmada-agent"}, false},
+		"one of ours":            {[]string{"karmada-agent"}, true},
+		"two of ours":            {[]string{"karmada-agent", "karmada-scheduler"}, true},
+		"one among others":       {[]string{"karmada-agent", "nginx"}, false},
+		"none":                   {nil, false},
+		"a directory's name":     {[]string{"karmada-io/agent"}, false},
+		"ours with a sidecar":    {[]string{"envoy", "karmada-agent"}, false},
+		"one that is not listed": {[]string{"karmada-agent", "karmada-shell"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,5 +80,56 @@ func TestAProgramIsFoundInTheFirstDirectoryThatHasIt(t *testing.T) {
 	_, err = findIn("karmada-agent", []string{none, text})
 	if !errors.Is(err, errNoProgram) || !strings.Contains(err.Error(), none) || !strings.Contains(err.Error(), text) {
 		t.Errorf("the error %v does not tell that there is none in %s and %s", err, none, text)
+	}
+}
+
+func TestAProgramThatOthersCanReplaceIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		make func(dir string) error
+		want error
+	}{
+		"a file that everybody may write": {func(dir string) error {
+			path := filepath.Join(dir, "karmada-agent")
+			if err := os.WriteFile(path, nil, 0o700); err != nil {
+				return err
+			}
+			return os.Chmod(path, 0o777) //nolint:gosec // that is the attack
+		}, errWritable},
+		"a link to a shell": {func(dir string) error {
+			return os.Symlink("/bin/sh", filepath.Join(dir, "karmada-agent"))
+		}, errNoProgram},
+		"a link to another version of it": {func(dir string) error {
+			if err := os.WriteFile(filepath.Join(dir, "karmada-agent-v2"), nil, 0o700); err != nil {
+				return err
+			}
+			return os.Symlink("karmada-agent-v2", filepath.Join(dir, "karmada-agent"))
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := test.make(dir); err != nil {
+				t.Fatal(err)
+			}
+			if path, err := findIn("karmada-agent", []string{dir}); !errors.Is(err, test.want) {
+				t.Errorf("found %q (%v), want error %v", path, err, test.want)
+			}
+		})
+	}
+}
+
+func TestProgramsAreNotLookedForInThePath(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "karmada-agent"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	t.Setenv(ProgramsVariable, "")
+	if path, err := Find("karmada-agent"); !errors.Is(err, errNoProgram) {
+		t.Errorf("found %q (%v)", path, err)
+	}
+	t.Setenv(ProgramsVariable, dir)
+	if path, err := Find("karmada-agent"); err != nil || filepath.Dir(path) != dir {
+		t.Errorf("found %q (%v), want it in %s", path, err, dir)
 	}
 }

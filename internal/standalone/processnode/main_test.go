@@ -3,10 +3,13 @@ package processnode
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,8 +21,14 @@ import (
 // by a variable.
 const actVariable = "KARMADA_TEST_ACT"
 
+const actArgument = "act:"
+
 func TestMain(m *testing.M) {
 	act := os.Getenv(actVariable)
+	// A command beside the program of a Pod says with its first argument what it does.
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], actArgument) {
+		act, os.Args = os.Args[1][len(actArgument):], append(os.Args[:1], os.Args[2:]...)
+	}
 	if act == "" {
 		os.Exit(m.Run())
 	}
@@ -37,6 +46,14 @@ func play(act string) (code int, err error) {
 	switch act {
 	case "exit":
 		return strconv.Atoi(os.Args[1])
+	case "copy":
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		return 0, err
+	case "fail":
+		fmt.Fprintln(os.Stderr, "wrong")
+		return 7, nil
+	case "reach":
+		return 0, reach(os.Args[1:])
 	case "serve":
 		return 0, http.ListenAndServe(os.Args[1], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := os.Stat(os.Args[2]); err != nil {
@@ -72,4 +89,35 @@ func play(act string) (code int, err error) {
 	default:
 		return 0, errors.New("no such act: " + act)
 	}
+}
+
+// reach tries what a program must not be able to do: kinds of access and paths by
+// turns. It ends with what it could do.
+func reach(args []string) error {
+	var reached []error
+	for i := 0; i+1 < len(args); i += 2 {
+		var err error
+		switch path := args[i+1]; args[i] {
+		case "read":
+			_, err = os.ReadFile(path)
+		case "list":
+			_, err = os.ReadDir(path)
+		case "write":
+			err = os.WriteFile(path, []byte("written"), 0o600)
+		case "remove":
+			err = os.Remove(path)
+		case "run":
+			err = exec.Command(path).Run()
+		case "link":
+			// A link within what may be written, to what may not be read.
+			if err = os.Symlink(path, "link"); err == nil {
+				_, err = os.ReadFile("link")
+			}
+		}
+		fmt.Println(args[i], args[i+1], err)
+		if err == nil {
+			reached = append(reached, fmt.Errorf("reached: %s %s", args[i], args[i+1]))
+		}
+	}
+	return errors.Join(reached...)
 }

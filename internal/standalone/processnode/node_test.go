@@ -63,6 +63,7 @@ func startOn(t *testing.T, dir string, client *fake.Clientset) *testNode {
 		Name: nodeName, Dir: dir, Client: client, APIServer: "127.0.0.1:6443", Version: "v1",
 		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")},
 	})}
+	n.programs = append(n.programs, "karmada-test", "karmada-absent")
 	n.find = func(program string) (string, error) {
 		if program != "karmada-test" {
 			return findIn(program, []string{dir})

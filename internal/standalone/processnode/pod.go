@@ -181,7 +181,7 @@ func (p *pod) live(ctx context.Context) {
 	if finished(p.stored()) {
 		return
 	}
-	if err := unsupported(p.spec()); err != nil {
+	if err := errors.Join(p.node.options.Off, unsupported(p.spec())); err != nil {
 		p.hold(reasonConfigError, err)
 		<-ctx.Done()
 		return
@@ -355,13 +355,12 @@ func (p *pod) bury(ctx context.Context) {
 	}
 }
 
-// given is what every program finds in its environment. Nothing of this process is
-// among it but where programs are.
+// given is what every program finds in its environment. Nothing of the environment of
+// this process is among it.
 func (p *pod) given(dir string) []corev1.EnvVar {
 	host, port := p.node.apiServer()
 	root := filepath.Join(dir, "root")
 	env := []corev1.EnvVar{
-		{Name: "PATH", Value: os.Getenv("PATH")},
 		{Name: "HOSTNAME", Value: p.stored().Name},
 		{Name: "HOME", Value: root},
 		{Name: "TMPDIR", Value: filepath.Join(root, "tmp")},

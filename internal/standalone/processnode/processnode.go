@@ -4,9 +4,14 @@
 //
 // What it promises:
 //
-//   - Only images of Karmada run: the last element of the image's name, such as
-//     karmada-agent, is a program that Find looks for. Whoever places Pods asks Runs
-//     and gives them Label and Taint.
+//   - Only the programs of Programs run: the last element of the image's name, such as
+//     karmada-agent, is a program that Find looks for where this one is installed. The
+//     admission plugin that places Pods asks Runs and gives them Label and Taint.
+//   - The kernel confines each program by Landlock: it executes nothing but itself,
+//     reads the volumes that its container mounts and a few files of the system, and
+//     changes only its own directory and its empty directories. A kubeconfig that names
+//     a command or a file of the machine is therefore of no use to its author.
+//   - Variables that change how a process runs are refused, and nothing is inherited.
 //   - A program gets the command line, the environment and the files that its Pod
 //     says. Secrets, ConfigMaps, service account tokens and fields of the Pod are laid
 //     out as files and follow their source within seconds, all files of a volume at
@@ -20,14 +25,17 @@
 //     other machines reach no Pod.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and
 //     events are those of a kubelet. Logs are bounded.
-//   - logs, exec, attach and port-forward lead here. The input of programs is empty.
+//   - logs, exec, attach and port-forward lead here. exec runs the program of the
+//     container with other arguments, and no other command. The input of programs is
+//     empty.
 //   - No process outlives the one that runs the node, however that ends. The next node
 //     of the same name goes on with its Pods.
 //
 // What it does not do, it says: a Pod with a hostPath, a persistent volume, a
 // lifecycle hook, a sidecar or a gRPC probe waits with a message that names it.
 // Security contexts, limits of CPU and memory, and network settings have no effect:
-// the programs are processes of the user who runs the node, with their rights.
+// the programs are processes of the user who runs the node, on the network of the
+// machine.
 //
 // Here are the node, its Pods and their containers. What a program is given is in
 // layout, how it runs in process, what it writes in containerlog, and what the API
@@ -37,6 +45,7 @@ package processnode
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -89,6 +98,24 @@ type Options struct {
 	Labels map[string]string
 	// Version is what the Node gives as that of its kubelet.
 	Version string
+	// Off says why the node runs no programs; nil means that it does. Its Pods wait
+	// with this error.
+	Off error
+	// Unconfined lets programs run with all rights of this user where the kernel cannot
+	// confine them. Without it the node is off there.
+	Unconfined bool
+}
+
+// ErrNoConfinement says that the kernel cannot keep programs from the files of the
+// machine.
+var ErrNoConfinement = errors.New("the kernel of this machine has no Landlock, which confines programs to their files: use Linux 5.13 or newer with landlock among the modules in /sys/kernel/security/lsm")
+
+// CheckConfinement returns ErrNoConfinement where programs cannot be confined.
+func CheckConfinement() error {
+	if process.Confines() {
+		return nil
+	}
+	return ErrNoConfinement
 }
 
 // stopGrace is how long programs may take to end when the node stops.
@@ -97,12 +124,14 @@ const stopGrace = 2 * time.Second
 // Node runs Pods. It runs once.
 type Node struct {
 	options Options
-	find    func(program string) (string, error)
-	now     func() time.Time
-	backoff backoff
-	spawner *process.Spawner
-	events  record.EventRecorder
-	handler http.Handler
+	// programs are the names of those that may run.
+	programs []string
+	find     func(program string) (string, error)
+	now      func() time.Time
+	backoff  backoff
+	spawner  *process.Spawner
+	events   record.EventRecorder
+	handler  http.Handler
 
 	stopped chan struct{}
 	work    sync.WaitGroup
@@ -112,8 +141,13 @@ type Node struct {
 
 // New makes a node.
 func New(o Options) *Node {
+	confinement := CheckConfinement()
+	if o.Off == nil && !o.Unconfined {
+		o.Off = confinement
+	}
+	o.Unconfined = confinement != nil
 	n := &Node{
-		options: o, find: Find, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
+		options: o, programs: Programs(), find: Find, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
 		backoff: backoff{first: 10 * time.Second, limit: 5 * time.Minute, forget: 10 * time.Minute},
 	}
 	n.handler = kubelet.Node{Find: n.hosted, Images: programPrefix, Now: n.now}.Handler()
@@ -121,7 +155,7 @@ func New(o Options) *Node {
 }
 
 // Handler answers the API server's questions of a kubelet. Whoever serves it must let
-// in the API server only: it runs commands.
+// in the API server only: it runs programs.
 func (n *Node) Handler() http.Handler { return n.handler }
 
 // Run registers the node and runs its Pods until ctx ends; then it ends all

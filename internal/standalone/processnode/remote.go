@@ -71,7 +71,7 @@ func reasonOf(state corev1.ContainerState) string {
 	}
 }
 
-// exec runs a command in the container.
+// exec runs the program of the container with other arguments.
 func (c *container) exec(ctx context.Context, words []string, out io.Writer) error {
 	return c.Exec(ctx, words, kubelet.Streams{Stdout: out, Stderr: out})
 }
@@ -105,9 +105,11 @@ func (c *container) Exec(ctx context.Context, words []string, streams kubelet.St
 			_ = stdin.Close()
 		}()
 	}
-	if err := c.pod.node.spawner.Start(cmd); err != nil {
+	release, err := c.pod.node.spawner.Start(cmd, c.confinement(other))
+	if err != nil {
 		return err
 	}
+	defer release()
 	return cmd.Wait() //nolint:wrapcheck // callers read the exit code
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,8 +93,9 @@ func TestWhatHasNotBegunHasNoLog(t *testing.T) {
 	}
 }
 
-func TestACommandRunsInThePod(t *testing.T) {
-	n := startNode(t, t.TempDir(), &corev1.Secret{ObjectMeta: objectMeta("settings"), Data: map[string][]byte{"a": []byte("content")}})
+func TestOnlyTheProgramOfThePodRunsInIt(t *testing.T) {
+	dir := t.TempDir()
+	n := startNode(t, dir, &corev1.Secret{ObjectMeta: objectMeta("settings"), Data: map[string][]byte{"a": []byte("content")}})
 	pod := testPod("wait", "wait")
 	pod.Spec.Volumes = []corev1.Volume{secretVolume("settings")}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/etc/settings"}}
@@ -101,17 +104,25 @@ func TestACommandRunsInThePod(t *testing.T) {
 	server := httptest.NewServer(n.Handler())
 	defer server.Close()
 
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Base(self)
 	tests := map[string]struct {
 		command        []string
 		stdin          string
 		stdout, stderr string
 		code           int
+		refused        bool
 	}{
-		"its output comes back":        {command: []string{"cat", "/etc/settings/a"}, stdout: "content"},
-		"it has the Pod's environment": {command: []string{"sh", "-c", "echo $HOSTNAME"}, stdout: "wait\n"},
-		"it reads what is typed":       {command: []string{"cat"}, stdin: "typed", stdout: "typed"},
-		"it does not wait for more":    {command: []string{"true"}, stdin: "not read"},
-		"its exit code comes back":     {command: []string{"sh", "-c", "echo wrong >&2; exit 7"}, stderr: "wrong\n", code: 7},
+		"its output comes back":               {command: []string{program, "act:print", "/etc/settings/a"}, stdout: "arguments: [" + dir + "/pods/wait-uid/volumes/v/a]\ncontent at "},
+		"it reads what is typed":              {command: []string{program, "act:copy"}, stdin: "typed", stdout: "arguments: []\ntyped"},
+		"it does not wait for more":           {command: []string{program, "act:exit", "0"}, stdin: "not read", stdout: "arguments: [0]\n"},
+		"its exit code comes back":            {command: []string{program, "act:fail"}, stdout: "arguments: []\n", stderr: "wrong\n", code: 7},
+		"a shell is refused":                  {command: []string{"sh", "-c", "echo $HOSTNAME"}, refused: true},
+		"a shell with its path is refused":    {command: []string{"/bin/sh"}, refused: true},
+		"a program with a path like its name": {command: []string{program + "/../sh"}, refused: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,13 +145,19 @@ func TestACommandRunsInThePod(t *testing.T) {
 			defer cancel()
 			err = executor.StreamWithContext(ctx, options)
 			var exit utilexec.CodeExitError
+			if test.refused {
+				if err == nil || !strings.Contains(err.Error(), "no other command runs") || stdout.Len() > 0 {
+					t.Errorf("it ran and wrote %q: %v", stdout.String(), err)
+				}
+				return
+			}
 			if err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)
 			}
 			if exit.Code != test.code {
 				t.Errorf("exit code %d, want %d", exit.Code, test.code)
 			}
-			if stdout.String() != test.stdout || stderr.String() != test.stderr {
+			if !strings.HasPrefix(stdout.String(), test.stdout) || stderr.String() != test.stderr {
 				t.Errorf("it wrote %q and %q, want %q and %q", stdout.String(), stderr.String(), test.stdout, test.stderr)
 			}
 		})

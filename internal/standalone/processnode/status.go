@@ -166,9 +166,26 @@ func unsupported(spec *corev1.PodSpec) error {
 		}
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe != nil && probe.GRPC != nil {
-				return fmt.Errorf("container %q: grpc probe: %w: use httpGet, tcpSocket or exec", c.Name, layout.ErrUnsupported)
+				return fmt.Errorf("container %q: grpc probe: %w: use httpGet or tcpSocket", c.Name, layout.ErrUnsupported)
+			}
+			if host := probedHost(probe); host != "" {
+				return fmt.Errorf("container %q: probe of host %q: %w: leave the host out, which probes the Pod", c.Name, host, layout.ErrUnsupported)
 			}
 		}
 	}
 	return nil
+}
+
+// probedHost returns the host that a probe names, empty if it asks its Pod.
+func probedHost(probe *corev1.Probe) string {
+	switch {
+	case probe == nil:
+		return ""
+	case probe.HTTPGet != nil:
+		return probe.HTTPGet.Host
+	case probe.TCPSocket != nil:
+		return probe.TCPSocket.Host
+	default:
+		return ""
+	}
 }

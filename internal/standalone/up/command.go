@@ -35,7 +35,9 @@ const readyFDVariable = "KARMADA_EVENTS_FD"
 
 // Commands are the subcommands of `karmada` that run things on this machine.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{upCommand(), downCommand(), statusCommand(), memberCommandLine(), demoCommand()}
+	return []*cobra.Command{
+		upCommand(), downCommand(), statusCommand(), backupCommand(), restoreCommand(), memberCommandLine(), readerCommandLine(), demoCommand(),
+	}
 }
 
 // signalled is a context that ends when the process is asked to stop. Who asks twice
@@ -48,7 +50,7 @@ func signalled(parent context.Context) (context.Context, context.CancelFunc) {
 
 func upCommand() *cobra.Command {
 	o := Options{DataDir: defaultDataDir(), BindAddress: standalone.Loopback, Members: -1, PullMembers: -1, Components: []string{"*"}, Gates: gates.New()}
-	var detach, join bool
+	var detach, join, programsWanted bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a Karmada control plane on this machine, with simulated member clusters on request",
@@ -65,6 +67,12 @@ func upCommand() *cobra.Command {
 			o.DataDir = dir.path
 			if cmd.Flags().Changed("join") {
 				o.Join = &join
+			}
+			if cmd.Flags().Changed(memberProgramsFlag) {
+				o.MemberPrograms = &programsWanted
+			}
+			if o.AuditLog, err = auditLogIn(dir, o.AuditLog); err != nil {
+				return err
 			}
 			if err := o.validate(cmd.Flags().Changed); err != nil {
 				return err
@@ -89,6 +97,9 @@ func upCommand() *cobra.Command {
 	flags.StringArrayVar(&o.Extra, "extra-config", nil,
 		"Flag of a component, as COMPONENT.FLAG=VALUE; may be repeated. Components: "+strings.Join(controlplane.Configurable(), ", ")+"; their --help tells the flags")
 	lifetimeFlag(flags, &o.CertificateLifetime)
+	flags.StringVar(&o.AuditLog, "audit-log", "", "Record the requests to the API server of the control plane in this file, without their bodies. Without a value: "+auditLogDefault)
+	flags.Lookup("audit-log").NoOptDefVal = auditLogDefault
+	flags.BoolVar(&programsWanted, memberProgramsFlag, true, "Run Pods of Karmada's images in members, such as agents, as processes of this machine. By default while --bind-address is a loopback address and the kernel can confine them to their files; giving the flag allows both")
 	flags.BoolVar(&detach, "detach", false, "Return when everything is ready and go on in the background")
 	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "Address that the API server listens on; anything but loopback lets other machines in")
 	return cmd
@@ -201,6 +212,13 @@ func logTo(file io.Writer) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
+// silenceLibraries discards the logs of all libraries, in a command whose own output says
+// everything.
+func silenceLibraries() {
+	logTo(io.Discard)
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+}
+
 // captureOutput sends to a file what libraries write for themselves, such as etcd's
 // client: the terminal is for what matters. Nothing of a library may run yet. A panic
 // is still told on the terminal.
@@ -243,6 +261,8 @@ func memberCommandLine() *cobra.Command {
 	flags.IntVar(&o.Nodes.Count, "nodes", o.Nodes.Count, "Simulated nodes")
 	flags.StringVar(&o.Nodes.Region, "region", "", "Region label of the nodes")
 	flags.StringSliceVar(&o.Nodes.Zones, "zones", nil, "Zone labels of the nodes, dealt out in turn")
+	flags.StringVar(&o.ProgramsOff, "programs-off", "", "Run no Pods as processes of this machine, for this reason")
+	flags.BoolVar(&o.ProgramsUnconfined, "programs-unconfined", false, "Run Pods as processes also where the kernel cannot confine them to their files")
 	lifetimeFlag(flags, &o.CertificateLifetime)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // dataDir is the directory that holds everything of one local installation.
@@ -20,15 +21,23 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".karmada")
 }
 
-func (d dataDir) lockFile() string           { return filepath.Join(d.path, "lock") }
-func (d dataDir) stateFile() string          { return filepath.Join(d.path, "state.json") }
-func (d dataDir) processesFile() string      { return filepath.Join(d.path, "processes.json") }
-func (d dataDir) controlPlane() string       { return filepath.Join(d.path, "control-plane") }
-func (d dataDir) members() string            { return filepath.Join(d.path, "members") }
-func (d dataDir) member(name string) string  { return filepath.Join(d.members(), name) }
-func (d dataDir) karmadaConfig() string      { return filepath.Join(d.path, "karmada-apiserver.config") }
-func (d dataDir) membersConfig() string      { return filepath.Join(d.path, "members.config") }
-func (d dataDir) logs() string               { return filepath.Join(d.path, "logs") }
+func (d dataDir) lockFile() string          { return filepath.Join(d.path, "lock") }
+func (d dataDir) stateFile() string         { return filepath.Join(d.path, "state.json") }
+func (d dataDir) processesFile() string     { return filepath.Join(d.path, "processes.json") }
+func (d dataDir) controlPlane() string      { return filepath.Join(d.path, "control-plane") }
+func (d dataDir) members() string           { return filepath.Join(d.path, "members") }
+func (d dataDir) member(name string) string { return filepath.Join(d.members(), name) }
+func (d dataDir) karmadaConfig() string     { return filepath.Join(d.path, "karmada-apiserver.config") }
+func (d dataDir) membersConfig() string     { return filepath.Join(d.path, "members.config") }
+func (d dataDir) logs() string              { return filepath.Join(d.path, "logs") }
+func (d dataDir) audit() string             { return filepath.Join(d.path, "audit") }
+
+// beforeRestore and a time are added to the name of a control plane that a restore
+// replaced.
+const beforeRestore = ".before-restore-"
+
+// staging is where a restore makes the data that it puts into its place at the end.
+func (d dataDir) staging() string            { return filepath.Join(d.path, "restore.new") }
 func (d dataDir) logFile(name string) string { return filepath.Join(d.logs(), name+".log") }
 
 // dataDirOf is the directory that a flag names.
@@ -58,22 +67,42 @@ func (d dataDir) create() error {
 	if err := os.MkdirAll(d.logs(), 0o700); err != nil {
 		return fmt.Errorf("creating data directory: %w: name one with --data-dir in which you may write", err)
 	}
+	return d.close()
+}
+
+// close takes a directory away from all other users: one that was there before may be
+// open to them.
+func (d dataDir) close() error {
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("looking at data directory: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Getuid() {
+		return fmt.Errorf("data directory %s belongs to another user, who could read its keys: name another with --data-dir", d.path)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(d.path, 0o700); err != nil { //nolint:gosec // a directory
+		return fmt.Errorf("closing data directory to other users: %w", err)
+	}
 	return nil
 }
 
 // contents are what a data directory may hold. What tells that it is one comes last,
 // so that its removal can be interrupted.
 func (d dataDir) contents() []string {
-	return []string{
-		d.members(), d.controlPlane(), d.logs(), d.karmadaConfig(), d.membersConfig(), d.processesFile(), d.lockFile(), d.stateFile(),
-	}
+	// The pattern is a constant, so that it cannot be malformed.
+	replaced, _ := filepath.Glob(d.controlPlane() + beforeRestore + "*")
+	return append(replaced,
+		d.staging(), d.members(), d.controlPlane(), d.logs(), d.audit(), d.karmadaConfig(), d.membersConfig(), d.processesFile(), d.lockFile(), d.stateFile())
 }
 
 // foreign names a file in a directory that no start of ours can have left there, empty
 // if there is none or the directory is ours.
 func (d dataDir) foreign(entries []os.DirEntry) string {
 	// A start that was cut short leaves these, as others may.
-	begun := []string{filepath.Base(d.logs()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinished}
+	begun := []string{filepath.Base(d.logs()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinished, filepath.Base(d.staging())}
 	marks := []string{filepath.Base(d.stateFile()), filepath.Base(d.controlPlane()), filepath.Base(d.karmadaConfig())}
 	other := ""
 	for _, entry := range entries {
@@ -90,9 +119,9 @@ func (d dataDir) foreign(entries []os.DirEntry) string {
 var errNotOurs = errors.New("it holds no Karmada data")
 
 // remove deletes what a data directory holds of ours, and the directory if there is
-// nothing else in it; what else there is stays and is returned. Nobody can start on
-// the directory meanwhile.
-func (d dataDir) remove() (others []string, err error) {
+// nothing else in it; what else there is stays and is returned. allowed is asked before
+// and may refuse. Nobody can start on the directory meanwhile.
+func (d dataDir) remove(allowed func() error) (others []string, err error) {
 	if _, err := os.Stat(d.stateFile()); err != nil {
 		return nil, fmt.Errorf("not removing %s: %w", d.path, errNotOurs)
 	}
@@ -101,6 +130,9 @@ func (d dataDir) remove() (others []string, err error) {
 		return nil, err
 	}
 	defer release()
+	if err := allowed(); err != nil {
+		return nil, err
+	}
 	for _, path := range d.contents() {
 		if err := errors.Join(os.RemoveAll(path+unfinished), os.RemoveAll(path)); err != nil {
 			return nil, fmt.Errorf("removing %s: %w", d.path, err)

@@ -57,10 +57,12 @@ func TestOnlyADirectoryOfOursIsTaken(t *testing.T) {
 	}
 }
 
+func anyway() error { return nil }
+
 func TestPurgeRemovesWhatIsOursAndNothingElse(t *testing.T) {
-	ours := []string{"state.json", "lock", "processes.json.new", "karmada-apiserver.config", "members.config", "control-plane/etcd/member/wal", "members/member1/lock", "logs/karmada.log"}
+	ours := []string{"state.json", "lock", "processes.json.new", "karmada-apiserver.config", "members.config", "audit/audit.log", "control-plane/etcd/member/wal", "members/member1/lock", "logs/karmada.log"}
 	dir := made(t, ours...)
-	if others, err := dir.remove(); err != nil || len(others) > 0 {
+	if others, err := dir.remove(anyway); err != nil || len(others) > 0 {
 		t.Errorf("there stay %q (%v)", others, err)
 	}
 	if _, err := os.Stat(dir.path); !errors.Is(err, os.ErrNotExist) {
@@ -68,7 +70,7 @@ func TestPurgeRemovesWhatIsOursAndNothingElse(t *testing.T) {
 	}
 
 	dir = made(t, append(ours, "thesis/chapter1.txt", "thesis/lock")...)
-	if others, err := dir.remove(); err != nil || !slices.Equal(others, []string{"thesis"}) {
+	if others, err := dir.remove(anyway); err != nil || !slices.Equal(others, []string{"thesis"}) {
 		t.Errorf("there stay %q (%v)", others, err)
 	}
 	var left []string
@@ -83,7 +85,7 @@ func TestPurgeRemovesWhatIsOursAndNothingElse(t *testing.T) {
 	}
 
 	dir = made(t, "logs/mine.log")
-	if _, err := dir.remove(); !errors.Is(err, errNotOurs) {
+	if _, err := dir.remove(anyway); !errors.Is(err, errNotOurs) {
 		t.Errorf("a directory of somebody else is removed: %v", err)
 	}
 	dir = made(t, ours...)
@@ -92,7 +94,7 @@ func TestPurgeRemovesWhatIsOursAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	if _, err := dir.remove(); !errors.Is(err, errInUse) {
+	if _, err := dir.remove(anyway); !errors.Is(err, errInUse) {
 		t.Errorf("a directory in use is removed: %v", err)
 	}
 }

@@ -66,6 +66,12 @@ func (o Options) arguments() []string {
 	for _, entry := range o.Extra {
 		args = append(args, "--extra-config="+entry)
 	}
+	if o.AuditLog != "" {
+		args = append(args, "--audit-log="+o.AuditLog)
+	}
+	if o.MemberPrograms != nil {
+		args = append(args, "--member-programs="+strconv.FormatBool(*o.MemberPrograms))
+	}
 	if o.CertificateLifetime != 0 {
 		args = append(args, "--certificate-lifetime", o.CertificateLifetime.String())
 	}

@@ -28,6 +28,11 @@ type memberOptions struct {
 	Nodes standalone.NodeOptions
 	// CertificateLifetime is how long its certificates are valid.
 	CertificateLifetime time.Duration
+	// ProgramsOff says why no Pod runs as a process of this machine; empty means that
+	// those of our images do.
+	ProgramsOff string
+	// ProgramsUnconfined lets them run where the kernel cannot confine them.
+	ProgramsUnconfined bool
 }
 
 // runMember is the child: it runs one simulated cluster until its standard input
@@ -46,7 +51,12 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 		return err
 	}
 	defer release()
+	var off error
+	if o.ProgramsOff != "" {
+		off = errors.New(o.ProgramsOff)
+	}
 	cluster, err := standalone.Start(ctx, standalone.Options{
+		ProgramsOff: off, ProgramsUnconfined: o.ProgramsUnconfined,
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
 		Programs: true, Log: zapcore.AddSync(os.Stderr),
 		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},

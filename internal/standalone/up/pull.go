@@ -30,19 +30,22 @@ const (
 
 // pullMembers are the members that an agent serves. Without the agent's program
 // there are none, which is wrong only if somebody asked for them; else they are told.
-func pullMembers(members []string, count int, tell func(text string)) ([]string, error) {
+func pullMembers(members []string, count int, off error, tell func(text string)) ([]string, error) {
 	chosen := choosePull(members, count)
 	if len(chosen) == 0 {
 		return nil, nil
 	}
-	_, err := processnode.Find(programs.Agent)
+	err := off
+	if err == nil {
+		_, err = processnode.Find(programs.Agent)
+	}
 	switch {
 	case err == nil:
 		return chosen, nil
 	case count > 0:
 		return nil, fmt.Errorf("%s register themselves, which needs the program %s: %w", strings.Join(chosen, ", "), programs.Agent, err)
 	default:
-		tell(fmt.Sprintf("%s: joined without an agent, whose program is not here: %v", strings.Join(chosen, ", "), err))
+		tell(fmt.Sprintf("%s: joined without an agent, whose program does not run here: %v", strings.Join(chosen, ", "), err))
 		return nil, nil
 	}
 }
@@ -67,7 +70,7 @@ func choosePull(members []string, count int) []string {
 // pulls reports whether an agent serves a member: not where nobody would approve
 // its certificate.
 func (i *installation) pulls(name string) bool {
-	return i.watchesMembers() && slices.Contains(i.state.Pull, name)
+	return i.watchesMembers() && i.programsOff == nil && slices.Contains(i.state.Pull, name)
 }
 
 // registerOne does what `karmadactl token create` and `karmadactl register` do. Where
@@ -189,7 +192,10 @@ func (i *installation) joined(errs []error) (members []string, err error) {
 			members = append(members, has.By.Name)
 			continue
 		}
-		members, failed = append(members, name), append(failed, errs[n])
+		if !slices.Contains(i.idle, name) {
+			members = append(members, name)
+		}
+		failed = append(failed, errs[n])
 	}
 	return members, errors.Join(failed...)
 }

@@ -55,7 +55,7 @@ func (r remains) discarded() (karmada, member []client.Object) {
 	if r.ownRole() {
 		karmada = append(karmada, r.role)
 	}
-	if !r.ownSecret() || r.deployment != nil && !r.ownAgent() || r.account != nil && !marked(r.account) {
+	if !r.ownSecret() || r.deployment != nil && !r.ownAgent() || r.account != nil && !isSystem(r.account) {
 		return karmada, nil
 	}
 	if r.deployment != nil {
@@ -79,7 +79,7 @@ func (r remains) ownRole() bool {
 // ownSecret tells whether the member holds a certificate for its agent that this
 // control plane has issued.
 func (r remains) ownSecret() bool {
-	if r.secret == nil || !marked(r.secret) {
+	if r.secret == nil || !isSystem(r.secret) {
 		return false
 	}
 	config, err := clientcmd.Load(r.secret.Data[pull.AgentKubeconfig])
@@ -106,6 +106,7 @@ func (r remains) ownAgent() bool {
 	})
 }
 
-func marked(object client.Object) bool {
+// isSystem reports whether an installation of Karmada owns an object.
+func isSystem(object client.Object) bool {
 	return object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }

@@ -67,6 +67,9 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 	}
 	if format.Table() {
 		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
+		if found.Restored != "" {
+			fmt.Fprintf(advice, "Nothing is deleted in member clusters. What differs: karmada restore --report --data-dir %s\nTo end that: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
+		}
 	}
 	return err
 }
@@ -98,6 +101,10 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	}
 	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaConfig()}
 	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: health(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
+	if e, _, err := readEpoch(ctx, client); err == nil && e.Unconfirmed() {
+		found.Restored = e.Origin()
+		self.State += ", " + found.Restored + ", not confirmed"
+	}
 	clusters, err := listClusters(ctx, karmada)
 	found.Components = append([]statusRow{self}, rowsOf(clusters, err == nil, members)...)
 	return found, err
@@ -138,8 +145,11 @@ const (
 
 // status is what `karmada status` prints as JSON and YAML.
 type status struct {
-	DataDir    string      `json:"dataDir"`
-	Kubeconfig string      `json:"kubeconfig"`
+	DataDir    string `json:"dataDir"`
+	Kubeconfig string `json:"kubeconfig"`
+	// Restored says where the control plane came from while no user has confirmed its
+	// restore, so that nothing is deleted in member clusters.
+	Restored   string      `json:"restored,omitempty"`
 	Components []statusRow `json:"components"`
 }
 

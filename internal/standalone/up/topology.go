@@ -48,6 +48,12 @@ func memberCommand(o memberOptions, nodes int, where topology) *exec.Cmd {
 	}
 	cmd := exec.Command(self, "member", "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
 		"--nodes", strconv.Itoa(nodes), "--region", where.Region, "--zones", strings.Join(where.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String())
+	if o.ProgramsOff != "" {
+		cmd.Args = append(cmd.Args, "--programs-off", o.ProgramsOff)
+	}
+	if o.ProgramsUnconfined {
+		cmd.Args = append(cmd.Args, "--programs-unconfined")
+	}
 	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
 	return cmd
 }

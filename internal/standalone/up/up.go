@@ -32,6 +32,7 @@ import (
 	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
+	"karmada.io/karmada/internal/standalone/processnode"
 )
 
 // Options are what `karmada up` takes.
@@ -59,6 +60,12 @@ type Options struct {
 	Gates *gates.Set
 	// Extra are flags of components, as controlplane.Configure reads them.
 	Extra []string
+	// AuditLog is the file in which the API server of the control plane records
+	// requests; empty means none.
+	AuditLog string
+	// MemberPrograms runs Pods of our images in members as processes of this machine, or
+	// does not; nil means that it does while that is safe.
+	MemberPrograms *bool
 }
 
 // components are the names of the components to run, and of those that are left
@@ -84,6 +91,10 @@ type installation struct {
 	state    state
 	tell     *progress
 	children []*child
+	// programsOff says why members run no programs, nil if they do. idle are the members
+	// whose agents do not run for it.
+	programsOff error
+	idle        []string
 	// began is when this run did.
 	began time.Time
 	wg    sync.WaitGroup
@@ -111,7 +122,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	components, _ := o.components()
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: components, Gates: o.Gates, Extra: o.Extra, CertificateLifetime: o.CertificateLifetime,
+		Components: components, Gates: o.Gates, Extra: o.Extra, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
 	})
 	if err != nil {
 		return err
@@ -167,17 +178,40 @@ func (i *installation) remember() (err error) {
 		i.state.NodesPerMember = i.options.NodesPerMember
 	}
 	i.state.NodesPerMember = cmp.Or(i.state.NodesPerMember, standalone.DefaultNodeOptions().Count)
+	i.programsOff = i.options.programsOff(processnode.CheckConfinement())
+	if err := i.rememberMembers(); err != nil {
+		return err
+	}
+	i.tellIdle()
+	return nil
+}
+
+// rememberMembers settles which members there are, and how each is registered.
+func (i *installation) rememberMembers() (err error) {
 	if i.options.Members < 0 {
 		return nil
 	}
-	before := i.state.Members
+	before, pulled := i.state.Members, i.state.Pull
 	i.state.Members = memberNames(i.options.Members)
 	if left := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(i.state.Members, name) }); len(left) > 0 {
 		i.tell.tell(event{Text: fmt.Sprintf("%s: not started, for --members says %d; what they hold stays, and so do their Clusters until `karmadactl unjoin` or `unregister`",
 			strings.Join(left, ", "), i.options.Members)})
 	}
-	i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, func(text string) { i.tell.tell(event{Text: text}) })
+	i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, i.programsOff, func(text string) { i.tell.tell(event{Text: text}) })
+	if i.programsOff != nil {
+		// Those that are registered stay so.
+		i.state.Pull = slices.DeleteFunc(pulled, func(name string) bool { return !slices.Contains(i.state.Members, name) })
+	}
 	return err
+}
+
+// tellIdle says whose agents do not run.
+func (i *installation) tellIdle() {
+	if i.programsOff == nil || len(i.state.Pull) == 0 {
+		return
+	}
+	i.idle = i.state.Pull
+	i.tell.tell(event{Text: fmt.Sprintf("%s: no agent runs there: %v", strings.Join(i.idle, ", "), i.programsOff)})
 }
 
 // reads is the version that data is written by from now on. API servers read what
@@ -225,7 +259,13 @@ func (i *installation) startMembers(ctx context.Context) []chan error {
 }
 
 func (i *installation) child(index int, name string) *child {
-	c := &child{options: memberOptions{Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime}}
+	c := &child{options: memberOptions{
+		Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime,
+		ProgramsUnconfined: i.options.MemberPrograms != nil && *i.options.MemberPrograms,
+	}}
+	if i.programsOff != nil {
+		c.options.ProgramsOff = i.programsOff.Error()
+	}
 	c.started = i.recordProcesses
 	c.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
 	c.command = func() *exec.Cmd {

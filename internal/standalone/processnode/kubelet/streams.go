@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os/exec"
 	"strconv"
 	"time"
@@ -223,6 +224,13 @@ func (n Node) servePortForward(w http.ResponseWriter, r *http.Request) {
 
 // forward copies both ways until the program hangs up, or the client does.
 func forward(ctx context.Context, stream io.ReadWriter, address string) error {
+	port, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("connecting with the program: %w", err)
+	}
+	if err := checkListening(port); err != nil {
+		return fmt.Errorf("connecting with the program: %w", err)
+	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("connecting with the program: %w", err)

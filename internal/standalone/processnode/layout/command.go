@@ -2,8 +2,11 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -37,7 +40,7 @@ func Resolve(program string, container *corev1.Container, env []corev1.EnvVar, m
 	}
 	c := Command{Path: program, mounts: m, Dir: root}
 	if container.WorkingDir != "" {
-		if dir := m.rewrite(container.WorkingDir); dir != container.WorkingDir {
+		if dir := m.rewrite(path.Clean(container.WorkingDir)); dir != path.Clean(container.WorkingDir) {
 			c.Dir = dir
 		}
 	}
@@ -50,16 +53,17 @@ func Resolve(program string, container *corev1.Container, env []corev1.EnvVar, m
 	return c, nil
 }
 
-// Within is another command in the container: a program of this machine.
+// ErrForeign says that only the program of the container runs in it.
+var ErrForeign = errors.New("containers of this node are processes of its machine, in which no other command runs")
+
+// Within returns the program of the container with other arguments. Any other command
+// is refused: it would be a program of this machine.
 func (c Command) Within(words []string) (Command, error) {
-	other := c
-	if filepath.Base(words[0]) != filepath.Base(c.Path) {
-		found, err := exec.LookPath(c.mounts.rewrite(words[0]))
-		if err != nil {
-			return Command{}, err //nolint:wrapcheck // it names the command
-		}
-		other.Path = found
+	own := filepath.Base(c.Path)
+	if len(words) == 0 || filepath.Base(words[0]) != own {
+		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files through the Secrets and ConfigMaps that they come from", strings.Join(words, " "), ErrForeign, own)
 	}
+	other := c
 	other.Args = nil
 	for _, word := range words[1:] {
 		other.Args = append(other.Args, c.mounts.rewrite(word))

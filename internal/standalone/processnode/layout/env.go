@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"karmada.io/karmada/internal/programs/flags"
 )
 
 // Objects reads the objects that a Pod refers to. The object of a reference that
@@ -41,6 +43,9 @@ func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Contain
 	}
 	for i := range container.Env {
 		variable := &container.Env[i]
+		if err := checkName(variable.Name); err != nil {
+			return nil, err
+		}
 		value, ok, err := env.resolve(ctx, pod, variable, from)
 		if err != nil {
 			return nil, fmt.Errorf("setting variable %s: %w", variable.Name, err)
@@ -50,6 +55,27 @@ func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Contain
 		}
 	}
 	return env.list(), nil
+}
+
+// fixedPrefixes and fixedNames are variables that Pods cannot set: they change how a
+// program is loaded, what its runtime does, or what the node tells it. A container
+// would keep their effect to itself. Variables such as HTTPS_PROXY, SSL_CERT_FILE,
+// HOME and KUBECONFIG change only what the program does with what it may reach anyway.
+var (
+	fixedPrefixes = []string{"LD_", "DYLD_", "GLIBC_", "MALLOC_"}
+	fixedNames    = []string{
+		"GODEBUG", "GOTRACEBACK", "GOCOVERDIR", "GORACE", "GCONV_PATH", "LOCPATH", "NLSPATH", "PATH",
+		flags.ServiceAccountVariable, flags.PodAddressVariable,
+	}
+)
+
+// checkName returns an error if Pods cannot set the variable.
+func checkName(name string) error {
+	has := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if slices.Contains(fixedNames, name) || slices.ContainsFunc(fixedPrefixes, has) {
+		return fmt.Errorf("variable %s: %w, for it would change how the process runs: leave it out", name, ErrUnsupported)
+	}
+	return nil
 }
 
 // variables are set in an order and read by name.
@@ -102,9 +128,14 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 	slices.Sort(keys)
 	for _, key := range keys {
 		// Keys that no variable can be called are left out, as everywhere.
-		if name := source.Prefix + key; len(validation.IsEnvVarName(name)) == 0 {
-			v.set(name, data[key])
+		name := source.Prefix + key
+		if len(validation.IsEnvVarName(name)) != 0 {
+			continue
 		}
+		if err := checkName(name); err != nil {
+			return err
+		}
+		v.set(name, data[key])
 	}
 	return nil
 }

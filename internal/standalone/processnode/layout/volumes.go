@@ -42,6 +42,13 @@ type issuedToken struct {
 // NewVolume is a volume of a Pod whose files are in dir.
 func NewVolume(spec *corev1.Volume, dir string) *Volume { return &Volume{spec: spec, dir: dir} }
 
+// Dir is the directory of the volume on this machine.
+func (v *Volume) Dir() string { return v.dir }
+
+// Writable reports whether programs may change the volume. Others are copies of
+// objects of the cluster.
+func (v *Volume) Writable() bool { return v.spec.EmptyDir != nil }
+
 // CheckVolume names what this node cannot lay out, nil if it can.
 func CheckVolume(v *corev1.Volume) error {
 	source := v.VolumeSource

@@ -49,7 +49,7 @@ func playNode() error {
 	}
 	program := exec.Command(self)
 	program.Env = []string{actVariable + "=program"}
-	ran, err := Launch(NewSpawner(), program, os.Stderr, os.Stderr)
+	ran, err := Launch(NewSpawner(), program, Confinement{Program: self}, os.Stderr, os.Stderr)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package process answers "how does a program run that must not outlive us, and how
-// did it end?": processes in groups of their own, which the kernel kills when this
-// process is no more.
+// Package process answers "how does a program run that must not outlive us or reach
+// files that are not its own, and how did it end?": processes in groups of their own,
+// which the kernel kills when this process is no more, and confines to given files.
 package process
 
 import (
@@ -22,15 +22,18 @@ type Process struct {
 	code  int32
 }
 
-// Launch starts a command whose input is empty and whose output goes to the writers.
-func Launch(spawner *Spawner, cmd *exec.Cmd, stdout, stderr io.Writer) (*Process, error) {
+// Launch starts a command whose input is empty and whose output goes to the writers,
+// confined as given.
+func Launch(spawner *Spawner, cmd *exec.Cmd, within Confinement, stdout, stderr io.Writer) (*Process, error) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, OutputLimit
-	if err := spawner.Start(cmd); err != nil {
+	release, err := spawner.Start(cmd, within)
+	if err != nil {
 		return nil, err
 	}
 	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
+		defer release()
 		p.code = CodeOf(cmd.Wait())
 	}()
 	return p, nil

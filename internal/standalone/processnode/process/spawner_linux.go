@@ -3,58 +3,82 @@ package process
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spawner starts processes that end with this one, however that ends: the kernel
-// kills them when the thread that started them is no more. All are started on one
-// thread, which lives as long as the Spawner.
+// kills a process when the thread that started it is no more. Each process has a
+// thread of its own, which is confined as the process is, and lives as long.
 type Spawner struct {
-	starts chan start
-	ended  chan struct{}
-}
-
-type start struct {
-	cmd  *exec.Cmd
-	done chan error
+	ended chan struct{}
 }
 
 var errClosing = errors.New("the node is stopping")
 
 // NewSpawner makes one, whose Close must be called.
-func NewSpawner() *Spawner {
-	s := &Spawner{starts: make(chan start), ended: make(chan struct{})}
-	go func() {
-		// Never unlocked: the thread ends with this goroutine, and with it what is left
-		// of its processes.
-		runtime.LockOSThread()
-		for {
-			select {
-			case <-s.ended:
-				return
-			case next := <-s.starts:
-				next.done <- next.cmd.Start()
-			}
+func NewSpawner() *Spawner { return &Spawner{ended: make(chan struct{})} }
+
+// Start starts a command in a process group of its own, confined as given. The caller
+// calls release when the command has ended.
+func (s *Spawner) Start(cmd *exec.Cmd, within Confinement) (release func(), err error) {
+	select {
+	case <-s.ended:
+		return nil, errClosing
+	default:
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started, released := make(chan error, 1), make(chan struct{})
+	onOwnThread(func() {
+		err := startConfined(cmd, within)
+		started <- err
+		if err != nil {
+			return
 		}
-	}()
-	return s
+		select {
+		case <-s.ended:
+		case <-released:
+		}
+	})
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	return sync.OnceFunc(func() { close(released) }), nil
 }
 
-// Start starts a command in a process group of its own.
-func (s *Spawner) Start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	request := start{cmd: cmd, done: make(chan error, 1)}
-	select {
-	case s.starts <- request:
-	case <-s.ended:
-		return errClosing
+// onOwnThread runs a function on a thread that ends with it, and with the thread what is
+// left of its processes.
+func onOwnThread(run func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			run()
+			return
+		}
+		// The first thread of a process never ends. It is held until the function has
+		// begun on another one.
+		begun := make(chan struct{})
+		onOwnThread(func() {
+			close(begun)
+			run()
+		})
+		<-begun
+		runtime.UnlockOSThread()
+	}()
+}
+
+func startConfined(cmd *exec.Cmd, within Confinement) error {
+	if within.Program != "" {
+		if err := within.restrict(); err != nil {
+			return err
+		}
 	}
-	if err := <-request.done; err != nil {
-		return fmt.Errorf("starting %s: %w", cmd.Path, err)
-	}
-	return nil
+	return cmd.Start() //nolint:wrapcheck // the caller names the command
 }
 
 // Close kills what is left.

@@ -1,0 +1,100 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/standalone/atrest"
+)
+
+// etcdDialTimeout is how long the connection to an etcd of this machine may take.
+const etcdDialTimeout = 10 * time.Second
+
+// encryptionFile is the file with the key that encrypts Secrets in etcd.
+func (c *Cluster) encryptionFile() string { return filepath.Join(c.options.Dir, "encryption.yaml") }
+
+// dialEtcd opens a client of an etcd that startEtcd has started.
+func dialEtcd(ctx context.Context, endpoint string) (*clientv3.Client, error) {
+	store, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdDialTimeout, Context: ctx, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of etcd: %w", err)
+	}
+	return store, nil
+}
+
+// encryptSecrets sees to it that the API server has the key of the Secrets in etcd,
+// and returns those that are stored as they are.
+func (c *Cluster) encryptSecrets(ctx context.Context) ([]types.NamespacedName, error) {
+	store, err := dialEtcd(ctx, c.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = store.Close() }()
+	plain, err := atrest.Prepare(ctx, c.encryptionFile(), store)
+	if err != nil {
+		return nil, fmt.Errorf("encryption of the Secrets of cluster %q: %w", c.options.Name, err)
+	}
+	return plain, nil
+}
+
+// encryptStored encrypts the Secrets that an earlier release has stored as they are.
+// What fails is tried again by the next start.
+func (c *Cluster) encryptStored(ctx context.Context, plain []types.NamespacedName) error {
+	if len(plain) == 0 {
+		return nil
+	}
+	api, err := kubernetes.NewForConfig(c.Inside())
+	if err != nil {
+		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
+	}
+	encrypted, err := atrest.Rewrite(ctx, api, plain)
+	logger := klog.FromContext(ctx).WithValues("cluster", c.options.Name, "found", len(plain), "encrypted", encrypted)
+	if err != nil {
+		logger.Error(err, "Encrypting Secrets of an earlier release, the next start tries again")
+		return nil
+	}
+	logger.Info("Encrypted Secrets of an earlier release")
+	return nil
+}
+
+// ReadStored returns the values below a prefix in the etcd of a cluster in dir that
+// does not run. The caller holds the lock of the data directory.
+func ReadStored(ctx context.Context, dir, prefix string) (values [][]byte, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	endpoint, etcd, err := startEtcd(ctx, EtcdOptions{DataDir: filepath.Join(dir, etcdDir), Fsync: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { etcd.stop(); <-etcd.done }()
+	store, err := dialEtcd(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = store.Close() }()
+	found, err := store.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("reading %s in the etcd of %s: %w", prefix, dir, err)
+	}
+	for _, pair := range found.Kvs {
+		values = append(values, pair.Value)
+	}
+	return values, nil
+}
+
+// HasStorage reports whether a cluster has stored anything in dir.
+func HasStorage(dir string) (bool, error) {
+	found, err := filepath.Glob(filepath.Join(dir, etcdDir, "member", "*"))
+	if err != nil {
+		return false, fmt.Errorf("looking for the etcd of %s: %w", dir, err)
+	}
+	return len(found) > 0, nil
+}

@@ -1,0 +1,93 @@
+package standalone
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// withEtcd runs an etcd on a directory while use is called.
+func withEtcd(t *testing.T, dir string, use func(ctx context.Context, client *clientv3.Client)) {
+	t.Helper()
+	endpoint, running, err := startEtcd(t.Context(), EtcdOptions{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { running.stop(); <-running.done }()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdDialTimeout, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	use(t.Context(), client)
+}
+
+func mustPut(t *testing.T, client *clientv3.Client, key, value string) int64 {
+	t.Helper()
+	answer, err := client.Put(t.Context(), key, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Header.Revision
+}
+
+func valuesOf(t *testing.T, client *clientv3.Client) map[string]string {
+	t.Helper()
+	found, err := client.Get(t.Context(), "/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, each := range found.Kvs {
+		values[string(each.Key)] = string(each.Value)
+	}
+	return values
+}
+
+// TestARestoredStorageNeverRepeatsARevision restores the same snapshot twice, the second
+// time over the first: what a process may have seen must never come again.
+func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
+	dir := t.TempDir()
+	original, first, second, file := filepath.Join(dir, "original"), filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "snapshot")
+	var seen int64
+	withEtcd(t, original, func(ctx context.Context, client *clientv3.Client) {
+		mustPut(t, client, "/registry/clusters/east", "a")
+		mustPut(t, client, "/registry/clusters/west", "b")
+		saved, err := SaveSnapshot(ctx, original, file, "/registry/clusters/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"east", "west"}, saved.Below); diff != "" || saved.Keys != 2 || saved.Revision != 3 {
+			t.Errorf("snapshot %+v", saved)
+		}
+		// What comes after the snapshot is lost.
+		mustPut(t, client, "/registry/clusters/east", "later")
+		seen = mustPut(t, client, "/registry/clusters/south", "later")
+	})
+	before := original
+	for _, restored := range []string{first, second} {
+		if err := RestoreSnapshot(t.Context(), file, restored, before, map[string]string{"/epoch": restored}); err != nil {
+			t.Fatal(err)
+		}
+		withEtcd(t, restored, func(ctx context.Context, client *clientv3.Client) {
+			want := map[string]string{"/registry/clusters/east": "a", "/registry/clusters/west": "b", "/epoch": restored}
+			if diff := cmp.Diff(want, valuesOf(t, client)); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			watch := <-client.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithRev(seen))
+			if watch.CompactRevision <= seen {
+				t.Errorf("a watch from revision %d goes on: %+v", seen, watch)
+			}
+			now := mustPut(t, client, "/registry/clusters/north", "c")
+			if now <= seen+revisionBump/2 {
+				t.Errorf("revision %d, and %d was seen before", now, seen)
+			}
+			seen = now
+		})
+		before = restored
+	}
+}

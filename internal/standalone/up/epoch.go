@@ -1,0 +1,93 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	domain "karmada.io/karmada/internal/domain/epoch"
+)
+
+// errNotConfirmable says that there is nothing to confirm.
+var errNotConfirmable = errors.New("the control plane waits for no confirmation of a restore")
+
+// connect is the configuration of the control plane that a command is about.
+func (o *restoreOptions) connect(dir dataDir) (*rest.Config, error) {
+	if o.kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig %s: %w", o.kubeconfig, err)
+		}
+		return config, nil
+	}
+	pid, err := dir.running()
+	if err != nil {
+		return nil, err
+	}
+	if pid == 0 {
+		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or name another control plane with --kubeconfig", errNotRunning, dir.path, dir.path)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", dir.karmadaConfig())
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig of the control plane: %w", err)
+	}
+	return config, nil
+}
+
+// readEpoch is the epoch of a control plane. The ConfigMap is nil where there is none.
+func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch, *corev1.ConfigMap, error) {
+	stored, err := karmada.CoreV1().ConfigMaps(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, clusterv1alpha1.EpochName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return domain.Epoch{}, nil, nil
+	}
+	if err != nil {
+		return domain.Epoch{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+	}
+	return domain.Read(stored.Data, stored.Annotations), stored, nil
+}
+
+// confirmRestore lets deletions in members go on.
+func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
+	config, err := o.connect(dir)
+	if err != nil {
+		return err
+	}
+	karmada, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making client of the control plane: %w", err)
+	}
+	var confirmed domain.Epoch
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		e, stored, err := readEpoch(ctx, karmada)
+		if err != nil {
+			return err
+		}
+		if !e.Unconfirmed() {
+			return errNotConfirmable
+		}
+		if e.ID == "" {
+			return fmt.Errorf("ConfigMap %s/%s has no %s: write one into its data", stored.Namespace, stored.Name, clusterv1alpha1.EpochIDKey)
+		}
+		if stored.Annotations == nil {
+			stored.Annotations = map[string]string{}
+		}
+		stored.Annotations[clusterv1alpha1.ConfirmRestoreAnnotation], confirmed = e.ID, e
+		_, err = karmada.CoreV1().ConfigMaps(stored.Namespace).Update(ctx, stored, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("confirming the restore: %w", err)
+	}
+	fmt.Fprintf(out, "It is confirmed that the control plane is %s. What waited to be deleted in member clusters is deleted within a minute.\n", confirmed.Origin())
+	return nil
+}
