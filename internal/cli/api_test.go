@@ -26,7 +26,7 @@ import (
 // is an object, side being karmada or the name of a member, <side>/<path>.log what a
 // container wrote. A side with a file named hangs never answers, one with a file
 // named forbidden refuses everything, one with a file named warns warns of
-// everything. A watch tells of one change of each object and ends; one of nothing
+// everything; a collection with a file named refused cannot be listed. A watch tells of one change of each object and ends; one of nothing
 // waits. Writes, and requests with impersonation, are noted in the file requests.
 type api struct {
 	dir string
@@ -52,6 +52,7 @@ var resources = []resource{
 	{"cluster.karmada.io/v1alpha1", "clusters", "Cluster", false},
 	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
 	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
+	{"work.karmada.io/v1alpha1", "works", "Work", true},
 	{"ships.example.io/v1", "ships", "Ship", true},
 	{"metrics.k8s.io/v1beta1", "pods", "PodMetrics", true},
 	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},
@@ -178,6 +179,8 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, at string) {
 	switch {
 	case kind.kind == "":
 		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	case a.has(at + "/refused"):
+		refuse(w, http.StatusForbidden, "Forbidden", kind.plural+" is forbidden")
 	case name == "":
 		a.list(w, r, at, kind)
 	case !found:
@@ -318,6 +321,9 @@ func (a *api) write(w http.ResponseWriter, r *http.Request, at string) {
 			return
 		}
 		_ = json.Unmarshal(after, &object)
+		a.put(at, object)
+	case http.MethodPut:
+		_ = json.Unmarshal(body, &object)
 		a.put(at, object)
 	case http.MethodDelete:
 		delete(a.objects, at)

@@ -26,6 +26,7 @@ import (
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
+	"karmada.io/karmada/internal/cli/orphans"
 	"karmada.io/karmada/internal/cli/promote"
 	"karmada.io/karmada/internal/cli/register"
 	"karmada.io/karmada/internal/cli/token"
@@ -75,6 +76,7 @@ var commands = []row{
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
+	{"troubleshooting", orphans.New},
 	{"advanced", apply.New},
 	{"advanced", promote.New},
 	{"advanced", top.New},

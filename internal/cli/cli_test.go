@@ -117,7 +117,7 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 		"join": {
 			"cluster-context": "", "cluster-kubeconfig": "", "cluster-namespace": "karmada-cluster", "cluster-provider": "",
 			"cluster-region": "", "cluster-zones": "[]", "dry-run": "false", "karmada-as": "", "karmada-as-group": "[]",
-			"karmada-as-uid": "", "karmada-context": "", "kubeconfig": "",
+			"karmada-as-uid": "", "karmada-context": "", "kubeconfig": "", "member-role": "",
 		},
 		"unjoin": {
 			"cluster-context": "", "cluster-kubeconfig": "", "cluster-namespace": "karmada-cluster", "dry-run": "false",

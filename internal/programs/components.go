@@ -21,6 +21,7 @@ import (
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/namespace"
 	"karmada.io/karmada/internal/controllers/unifiedauth"
+	"karmada.io/karmada/internal/controllers/workdeletion"
 	"karmada.io/karmada/internal/controllers/workstatus"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
@@ -74,21 +75,27 @@ func Controllers() []Controller {
 		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
 			o.Workers, o.Backoff, o.Events = of.Workers.Dependents, of.Backoff, of.Events
+			o.Propagated = h.propagated()
 			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
 		}},
 		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, namespace.DefaultOptions()
 			o.Workers, o.Backoff = of.Workers.Pairs, of.Backoff
-			o.SkippedNamespaces = h.SkippedNamespaces
+			o.SkippedNamespaces, o.Allowed = h.SkippedNamespaces, h.allowedOverrides()
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, binding.DefaultOptions()
 			o.Workers, o.ClusterWorkers, o.Backoff, o.Events = of.Workers.Bindings, of.Workers.ClusterBindings, of.Backoff, of.Events
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
+			o.Propagated, o.Allowed = h.propagated(), h.allowedOverrides()
 			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: addExecution},
+		{Name: "", Help: "decides whether agents may delete the objects of Works", Add: func(h *Host) error {
+			of := h.Settings.Controllers
+			return workdeletion.Add(h.Manager, workdeletion.Options{Workers: of.Workers.Works, Backoff: of.Backoff, Judge: h.Judge})
+		}},
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: addWorkStatus},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
@@ -135,7 +142,7 @@ func clusterStatusOptions(h *Host) clusterstatus.Options {
 
 func addExecution(h *Host) error {
 	of, o := h.Settings.Controllers, execution.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode, o.Events = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events
+	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events, h.Judge
 	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
@@ -149,7 +156,7 @@ func detectorOptions(h *Host) detector.Options {
 	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
 	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
 	o.Backoff, o.RetryRate, o.RetryBurst, o.Events = of.Backoff, of.RetryRate, of.RetryBurst, of.Events
-	o.SkippedAPIs, o.SkippedNamespaces, o.Offer = of.SkippedAPIs, h.SkippedNamespaces, h.offerClaims
+	o.Propagated, o.Offer = h.propagated(), h.offerClaims
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)
 	o.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)

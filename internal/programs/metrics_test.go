@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -109,6 +110,9 @@ func unconnected(t *testing.T) *Host {
 	}
 	counted, err := member.NewMetrics(metrics.Registry)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := epoch.NewMetrics(metrics.Registry); err != nil {
 		t.Fatal(err)
 	}
 	return &Host{

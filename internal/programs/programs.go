@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -23,13 +24,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"karmada.io/karmada/internal/access/epoch"
+	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/controllers/detector"
+	"karmada.io/karmada/internal/controllers/workdeletion"
+	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -84,10 +91,12 @@ type Host struct {
 	Templates *template.Reader
 	// Reports writes what several controllers say of one Work.
 	Reports *report.Works
+	// Judge decides about deletions in members. It is nil in an agent.
+	Judge *judge.Judge
 	// Renderings tells which clusters have no current Work, and why.
 	Renderings *report.Renderings
 	// SkippedNamespaces are never propagated.
-	SkippedNamespaces policy.SkippedNamespaces
+	SkippedNamespaces reach.SkippedNamespaces
 	// Settings are for single components.
 	Settings Settings
 
@@ -119,12 +128,13 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	members := member.NewClusters(ctx, member.Options{
 		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: follow, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
+		Delivered: deliveredBy(ctx, mgr.GetClient()),
 	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {
 		o.SkippedNamespaces = []string{"kube-.*"}
 	}
-	skipped, err := policy.ParseSkippedNamespaces(o.SkippedNamespaces)
+	skipped, err := reach.ParseSkippedNamespaces(o.SkippedNamespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +142,46 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of reports: %w", err)
 	}
+	watch, err := addEpoch(mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	decides, err := newJudge(mgr, reports, watch, o)
+	if err != nil {
+		return nil, err
+	}
 	return &Host{
-		Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
+		Judge: decides, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
 		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
 		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
 	}, nil
+}
+
+// propagated says what is never propagated.
+func (h *Host) propagated() reach.Propagated {
+	return reach.Propagated{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
+}
+
+// allowedOverrides is what override policies may change beyond what an object says.
+func (h *Host) allowedOverrides() override.Allowed {
+	return override.Allowed{Identity: h.Settings.Gates.Enabled(gates.OverrideIdentity)}
+}
+
+// newJudge makes what decides about deletions; nil in a process that serves one cluster
+// only, as an agent does.
+func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o HostOptions) (*judge.Judge, error) {
+	if o.Settings.Only != "" {
+		return nil, nil
+	}
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
+	}
+	return judge.New(judge.Options{
+		Karmada: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), API: api, Reports: reports,
+		Events:   observe.NewEvents(mgr.GetEventRecorderFor(workdeletion.Name)), //nolint:staticcheck // the newer recorder writes another API
+		Registry: metrics.Registry, Limits: guard.DefaultLimits(), Restored: watch.Restored, Now: time.Now,
+	})
 }
 
 // followSecrets is what watches the Secrets of clusters, nil where none is needed.
@@ -213,26 +258,30 @@ func (h *Host) AddComponents(components ...Component) error {
 
 // Run is what a production program does: it waits for the control plane, a minute
 // at most, and runs the named components until ctx ends. A process that loses its
-// Lease ends with an error.
+// Lease ends with an error. One whose control plane is restored from a backup begins
+// anew.
 func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...string) error {
 	components, err := named(names)
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, karmada, o.Election, components); err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // whoever ends a program that waits does not care for what
+	lives, err := NewLives(ctx, func(ctx context.Context) (*Host, error) {
+		if err := await(ctx, karmada, o.Election, components); err != nil {
+			return nil, err
 		}
-		return err
+		host, err := NewHost(ctx, karmada, o)
+		if err != nil {
+			return nil, err
+		}
+		return host, host.AddComponents(components...)
+	})
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // a program that is told to end while it waits ends well
 	}
-	host, err := NewHost(ctx, karmada, o)
 	if err != nil {
 		return err
 	}
-	if err := host.Add(names...); err != nil {
-		return err
-	}
-	return host.Run(ctx)
+	return lives.Run(ctx)
 }
 
 // Run runs everything added until ctx ends.

@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/namespace"
 	"karmada.io/karmada/internal/domain/cluster"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
 )
@@ -76,7 +76,7 @@ type ControllerSettings struct {
 	// Events selects the successes of propagation that are written as events.
 	Events observe.Mode
 	// SkippedAPIs are the kinds whose objects are never propagated.
-	SkippedAPIs policy.SkippedAPIs
+	SkippedAPIs reach.SkippedAPIs
 }
 
 // Workers are how many objects of each kind are worked on at once.
@@ -106,7 +106,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,
-			SkippedAPIs: policy.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.Changes,
+			SkippedAPIs: reach.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.Changes,
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),

@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // sending applies objects, each with a policy that sends it to members.
@@ -64,7 +65,7 @@ func (s *sending) applyWithPolicy(object *resource.Info, kinds policyKinds) ([]*
 	}
 	applied := []*resource.Info{object}
 	kind := object.Mapping.GroupVersionKind
-	if policy.DefaultSkippedAPIs().Skips(kind) {
+	if reach.DefaultSkippedAPIs().Skips(kind) {
 		s.tell("%s %q is for the control plane: it is sent nowhere", kind.Kind, object.Name)
 		return applied, nil
 	}

@@ -74,6 +74,7 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
 	flags.StringVar(&join.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
 	flags.StringSliceVar(&join.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
+	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits what the control plane may do there; empty lets it do everything")
 	flags.BoolVar(&join.DryRun, "dry-run", false, "check everything and change nothing")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // undoLimit is how long it may take to delete what was created.
@@ -67,7 +67,7 @@ func (s side) remove(ctx context.Context, made found) error {
 // bound tells whether a template has a binding, which sends it to members. Policies
 // have none.
 func (s side) bound(ctx context.Context, made found) (bool, error) {
-	if policy.DefaultSkippedAPIs().Skips(made.GroupVersionKind()) {
+	if reach.DefaultSkippedAPIs().Skips(made.GroupVersionKind()) {
 		return false, nil
 	}
 	kind := schema.GroupVersionKind{Group: workv1alpha2.GroupVersion.Group, Version: workv1alpha2.GroupVersion.Version, Kind: workv1alpha2.ResourceKindResourceBinding}

@@ -70,6 +70,7 @@ When anything goes wrong, what was created is deleted again on both sides.`,
 	flags.StringVar(&register.Image, "karmada-agent-image", pull.DefaultAgentImage(), "image of the agent")
 	flags.Int32Var(&register.Replicas, "karmada-agent-replicas", 1, "how many replicas of the agent run")
 	flags.StringVar(&register.ProxyURL, "proxy-server-address", "", "proxy through which the control plane reaches the member")
+	flags.StringVar(&register.MemberRole, "member-role", "", "ClusterRole of the member that limits what the agent may do there; empty lets it do everything")
 	flags.BoolVar(&register.DryRun, "dry-run", false, "check everything and change nothing")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, _ := program.Karmada("").Contexts()

@@ -17,14 +17,16 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/programs"
 )
 
 // serve serves the cluster until ctx ends. An agent that cannot renew its Lease
 // stops working, for another one may have taken it, and begins anew in the same
 // process: a program that ended each time the control plane is away would be kept
-// from starting for minutes by then. So does one that cannot even start for a reason
-// that passes. One whose Cluster is gone waits for it.
+// from starting for minutes by then. So does one whose control plane is restored from a
+// backup, and one that cannot even start for a reason that passes. One whose Cluster is
+// gone waits for it.
 func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
 	lock, err := a.newLock()
 	if err != nil {
@@ -77,7 +79,9 @@ func pauseAfter(led bool, before time.Duration) time.Duration {
 // isFinal tells that no further life can go better than one that ended with an error.
 // What worked for a while may do so again, but not for a name that is another
 // cluster's.
-func isFinal(err error, worked bool) bool { return isForeign(err) || !worked && !passes(err) }
+func isFinal(err error, worked bool) bool {
+	return isForeign(err) || !worked && !passes(err) && !errors.Is(err, epoch.ErrAnother)
+}
 
 // passes tells that an error came from somebody who may answer otherwise the next
 // time, and is not what this process makes of its flags.

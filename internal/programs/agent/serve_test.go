@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration"
 )
@@ -57,6 +58,7 @@ func TestWhatEndsTheAgent(t *testing.T) {
 		"a flag that is no good":                     {errors.New("there is no controller x"), false, true},
 		"controllers that ended by themselves":       {errEnded, true, false},
 		"a control plane that is away at the start":  {apierrors.NewInternalError(errors.New("etcd is away")), false, false},
+		"one that is restored from a backup":         {fmt.Errorf("watching: %w", epoch.ErrAnother), false, false},
 		"one that goes away later":                   {apierrors.NewInternalError(errors.New("etcd is away")), true, false},
 	}
 	for name, test := range tests {

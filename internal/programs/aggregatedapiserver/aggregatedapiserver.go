@@ -13,9 +13,14 @@ import (
 	"net"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // requests to the control plane are measured
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -85,7 +90,28 @@ func (o *options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx)
+	watch, err := o.watchEpoch()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return watch.Start(ctx) })
+	group.Go(func() error { return server.Run(ctx) })
+	return group.Wait()
+}
+
+// watchEpoch ends the program when the storage of the control plane was replaced: the
+// server's own cache of it cannot begin anew otherwise.
+func (o *options) watchEpoch() (*epoch.Watch, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	reader, err := client.New(o.server.Karmada, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	return epoch.New(epoch.Options{Reader: reader}), nil
 }
 
 // connect says where the control plane is for everything that has no kubeconfig of

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/domain/reach"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
@@ -87,7 +87,7 @@ func (o *Options) TellIneffective(ctx context.Context) {
 func (o *Options) Host() (programs.HostOptions, error) {
 	settings := o.Settings
 	of := &settings.Controllers
-	skipped, err := policy.ParseSkippedAPIs(o.SkippedAPIs)
+	skipped, err := reach.ParseSkippedAPIs(o.SkippedAPIs)
 	if err != nil {
 		return programs.HostOptions{}, err
 	}

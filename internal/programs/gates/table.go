@@ -22,6 +22,7 @@ const (
 	ControllerPriorityQueue           featuregate.Feature = "ControllerPriorityQueue"
 	WorkloadAffinity                  featuregate.Feature = "WorkloadAffinity"
 	SchedulingOvercommitProtection    featuregate.Feature = "SchedulingOvercommitProtection"
+	OverrideIdentity                  featuregate.Feature = "OverrideIdentity"
 )
 
 // Gate is one row of the table.
@@ -59,4 +60,5 @@ var table = []Gate{
 	{ControllerPriorityQueue, beta, "handle changes before the initial list"},
 	{WorkloadAffinity, alpha, "affinity and anti-affinity between workloads"},
 	{SchedulingOvercommitProtection, alpha, "tell estimators what was just scheduled"},
+	{OverrideIdentity, alpha, "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
 }

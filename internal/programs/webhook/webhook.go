@@ -9,6 +9,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -58,10 +59,11 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada)}
+	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada), Agents: admission.NewAgentQuotas(time.Now)}
 	reviewer.Rules.Served, reviewer.Rules.Clusters = admission.ServedKinds(resources), admission.StoredClusters(karmada)
 	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
 	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
+	reviewer.Rules.OverrideIdentity = o.gates.Enabled(gates.OverrideIdentity)
 	reviewer.Rules.Disabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
 	return reviewer, nil
 }

@@ -1,0 +1,30 @@
+package programs
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// deliveredBy returns how much the Works of a cluster want to be there, from a cache
+// of Works. Nothing is known as long as Works cannot be listed.
+func deliveredBy(ctx context.Context, karmada client.Reader) func(cluster string) bounds.Delivered {
+	return func(cluster string) bounds.Delivered {
+		var delivered bounds.Delivered
+		works := &workv1alpha1.WorkList{}
+		if err := karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster)), client.UnsafeDisableDeepCopy); err != nil {
+			return delivered
+		}
+		for i := range works.Items {
+			for _, manifest := range works.Items[i].Spec.Workload.Manifests {
+				delivered.Objects++
+				delivered.Bytes += int64(len(manifest.Raw))
+			}
+		}
+		return delivered
+	}
+}
