@@ -31,7 +31,7 @@ var reaches = []reach{
 	{
 		rule: "only the standalone programs reach Kubernetes and etcd servers",
 		from: []string{"api", "internal", "cmd", "test"}, except: embedding, tests: true,
-		target: []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "sigs.k8s.io/kwok"},
+		target: []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdutl/v3", "sigs.k8s.io/kwok"},
 		remedy: "compiling them takes minutes: call internal/standalone from cmd/karmada only, and put tests that need a cluster into test/integration",
 	},
 	{

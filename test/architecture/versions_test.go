@@ -24,6 +24,7 @@ var pins = []pin{
 	{"github.com/google/cel-go", "v0.26.", "the API server's CEL environment is built against it; never lift it alone"},
 	{"go.etcd.io/etcd/server/v3", "v3.6.", "3.7 changes what is stored"},
 	{"go.etcd.io/etcd/client/v3", "v3.6.", "client and server are released together"},
+	{"go.etcd.io/etcd/etcdutl/v3", "v3.6.", "it writes what the server reads"},
 	{"go.etcd.io/etcd/api/v3", "v3.6.", "client and server are released together"},
 	{"sigs.k8s.io/controller-runtime", "v0.24.", "0.25 needs a newer Kubernetes"},
 }

@@ -63,10 +63,14 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 			t.Errorf("the log does not tell of the registration (%v):\n%s", err, text)
 		}
 	})
-	t.Run("commands run beside it", func(t *testing.T) {
-		stdout, err := execute(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
-		if err != nil || !strings.Contains(stdout, "karmada-apiserver") {
-			t.Errorf("its kubeconfig is %q (%v)", stdout, err)
+	t.Run("only the agent itself runs beside it", func(t *testing.T) {
+		stdout, err := execute(t.Context(), config, agent, "karmada-agent", "version")
+		if err != nil || !strings.Contains(stdout, "karmada-agent") {
+			t.Errorf("it is %q (%v)", stdout, err)
+		}
+		stdout, err = execute(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
+		if err == nil || stdout != "" || !strings.Contains(err.Error(), "no other command runs") {
+			t.Errorf("another program of the machine ran: %q (%v)", stdout, err)
 		}
 	})
 	t.Run("what is simulated says so", func(t *testing.T) {

@@ -80,9 +80,14 @@ func TestVerbsOfKubectlActOnBothSides(t *testing.T) {
 		}
 		return nil
 	})
-	ended := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the member; exit 7")
-	if ended.code != 7 || ended.stdout != "from the member\n" {
-		t.Errorf("exec ended with %d, want 7, after %q\n%s", ended.code, ended.stdout, ended.stderr)
+	prints(t, verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "karmada-scheduler", "version"), "karmada-scheduler")
+	ended := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/karmada-scheduler", "--no-such-flag")
+	if ended.code != 2 || !strings.Contains(ended.stderr, "--no-such-flag") {
+		t.Errorf("exec ended with %d, want 2, after %q\n%s", ended.code, ended.stdout, ended.stderr)
+	}
+	foreign := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
+	if foreign.code == 0 || foreign.stdout != "" || !strings.Contains(foreign.stderr, "no other command runs") {
+		t.Errorf("a shell ended with %d, after %q\n%s", foreign.code, foreign.stdout, foreign.stderr)
 	}
 	prints(t, verb(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
 	prints(t, verb(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")

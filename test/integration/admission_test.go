@@ -123,7 +123,7 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 						Namespace: namespace, Name: "examined",
 						Annotations: map[string]string{workv1alpha2.DependenciesAnnotation: "{}"},
 					},
-					Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none"}},
+					Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "none"}},
 				}
 			}, 403, []string{"metadata.annotations[" + workv1alpha2.DependenciesAnnotation + "]: Invalid value"},
 		},

@@ -3,7 +3,9 @@ package integration
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -36,6 +38,7 @@ const (
 	core     = "/api/v1"
 	clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
 	works    = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works"
+	ownWorks = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-newcomer/works"
 	leases   = "/apis/coordination.k8s.io/v1/namespaces/"
 	rbac     = "/apis/rbac.authorization.k8s.io/v1"
 	signing  = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -49,6 +52,10 @@ func attacks() map[string]attack {
 	admin := `"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"` + agents.User(newcomer) + `"}]`
 	named := func(kind, apiVersion, name, rest string) string {
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}`, apiVersion, kind, name, rest)
+	}
+	event := func(namespace, kind, name, message string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","namespace":%[1]q},"involvedObject":{"kind":%[2]q,"namespace":%[4]q,"name":%[3]q},"reason":"r","message":%[5]q,"type":"Normal"}`,
+			namespace, kind, name, map[bool]string{true: "", false: namespace}[namespace == "default"], message)
 	}
 	const rbacVersion, policyVersion = "rbac.authorization.k8s.io/v1", "policy.karmada.io/v1alpha1"
 	return map[string]attack{
@@ -75,6 +82,29 @@ func attacks() map[string]attack {
 		"send the credentials of others to its address": {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"secretRef":{"namespace":"karmada-cluster","name":"member1"}}}`},
 		"send a Secret of its name to its address":      {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"secretRef":{"namespace":"default","name":"newcomer"}}}`},
 		"impersonate with a Secret of its name":         {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"impersonatorSecretRef":{"namespace":"default","name":"newcomer-impersonator"}}}`},
+		"choose what it gets by labels":                 {verb: "PATCH", path: clusters + "/newcomer", body: `{"metadata":{"labels":{"tier":"gold"}}}`},
+		"give orders by annotations":                    {verb: "PATCH", path: clusters + "/newcomer", body: `{"metadata":{"annotations":{"cluster.karmada.io/declared-dead":"true"}}}`},
+		"drop its finalizer":                            {verb: "PATCH", path: clusters + "/newcomer", body: `{"metadata":{"finalizers":[]}}`},
+		"drop a taint, or set one":                      {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`},
+		"move to another region":                        {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"region":"mars","zones":["a"],"provider":"x"}}`},
+		"be another cluster":                            {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"id":"11111111-2222-3333-4444-555555555555"}}`},
+		"change how its nodes are graded":               {verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"resourceModels":null}}`},
+		"leave its rights behind":                       {verb: "DELETE", path: clusters + "/newcomer", body: `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Orphan"}`},
+		"report nodes that fill the memory":             {verb: "PATCH", path: clusters + "/newcomer/status", body: `{"status":{"resourceSummary":{"allocatableModelings":[{"grade":8,"count":2147483647}]}}}`},
+		"report less than nothing":                      {verb: "PATCH", path: clusters + "/newcomer/status", body: `{"status":{"resourceSummary":{"allocated":{"cpu":"-1000"}}}}`},
+		"report in the name of the control plane":       {verb: "PATCH", path: clusters + "/newcomer/status", body: `{"status":{"remedyActions":["TrafficControl"]}}`},
+		"propagate to itself":                           {verb: "POST", path: ownWorks, body: named("Work", "work.karmada.io/v1alpha1", "mine", `,"spec":{"workload":{"manifests":[]}}`)},
+		"change what is wanted of it":                   {verb: "PATCH", path: ownWorks + "/own", body: `{"spec":{"suspendDispatching":true}}`},
+		"hide a Work by its labels":                     {verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"labels":{"mine":"yes"}}}`},
+		"confirm a deletion":                            {verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"annotations":{"work.karmada.io/x":"yes"}}}`},
+		"keep a Work":                                   {verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"finalizers":["karmada.io/execution-controller","mine.example.com/x"]}}`},
+		"take the finalizer of others off a Work":       {verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"finalizers":[]}}`},
+		"own a Work":                                    {verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"x","uid":"x"}]}}`},
+		"write an Event in another namespace":           {verb: "POST", path: core + "/namespaces/karmada-es-member1/events", body: event("karmada-es-member1", "Work", "victim", "")},
+		"write an Event about another Cluster":          {verb: "POST", path: core + "/namespaces/default/events", body: event("default", "Cluster", "member1", "")},
+		"write an Event by the newer API":               {verb: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events", body: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e","namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reason":"r","type":"Normal","reportingController":"a/b","reportingInstance":"c","regarding":{"kind":"Cluster","name":"member1"}}`},
+		"write an Event that is a book":                 {verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: event("karmada-es-newcomer", "Work", "own", strings.Repeat("a", 10000))},
+		"ask for a certificate with a book":             {verb: "POST", path: signing, body: named("CertificateSigningRequest", "certificates.k8s.io/v1", "book", `,"spec":{"signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"],"request":"`+base64.StdEncoding.EncodeToString(make([]byte, 20000))+`"}`)},
 		"reach another member":                          {verb: "GET", path: clusters + "/member1/proxy/api/v1/secrets"},
 		"run a command in another member":               {verb: "POST", path: clusters + "/member1/proxy/api/v1/namespaces/default/pods/web/exec?command=sh"},
 		"reach all members":                             {verb: "GET", path: clusters + "/*/proxy/api/v1/secrets"},
@@ -153,6 +183,7 @@ func victims() []client.Object {
 	token := map[string][]byte{"token": []byte("secret")}
 	return []client.Object{
 		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(member1), Name: "victim"}},
+		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(newcomer), Name: "own", Finalizers: []string{"theirs.example.com/x"}}},
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: member1}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: newcomer}, Data: token},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: newcomer + "-impersonator"}, Data: token},
@@ -179,6 +210,8 @@ func agentMayNot(t *testing.T, config *rest.Config) {
 			}
 		})
 	}
+	agentReportsOnWorks(t, config)
+	agentDoesNotFillTheStore(t)
 	t.Run("a report changes nothing but the status", func(t *testing.T) {
 		report := attack{verb: "PATCH", path: clusters + "/newcomer/status", body: `{"metadata":{"labels":{"mine":"yes"}},"spec":{"syncMode":"Push","secretRef":{"namespace":"karmada-cluster","name":"member1"}}}`}
 		if err := report.try(t.Context(), config); err != nil {
@@ -189,6 +222,9 @@ func agentMayNot(t *testing.T, config *rest.Config) {
 			t.Error(err)
 		}
 	})
+	// What others hold of the Work would keep its cluster.
+	testenv.Update(t, env.Karmada, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(newcomer), Name: "own"}},
+		func(w *workv1alpha1.Work) { w.Finalizers = nil })
 	t.Run("nothing of others was changed", func(t *testing.T) {
 		now := await(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}, exists)
 		if !bytes.Equal(now.Data[clusterv1alpha1.SecretTokenKey], secret.Data[clusterv1alpha1.SecretTokenKey]) {
@@ -211,8 +247,8 @@ func TestATokenIsGoodForNothingElse(t *testing.T) {
 		return attack{verb: "GET", path: signing}.try(ctx, config)
 	})
 	for what, attack := range attacks() {
-		if attack.path == signing && attack.verb == "GET" {
-			continue // Whoever asks for a certificate looks for it.
+		if attack.path == signing {
+			continue // The holder of a token asks for a certificate and looks for it.
 		}
 		t.Run(what, func(t *testing.T) {
 			if err := attack.try(t.Context(), config); !apierrors.IsForbidden(err) {
@@ -220,4 +256,56 @@ func TestATokenIsGoodForNothingElse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// agentReportsOnWorks does what the agent of this release and that of the reference do
+// with their Works.
+func agentReportsOnWorks(t *testing.T, config *rest.Config) {
+	t.Helper()
+	for _, each := range []struct {
+		what string
+		attack
+	}{
+		{"report on its Work", attack{verb: "PATCH", path: ownWorks + "/own/status", body: `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"AppliedSuccessful","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`}},
+		{"hold its Work", attack{verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"finalizers":["theirs.example.com/x","karmada.io/execution-controller"]}}`}},
+		{"release its Work", attack{verb: "PATCH", path: ownWorks + "/own", body: `{"metadata":{"finalizers":["theirs.example.com/x"]}}`}},
+		{"tell what happened to its Work", attack{verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"good","namespace":"karmada-es-newcomer"},"involvedObject":{"kind":"Work","namespace":"karmada-es-newcomer","name":"own"},"reason":"r","type":"Normal"}`}},
+		{"tell what happened to its cluster", attack{verb: "POST", path: core + "/namespaces/default/events", body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"newcomer.1","namespace":"default"},"involvedObject":{"kind":"Cluster","name":"newcomer"},"reason":"r","type":"Normal"}`}},
+		{"tell that it leads", attack{verb: "POST", path: core + "/namespaces/karmada-system/events", body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"karmada-agent-newcomer.1","namespace":"karmada-system"},"involvedObject":{"kind":"Lease","namespace":"karmada-system","name":"karmada-agent-newcomer"},"reason":"LeaderElection","type":"Normal"}`}},
+		{"say where it is reached", attack{verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"insecureSkipTLSVerification":true}}`}},
+		{"say where it is reached as before", attack{verb: "PATCH", path: clusters + "/newcomer", body: `{"spec":{"insecureSkipTLSVerification":false}}`}},
+	} {
+		t.Run("the agent may "+each.what, func(t *testing.T) {
+			if err := each.try(t.Context(), config); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// agentDoesNotFillTheStore asks for certificates without end. It does so by a name of
+// its own, for the quota of an agent outlives its cluster.
+func agentDoesNotFillTheStore(t *testing.T) {
+	const flooder = "flooder"
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: agents.User(flooder), Groups: []string{agents.Group, "system:masters"}}
+	t.Run("certificates without end", func(t *testing.T) {
+		const tries = 30
+		asked := 0
+		karmada := as(t, config)
+		for i := range tries {
+			request := signingRequest(t, fmt.Sprintf("flood-%d", i), agents.User(flooder))
+			cleanUp(t, request)
+			err := karmada.Create(t.Context(), request)
+			switch {
+			case err == nil:
+				asked++
+			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "try again later"):
+				t.Fatal(err)
+			}
+		}
+		if asked == 0 || asked >= tries {
+			t.Errorf("%d of %d requests were stored", asked, tries)
+		}
+	})
 }

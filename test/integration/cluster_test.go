@@ -100,6 +100,7 @@ func TestNodesOfAMemberAreSummedUp(t *testing.T) {
 
 func TestClusterIDIsRegisteredOnce(t *testing.T) {
 	t.Parallel()
+	testenv.Update(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) { c.Spec.ID = identityOf(t, env.Members[member1]) })
 	first := await(t, env.Karmada, clusterNamed(member1), exists)
 	second := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "twin"},

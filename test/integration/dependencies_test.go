@@ -216,8 +216,9 @@ func TestABindingOfADependencyThatIsDeletedComesBack(t *testing.T) {
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	env.Create(t, settings, following(t, on(member1), template), template)
-	inMember(t, member1, settings, exists)
+	made := inMember(t, member1, settings, exists)
 	bound := await(t, env.Karmada, bindingOf(t, settings), exists)
+	before := await(t, env.Karmada, workOf(t, member1, settings), applied)
 	deleteObject(t, env.Karmada, bound)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		if b.UID == bound.UID {
@@ -225,7 +226,8 @@ func TestABindingOfADependencyThatIsDeletedComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	inMember(t, member1, settings, exists)
+	again(t, before)
+	inMember(t, member1, settings, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
 }
 
 func TestAPolicyAndADependentMayBothWantAnObject(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -105,7 +104,7 @@ func (f *flaky) register(t *testing.T) {
 	}
 	cluster := clusterNamed(f.name)
 	cluster.Spec = clusterv1alpha1.ClusterSpec{
-		ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: f.door.URL, InsecureSkipTLSVerification: true,
+		SyncMode: clusterv1alpha1.Push, APIEndpoint: f.door.URL, InsecureSkipTLSVerification: true,
 		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 	}
 	cleanUp(t, secret)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -132,7 +131,7 @@ func TestAClusterThatNeverAnsweredIsUnjoined(t *testing.T) {
 	}
 	dead := clusterNamed(name)
 	dead.Spec = clusterv1alpha1.ClusterSpec{
-		ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: address,
+		SyncMode: clusterv1alpha1.Push, APIEndpoint: address,
 		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 	}
 	env.Create(t, secret, dead)

@@ -97,7 +97,7 @@ func (s *shortLived) register(t *testing.T, token string) {
 	ref := &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name}
 	east := clusterNamed("east")
 	east.Spec = clusterv1alpha1.ClusterSpec{
-		ID: uuid.NewString(), SyncMode: clusterv1alpha1.Push, APIEndpoint: s.member.Server(), SecretRef: ref, ImpersonatorSecretRef: ref,
+		SyncMode: clusterv1alpha1.Push, APIEndpoint: s.member.Server(), SecretRef: ref, ImpersonatorSecretRef: ref,
 	}
 	s.create(t, secret, east)
 }

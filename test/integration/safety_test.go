@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/work"
@@ -30,6 +31,12 @@ const flockLead = 60
 // what that holds then.
 func flock(t testing.TB, cluster, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
+	return flockOn(t, cluster, on(cluster), scheduler)
+}
+
+// flockOn is a flock by another placement that leads to the member.
+func flockOn(t testing.TB, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
+	t.Helper()
 	namespace := env.Namespace(t)
 	works := &workv1alpha1.WorkList{}
 	if err := env.Karmada.List(t.Context(), works, client.InNamespace("karmada-es-"+cluster)); err != nil {
@@ -41,7 +48,7 @@ func flock(t testing.TB, cluster, scheduler string) []*corev1.ConfigMap {
 		template := configMap(namespace, fmt.Sprintf("flock-%02d", i))
 		templates, objects = append(templates, template), append(objects, template)
 	}
-	policy := policyFor(t, on(cluster), objects...)
+	policy := policyFor(t, placement, objects...)
 	policy.Spec.SchedulerName = scheduler
 	env.Create(t, append([]client.Object{policy}, objects...)...)
 	return templates

@@ -227,7 +227,7 @@ func (p *plain) testAnswers(t *testing.T) {
 		return func(namespace string) client.Object {
 			return &workv1alpha2.ResourceBinding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined", Annotations: map[string]string{workv1alpha2.DependenciesAnnotation: dependencies}},
-				Spec:       workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none"}},
+				Spec:       workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "none"}},
 			}
 		}
 	}
@@ -340,7 +340,7 @@ func (p *plain) testCustomizations(t *testing.T) {
 
 func (p *plain) testConversion(t *testing.T) {
 	stored := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "converted"}}
-	stored.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	stored.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: stored.Namespace, Name: "web"}
 	stored.Spec.Replicas = 3
 	if err := p.karmada.Create(t.Context(), stored); err != nil {
 		t.Fatal(err)

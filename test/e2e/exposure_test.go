@@ -1,0 +1,293 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// mustBePrivate demands that no other user of the machine can reach anything in an
+// installation.
+func (i *installation) mustBePrivate(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(i.dir, func(path string, entry fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // it went meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return nil //nolint:nilerr // it went meanwhile
+		}
+		name := strings.TrimPrefix(path, i.dir)
+		mode := info.Mode().Perm()
+		private := entry.IsDir() || slices.Contains([]string{".key", ".json", ".config", ".kubeconfig", ".yaml", ".log"}, filepath.Ext(name))
+		if private && mode&0o077 != 0 && !strings.Contains(name, "/programs/pods/") || mode&0o022 != 0 && info.Mode().Type() != fs.ModeSocket {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listeners are the addresses at which the processes of an installation listen.
+func (i *installation) listeners(t *testing.T) []string {
+	t.Helper()
+	sockets := map[string]string{}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		table, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(table)) {
+			const local, state, inode, listening = 1, 3, 9, "0A"
+			if fields := strings.Fields(line); len(fields) > inode && fields[state] == listening {
+				sockets["socket:["+fields[inode]+"]"] = addressOf(t, fields[local])
+			}
+		}
+	}
+	var found []string
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range commands {
+		if line, err := os.ReadFile(file); err != nil || !bytes.Contains(line, []byte(i.dir)) {
+			continue
+		}
+		open, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "fd", "*"))
+		for _, descriptor := range open {
+			if target, err := os.Readlink(descriptor); err == nil && sockets[target] != "" {
+				found = append(found, sockets[target])
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// addressOf reads an address as the kernel writes it: words of the machine's order.
+func addressOf(t *testing.T, text string) string {
+	t.Helper()
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const word = 4
+	for at := 0; at+word <= len(raw); at += word {
+		slices.Reverse(raw[at : at+word])
+	}
+	number, err := strconv.ParseUint(port, 16, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort(net.IP(raw).String(), strconv.FormatUint(number, 10))
+}
+
+// openPaths answer everybody: how the server is, and which version it has.
+var openPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
+
+// TestNothingListensForOthers looks for open doors: every address at which a process
+// of an installation listens, asked without credentials.
+func TestNothingListensForOthers(t *testing.T) {
+	t.Parallel()
+	shared.mustBePrivate(t)
+	listeners := shared.listeners(t)
+	if len(listeners) < 4 {
+		t.Fatalf("only %q listen: the search finds too little", listeners)
+	}
+	stranger := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // it asks for less
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, address := range listeners {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ip := net.ParseIP(host); !ip.IsLoopback() {
+			t.Errorf("%s is reached from other machines", address)
+		}
+		for _, scheme := range []string{"http", "https"} {
+			for _, path := range append([]string{
+				"/", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/configz", "/flagz", "/statusz", "/api/v1/secrets", "/apis", "/openapi/v2", "/logs",
+				"/apis/cluster.karmada.io/v1alpha1/clusters", "/pods", "/exec/default/a/b", "/containerLogs/default/a/b", "/v2/keys", "/v3/kv/range",
+			}, openPaths...) {
+				code := answer(t, stranger, scheme+"://"+address+path)
+				switch {
+				case code == 0, code >= http.StatusBadRequest:
+				case slices.Contains(openPaths, path):
+				default:
+					t.Errorf("%s://%s%s answers a stranger with %d", scheme, address, path, code)
+				}
+			}
+		}
+	}
+}
+
+// answer is the code of an answer, 0 without one.
+func answer(t *testing.T, stranger *http.Client, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := stranger.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode
+}
+
+// TestAKubeconfigOfAPodReachesNothingOfTheMachine does what a user may who can create
+// Secrets and Pods in a member: the program runs, and its kubeconfig names a command,
+// and the keys of the control plane.
+func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
+	t.Parallel()
+	mark, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
+	if _, err := os.Stat(key); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", shared.memberConfig(t, spare))
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, user := range map[string]string{
+		"command":   `exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /usr/bin/touch, args: ["` + mark + `"]}`,
+		"key":       `client-certificate: "` + strings.TrimSuffix(key, ".key") + `.crt", client-key: "` + key + `"`,
+		"tokenfile": `tokenFile: "` + key + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], ` +
+				`clusters: [{name: c, cluster: {server: "` + config.Host + `", insecure-skip-tls-verify: true}}], users: [{name: u, user: {` + user + `}}]}`
+			secret := &corev1.Secret{ObjectMeta: named("default", "evil-"+name), StringData: map[string]string{"config": kubeconfig}}
+			pod := &corev1.Pod{ObjectMeta: named("default", "evil-"+name), Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{
+					Name: "evil", Image: "karmada-scheduler", Args: []string{"--kubeconfig=/etc/evil/config", "--leader-elect=false"},
+					VolumeMounts: []corev1.VolumeMount{{Name: "evil", MountPath: "/etc/evil"}},
+				}},
+				Volumes: []corev1.Volume{{Name: "evil", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name}}}},
+			}}
+			for _, object := range []client.Object{secret, pod} {
+				if err := shared.members[spare].Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = shared.members[spare].Delete(context.WithoutCancel(t.Context()), object) })
+			}
+			eventually(t, "what stopped it", func(ctx context.Context) error {
+				log, err := member.CoreV1().Pods("default").GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+				if err == nil && !bytes.Contains(log, []byte("permission denied")) {
+					err = fmt.Errorf("its log is\n%s", log)
+				}
+				return err
+			})
+			if _, err := os.Stat(mark); !os.IsNotExist(err) {
+				t.Errorf("the command ran (%v)", err)
+			}
+		})
+	}
+}
+
+// TestAPurgeLeavesNoCredentialsBehind joins a cluster that belongs to somebody, and
+// looks on the way at what the installation keeps of its credentials.
+func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
+	const far = "far"
+	i := &installation{dir: filepath.Join(t.TempDir(), "purged")}
+	t.Cleanup(func() {
+		invoke(context.Background(), nil, "karmada", "down", "--purge", "--force", "--data-dir", i.dir)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	defer cancel()
+	if err := i.up(ctx, "--members", "0", "--audit-log"); err != nil {
+		t.Fatal(err)
+	}
+	i.karmadactl(ctx, "join", far, "--cluster-kubeconfig", shared.memberConfig(t, member2)).mustSucceed(t)
+	purge := func(args ...string) result {
+		return invoke(ctx, nil, "karmada", append([]string{"down", "--purge", "--data-dir", i.dir}, args...)...)
+	}
+	purge().mustFail(t, 1, "far (push)")
+	invoke(ctx, nil, "karmada", "status", "--data-dir", i.dir).mustSucceed(t)
+	i.mustBePrivate(t)
+	i.mustKeepSecrets(t)
+
+	invoke(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
+	purge().mustFail(t, 1, "`karmadactl unjoin far`")
+	if err := i.up(ctx); err != nil {
+		t.Fatal(err)
+	}
+	i.karmadactl(ctx, "unjoin", far, "--cluster-kubeconfig", shared.memberConfig(t, member2)).mustSucceed(t)
+	purge().mustSucceed(t)
+	if _, err := os.Stat(i.dir); !os.IsNotExist(err) {
+		t.Errorf("the data is still there (%v)", err)
+	}
+}
+
+// mustKeepSecrets demands that what is in Secrets is in no file of the control plane,
+// and that its audit log tells of them.
+func (i *installation) mustKeepSecrets(t *testing.T) {
+	t.Helper()
+	secrets := &corev1.SecretList{}
+	if err := i.karmada.List(t.Context(), secrets, client.InNamespace("karmada-cluster")); err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[string][]byte{}
+	for _, secret := range secrets.Items {
+		if token := secret.Data["token"]; len(token) > 0 {
+			tokens[secret.Name], tokens[secret.Name+" as base64"] = token, []byte(base64.StdEncoding.EncodeToString(token))
+		}
+	}
+	if len(tokens) == 0 {
+		t.Fatalf("no credentials among %d Secrets", len(secrets.Items))
+	}
+	audited := false
+	err := filepath.WalkDir(i.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		for name, token := range tokens {
+			if bytes.Contains(data, token) {
+				t.Errorf("the token of Secret %s stands in %s", name, strings.TrimPrefix(path, i.dir))
+			}
+			secret, _, _ := strings.Cut(name, " ")
+			audited = audited || entry.Name() == "audit.log" && bytes.Contains(data, []byte(`"resource":"secrets","namespace":"karmada-cluster","name":"`+secret+`"`))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !audited {
+		t.Error("the audit log does not tell of the Secrets")
+	}
+}
