@@ -82,6 +82,9 @@ func (e *Env) Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			e.showState(t, namespace.Name)
+		}
 		if err := client.IgnoreNotFound(e.Karmada.Delete(context.WithoutCancel(t.Context()), namespace)); err != nil {
 			t.Errorf("deleting namespace %s: %v", namespace.Name, err)
 		}

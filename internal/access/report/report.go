@@ -132,7 +132,11 @@ const progressPerSecond = 5
 
 // longest is how long a report waits at most, budget or not: those that wait take
 // tokens from each other, and one may have bad luck for long.
-const longest = time.Minute
+const longest = 30 * time.Second
+
+// remembered is how long our last write of a Work is held against a cache that does not
+// show it.
+const remembered = time.Minute
 
 // busyPoll is how often a report that waits for deliveries looks whether they are
 // over.
@@ -189,7 +193,7 @@ func (w *Works) current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 		return cached
 	}
 	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.work.ResourceVersion)
-	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < longest {
+	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < remembered {
 		return ours.work
 	}
 	delete(w.written, key)

@@ -298,7 +298,7 @@ func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
 			}
 		},
 		"after a minute": func(t *testing.T, w *Works, of *workv1alpha1.Work, _ *pending) {
-			at := time.Now().Add(longest)
+			at := time.Now().Add(remembered)
 			w.now = func() time.Time { return at }
 			if got := w.Current(of); got != of || len(w.written) != 0 {
 				t.Error("what is stored is not believed")

@@ -67,7 +67,7 @@ type Options struct {
 	// written.
 	Window time.Duration
 	// Patience is how long a binding that changed waits for its Works to answer, and
-	// one whose clusters are under way for a share of the budget for progress.
+	// one whose clusters are under way at least for a share of the budget for progress.
 	Patience time.Duration
 	// Events selects the successes that are written as events.
 	Events observe.Mode

@@ -56,21 +56,29 @@ const calm = 250 * time.Millisecond
 // within that time, and then it needs one write instead of two.
 const lagCalm = 3 * time.Second
 
+const (
+	// longest is how long a binding waits at most, budget or not: those that wait take
+	// shares from each other, and one may have bad luck for long.
+	longest = 30 * time.Second
+	// seldom is how long one waits at most until it asks for a share again.
+	seldom = 10 * time.Second
+)
+
 // patience lets a binding whose clusters are under way be written once in a while
 // instead of at every step: a rollout over many clusters has many.
 type patience struct {
-	// calm is how long the first look waits, limit how long one waits that the
+	// calm is how long the first look waits, often how long one waits at least that the
 	// budget did not allow.
-	calm, limit time.Duration
+	calm, often time.Duration
 
 	budget *rate.Limiter
 	mu     sync.Mutex
 	since  map[reconcile.Request]time.Time
 }
 
-func newPatience(calm, limit time.Duration) *patience {
+func newPatience(calm, often time.Duration) *patience {
 	return &patience{
-		calm: calm, limit: limit, since: map[reconcile.Request]time.Time{},
+		calm: calm, often: often, since: map[reconcile.Request]time.Time{},
 		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
 	}
 }
@@ -88,11 +96,18 @@ func (p *patience) wait(request reconcile.Request, now time.Time) time.Duration 
 	if left := since.Add(p.calm).Sub(now); left > 0 {
 		return left
 	}
-	if !p.budget.AllowN(now, 1) {
-		return p.limit
+	if left := since.Add(longest).Sub(now); left > 0 && !p.budget.AllowN(now, 1) {
+		return min(left, p.pause())
 	}
 	delete(p.since, request)
 	return 0
+}
+
+// pause is how long the shares of all that wait take to come: a look at a binding
+// costs more than the answer that there is none.
+func (p *patience) pause() time.Duration {
+	all := time.Duration(len(p.since)) * time.Second / progressPerSecond
+	return min(max(all, p.often), seldom)
 }
 
 // over ends the waiting of a binding.

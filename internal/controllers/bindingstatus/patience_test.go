@@ -1,10 +1,12 @@
 package bindingstatus
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -52,37 +54,58 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-func TestPatienceHasALimitAndStartsAnew(t *testing.T) {
+func numbered(i int) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
+}
+
+func TestPatienceStartsAnewAfterAWrite(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p, request := newPatience(time.Second, 3*time.Second), reconcile.Request{}
+	p := newPatience(time.Second, time.Second)
 	for _, step := range []struct{ after, want time.Duration }{
 		{0, time.Second}, {400 * time.Millisecond, 600 * time.Millisecond}, {600 * time.Millisecond, 0}, {0, time.Second},
 	} {
 		now = now.Add(step.after)
-		if got := p.wait(request, now); got != step.want {
+		if got := p.wait(numbered(1), now); got != step.want {
 			t.Errorf("wait = %s, want %s", got, step.want)
 		}
 	}
-	p.over(request)
+	p.over(numbered(1))
 	if len(p.since) != 0 {
 		t.Error("a binding that is done is still remembered")
 	}
 }
 
-func TestManyUnderWayShareABudget(t *testing.T) {
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// Each binding is looked at when its wait is over, as by the queue.
+func TestManyUnderWayShareABudgetAndNoneWaitsForLong(t *testing.T) {
+	const many = 1000
+	began := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := newPatience(time.Second, time.Second)
-	written := 0
-	for round := range 2 {
-		for i := range 100 {
-			request := reconcile.Request{}
-			request.Name = string(rune('a' + i))
-			if p.wait(request, now.Add(time.Duration(round)*time.Second)) == 0 {
-				written++
+	due := map[int]time.Time{}
+	for i := range many {
+		due[i] = began
+	}
+	perSecond, looks := map[int]int{}, 0
+	for at := began; len(due) > 0 && at.Before(began.Add(time.Hour)); at = at.Add(100 * time.Millisecond) {
+		for i := range many {
+			if next, waits := due[i]; !waits || next.After(at) {
+				continue
 			}
+			looks++
+			if wait := p.wait(numbered(i), at); wait > 0 {
+				due[i] = at.Add(wait)
+				continue
+			}
+			perSecond[int(at.Sub(began)/time.Second)]++
+			delete(due, i)
 		}
 	}
-	if written != progressPerSecond {
-		t.Errorf("%d were written, want %d", written, progressPerSecond)
+	last := int(longest / time.Second)
+	for second, written := range perSecond {
+		if second > last || second < last && written > 2*progressPerSecond {
+			t.Errorf("%d are written after %d s", written, second)
+		}
+	}
+	if len(due) > 0 || looks > 8*many {
+		t.Errorf("%d are not written, %d looks at %d bindings", len(due), looks, many)
 	}
 }
