@@ -100,6 +100,7 @@ func Controllers() []Controller {
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
 			of, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
 			o.Workers, o.Backoff, o.Events = max(of.Workers.Bindings, of.Workers.ClusterBindings), of.Backoff, of.Events
+			o.StatusBytes = h.statusBytes()
 			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
@@ -149,6 +150,7 @@ func addExecution(h *Host) error {
 func addWorkStatus(h *Host) error {
 	of, o := h.Settings.Controllers, workstatus.DefaultOptions()
 	o.Workers, o.Backoff, o.Mode, o.Events = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events
+	o.StatusBytes = h.statusBytes()
 	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 

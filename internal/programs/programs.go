@@ -37,6 +37,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -165,6 +166,14 @@ func (h *Host) propagated() reach.Propagated {
 // allowedOverrides is what override policies may change beyond what an object says.
 func (h *Host) allowedOverrides() override.Allowed {
 	return override.Allowed{Identity: h.Settings.Gates.Enabled(gates.OverrideIdentity)}
+}
+
+// statusBytes is how much of the status of an object in a cluster is reflected.
+func (h *Host) statusBytes() int {
+	if h.Settings.Gates.Enabled(gates.LargeStatus) {
+		return work.MaxAccountBytes
+	}
+	return work.MaxStatusBytes
 }
 
 // newJudge makes what decides about deletions; nil in a process that serves one cluster

@@ -269,7 +269,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the answer is %d %s", e.code, http.StatusText(e.code))
 }
 
-var errNoUID = errors.New("the answer holds no UID")
+var errNoUID = errors.New("the answer holds no valid UID")
 
 func uidFrom(response *http.Response, err error) (string, error) {
 	if err != nil {
@@ -285,15 +285,11 @@ func uidFrom(response *http.Response, err error) (string, error) {
 		return "", err
 	}
 	var found metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &found); err != nil || found.UID == "" {
+	if err := json.Unmarshal(body, &found); err != nil || !domain.IsID(string(found.UID)) {
 		return "", errNoUID
 	}
-	// The UID ends up in messages.
-	return string(found.UID[:min(len(found.UID), maxUID)]), nil
+	return string(found.UID), nil
 }
-
-// maxUID is far more than the length of the UIDs of Kubernetes.
-const maxUID = 128
 
 // identify proves the connection that probes go through.
 func (m *Member) identify(ctx context.Context) domain.Identity {

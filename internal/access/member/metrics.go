@@ -104,5 +104,6 @@ func (m *Metrics) bounded(member string, bound bounds.Bound) {
 func (m *Metrics) unbounded(member string) {
 	if m != nil {
 		m.exceeded.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
+		m.proofs.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
 	}
 }

@@ -71,6 +71,9 @@ type Options struct {
 	Patience time.Duration
 	// Events selects the successes that are written as events.
 	Events observe.Mode
+	// StatusBytes is how much of the status in one cluster is reflected, in bytes; 0 means
+	// work.MaxStatusBytes.
+	StatusBytes int
 }
 
 // DefaultOptions are those of a production control plane.
@@ -92,6 +95,8 @@ type reconciler struct {
 	background *slots
 	without    *statusless
 	now        func() time.Time
+	// statusBytes is that of Options.
+	statusBytes int
 }
 
 // Add registers the controller with a manager.
@@ -100,7 +105,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules, renderings: renderings,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
-		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep),
+		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep), statusBytes: o.StatusBytes,
 	}
 	if err := errors.Join(indexWorks(mgr.GetFieldIndexer()), indexBindings(mgr.GetFieldIndexer())); err != nil {
 		return err

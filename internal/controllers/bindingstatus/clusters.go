@@ -48,7 +48,7 @@ func (r *reconciler) circumstances(ctx context.Context, of binding.Object) work.
 		}
 	}
 	return work.Circumstances{
-		Unrendered: r.renderings.Of(of.GetUID()), Purged: purged,
+		Unrendered: r.renderings.Of(of.GetUID()), Purged: purged, StatusBytes: r.statusBytes,
 		Unready: func(name string) time.Time {
 			if cluster := r.cluster(ctx, name); cluster != nil {
 				return unreadySince(cluster)

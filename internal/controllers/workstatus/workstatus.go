@@ -51,6 +51,9 @@ type Options struct {
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Events selects the successes that are written as events.
 	Events observe.Mode
+	// StatusBytes is how much of the status of an object is reflected, in bytes; 0 means
+	// work.MaxStatusBytes.
+	StatusBytes int
 }
 
 // DefaultOptions serve the push mode clusters.
@@ -282,7 +285,7 @@ func (c *controller) reflectOne(ctx context.Context, target holder, stored *work
 	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
 	one.again = c.explain(ctx, target, stored, observed, one.entry)
 	var cut *work.StatusCut
-	if one.entry.Status, cut = work.CutStatus(one.entry.Status); cut != nil {
+	if one.entry.Status, cut = work.CutStatus(one.entry.Status, c.options.StatusBytes); cut != nil {
 		one.cut = cut.Describe(cluster, identifier)
 	}
 	return one, nil

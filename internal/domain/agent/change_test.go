@@ -141,6 +141,9 @@ func TestWhatAnAgentMayReport(t *testing.T) {
 		"a condition of its own": {change: func(s *clusterv1alpha1.ClusterStatus) {
 			s.Conditions = append(s.Conditions, condition("Ready", "True"))
 		}},
+		"bounds that its cluster exceeds, and the identity that it lacks": {change: func(s *clusterv1alpha1.ClusterStatus) {
+			s.Conditions = append(s.Conditions, condition("WithinBounds", "False"), condition("IdentityMismatch", "True"))
+		}},
 		"a negative number of nodes":       {change: report(`{"nodeSummary": {"totalNum": -1}}`), want: []string{"status.nodeSummary.totalNum"}},
 		"the count that filled the memory": {change: report(`{"resourceSummary": {"allocatableModelings": [{"grade": 8, "count": 2147483647}]}}`), want: []string{"status.resourceSummary.allocatableModelings[0].count"}},
 		"a negative count":                 {change: report(`{"resourceSummary": {"allocatableModelings": [{"grade": 8, "count": -1}]}}`), want: []string{"status.resourceSummary.allocatableModelings[0].count"}},

@@ -19,7 +19,7 @@ const (
 	MaxNodes = 1_000_000
 	// MaxGroupVersions and MaxAPIs bound status.apiEnablements.
 	MaxGroupVersions = 2_000
-	MaxAPIs          = 10_000
+	MaxAPIs          = 20_000
 	// MaxResources bounds each list of status.resourceSummary, and its modelings.
 	MaxResources = 256
 	// maxName is the length of the names of groups, resources, kinds and versions.
@@ -33,7 +33,8 @@ const (
 func ReportedConditions() []string {
 	return []string{
 		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
-		clusterv1alpha1.ClusterConditionCredentialsValid, clusterv1alpha1.ClusterConditionIdentityMismatch, clusterv1alpha1.ServiceDomainNameResolutionReady,
+		clusterv1alpha1.ClusterConditionCredentialsValid, clusterv1alpha1.ClusterConditionIdentityMismatch,
+		clusterv1alpha1.ClusterConditionWithinBounds, clusterv1alpha1.ServiceDomainNameResolutionReady,
 	}
 }
 

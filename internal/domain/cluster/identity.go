@@ -21,6 +21,23 @@ type Identity struct {
 	Unknown string
 }
 
+// maxID is the length of the longest identity of a cluster, in bytes.
+const maxID = 64
+
+// IsID reports whether a text can be the identity of a cluster, which is a UID. A
+// member says which it is, and people are told to put it on a command line.
+func IsID(text string) bool {
+	if text == "" || len(text) > maxID {
+		return false
+	}
+	for _, b := range []byte(text) {
+		if (b < '0' || b > '9') && (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') && b != '-' {
+			return false
+		}
+	}
+	return true
+}
+
 // Mismatch is what to say of a member that is another cluster than its Cluster says.
 func Mismatch(cluster, endpoint, expected, seen string) string {
 	return fmt.Sprintf("cluster %s is registered with ID %s, and %s leads to the cluster with ID %s; nothing is written there and nothing is deleted. "+

@@ -28,6 +28,9 @@ type Circumstances struct {
 	Unrendered map[string]string
 	// Purged are clusters that must be empty before any other gets the template.
 	Purged sets.Set[string]
+	// StatusBytes is how much of the status in one cluster is reflected, in bytes; 0 means
+	// MaxStatusBytes.
+	StatusBytes int
 }
 
 func (c Circumstances) unready(cluster string) time.Time {
@@ -84,6 +87,7 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 		}
 	}
 	account.blame(circumstances.Unrendered)
+	account.fit(template)
 	slices.SortStableFunc(account.Items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
 	})
@@ -91,7 +95,7 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 }
 
 func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
-	item := itemOf(cluster, from, template)
+	item, cut := itemOf(cluster, from, template, circumstances.StatusBytes)
 	a.held[cluster], a.settled[cluster] = Suspended(from), HeldBack(from)
 	a.behind[cluster] = Behind(from)
 	if lack := a.lack(&item); a.held[cluster] && lack != "" && item.AppliedMessage == "" {
@@ -106,7 +110,7 @@ func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1al
 	case !since.IsZero() && (item.Applied || a.suspended[cluster] == ""):
 		item.AppliedMessage = unreadyMessage(item, since)
 	default:
-		item.AppliedMessage = cmp.Or(a.suspended[cluster], statusCut(from, template))
+		item.AppliedMessage = cmp.Or(a.suspended[cluster], statusCut(from, template), cut)
 	}
 	a.Items = append(a.Items, item)
 }
@@ -185,24 +189,55 @@ func HeldBack(of *workv1alpha1.Work) bool {
 		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= of.Generation)
 }
 
-func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference) workv1alpha2.AggregatedStatusItem {
-	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
+// fit cuts statuses and messages down to equal shares if they are larger than a
+// binding may be. The agent of one cluster must not keep the others from being
+// reported.
+func (a *Account) fit(template workv1alpha2.ObjectReference) {
+	total := 0
+	for i := range a.Items {
+		total += len(rawOf(a.Items[i].Status)) + len(a.Items[i].AppliedMessage)
+	}
+	if total <= MaxAccountBytes {
+		return
+	}
+	share := MaxAccountBytes / len(a.Items)
+	messages := max(share/4, 8)
+	for i := range a.Items {
+		item := &a.Items[i]
+		status, cut := CutStatus(item.Status, share-messages)
+		if item.Status = status; cut != nil {
+			item.AppliedMessage = cmp.Or(item.AppliedMessage, cut.Describe(item.ClusterName, workv1alpha1.ResourceIdentifier{
+				Kind: template.Kind, Namespace: template.Namespace, Name: template.Name,
+			}))
+		}
+		item.AppliedMessage = conditions.Shorten(item.AppliedMessage, messages)
+	}
+}
+
+// itemOf is what a Work tells of the template, and what was cut off from it: the Works
+// of a pull cluster are written by its agent, which is not trusted to keep to a size.
+func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
+	item = workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
 	applied := conditions.Get(from.Status.Conditions, workv1alpha1.WorkApplied)
 	if applied == nil {
-		return item
+		return item, ""
 	}
 	if applied.Status != metav1.ConditionTrue {
 		item.AppliedMessage = applied.Message
-		return item
+		return item, ""
 	}
 	item.Applied = true
 	reported := reportedOn(from, template)
 	if reported == nil {
-		return item
+		return item, ""
 	}
-	item.Status = reported.Status.DeepCopy()
+	status, left := CutStatus(reported.Status, limit)
+	if left != nil {
+		cut = left.Describe(cluster, reported.Identifier)
+	}
+	item.Status = status.DeepCopy()
 	item.Health = cmp.Or(workv1alpha2.ResourceHealth(reported.Health), workv1alpha2.ResourceUnknown)
-	return item
+	return item, cut
 }
 
 // reportedOn is the member's report on the template; nil when there is none.

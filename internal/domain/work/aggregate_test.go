@@ -1,10 +1,13 @@
 package work
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +91,66 @@ func TestGather(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Gather(tc.works, webReference, Circumstances{}).Items); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What an agent writes into a Work keeps no other cluster from being reported.
+func TestAnAccountFitsIntoABinding(t *testing.T) {
+	large := func(bytes int) workv1alpha1.ManifestStatus {
+		return webStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
+	}
+	many := func(clusters int, make func(cluster string) *workv1alpha1.Work) []*workv1alpha1.Work {
+		var works []*workv1alpha1.Work
+		for i := range clusters {
+			works = append(works, make(fmt.Sprintf("m%04d", i)))
+		}
+		return works
+	}
+	for name, tc := range map[string]struct {
+		works []*workv1alpha1.Work
+		// whole is true if nothing needs to be cut.
+		whole bool
+	}{
+		"one status as large as etcd takes": {works: []*workv1alpha1.Work{
+			reporting(t, "m1", "True", large(1400<<10)), reporting(t, "m2", "True", webStatus(`{"replicas":2}`)),
+		}},
+		"many statuses within the limit": {works: many(50, func(cluster string) *workv1alpha1.Work {
+			return reporting(t, cluster, "True", large(MaxStatusBytes-100))
+		}), whole: true},
+		"too many of them": {works: many(150, func(cluster string) *workv1alpha1.Work {
+			return reporting(t, cluster, "True", large(MaxStatusBytes-100))
+		})},
+		"thousands of clusters": {works: many(3000, func(cluster string) *workv1alpha1.Work {
+			return reporting(t, cluster, "True", large(1000))
+		})},
+		"endless messages": {works: many(100, func(cluster string) *workv1alpha1.Work {
+			of := reporting(t, cluster, "False")
+			of.Status.Conditions[0].Message = strings.Repeat("é", 16000)
+			return of
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items := Gather(tc.works, webReference, Circumstances{}).Items
+			total, cut := 0, 0
+			for _, item := range items {
+				total += len(rawOf(item.Status)) + len(item.AppliedMessage)
+				if item.Applied && !strings.Contains(string(rawOf(item.Status)), `"replicas":2`) {
+					t.Fatalf("cluster %s lost its counts: %s", item.ClusterName, rawOf(item.Status))
+				}
+				if item.Applied && !strings.Contains(string(rawOf(item.Status)), "log") && item.AppliedMessage == "" && name != "one status as large as etcd takes" {
+					t.Fatalf("cluster %s does not say that its status was cut", item.ClusterName)
+				}
+				if !utf8.ValidString(item.AppliedMessage) {
+					t.Fatalf("cluster %s: a rune was split", item.ClusterName)
+				}
+				if item.AppliedMessage != "" {
+					cut++
+				}
+			}
+			if total > MaxAccountBytes || (cut == 0) != tc.whole {
+				t.Errorf("%d bytes of %d, %d of %d clusters have a message", total, MaxAccountBytes, cut, len(items))
 			}
 		})
 	}

@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	// MaxStatusBytes is how large the reflected status of one object may be, in bytes. A
-	// binding holds one for each cluster, and etcd takes objects of 1.5 MiB.
+	// MaxStatusBytes is how large the reflected status of one object may be, in bytes,
+	// without the feature gate LargeStatus.
 	MaxStatusBytes = 16 << 10
+	// MaxAccountBytes is how large the statuses and messages of all clusters of a binding
+	// may be together, in bytes. etcd takes objects of 1.5 MiB.
+	MaxAccountBytes = 1 << 20
 	// maxStatusDepth is how deep JSON in a status may be nested.
 	maxStatusDepth = 64
 	// maxFieldsNamed is how many fields that were left out are named.
@@ -26,19 +29,22 @@ const (
 
 // StatusCut is what was left out of a status.
 type StatusCut struct {
-	// Bytes is the size of the whole status.
-	Bytes int
+	// Bytes is the size of the whole status, Limit what of it is reflected at most.
+	Bytes, Limit int
 	// Fields are the names of the fields that were left out, in order.
 	Fields []string
 }
 
 // CutStatus returns a status that is small enough to be reflected, and what was left
 // out of it; nil for nothing. The smallest fields stay, which are counts and phases.
-func CutStatus(status *runtime.RawExtension) (*runtime.RawExtension, *StatusCut) {
-	if status == nil || len(status.Raw) <= MaxStatusBytes && depthOf(status.Raw) <= maxStatusDepth {
+//
+// The limit is in bytes; 0 means MaxStatusBytes.
+func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *StatusCut) {
+	limit = cmp.Or(limit, MaxStatusBytes)
+	if status == nil || len(status.Raw) <= limit && depthOf(status.Raw) <= maxStatusDepth {
 		return status, nil
 	}
-	cut := &StatusCut{Bytes: len(status.Raw)}
+	cut := &StatusCut{Bytes: len(status.Raw), Limit: limit}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(status.Raw, &fields); err != nil {
 		return nil, cut
@@ -54,7 +60,7 @@ func CutStatus(status *runtime.RawExtension) (*runtime.RawExtension, *StatusCut)
 	for _, name := range names {
 		// A quoted name may be six times as long as the name.
 		size += 6*len(name) + len(`"":,`) + len(fields[name])
-		if size > MaxStatusBytes || depthOf(fields[name]) >= maxStatusDepth {
+		if size > limit || depthOf(fields[name]) >= maxStatusDepth {
 			cut.Fields = append(cut.Fields, name)
 			continue
 		}
@@ -103,7 +109,7 @@ func (c StatusCut) Describe(cluster string, of workv1alpha1.ResourceIdentifier) 
 		}
 	}
 	return fmt.Sprintf("cluster %s: the status of %s %s has %d bytes and at most %d are reflected, nested at most %d deep; %s",
-		cluster, of.Kind, name, c.Bytes, MaxStatusBytes, maxStatusDepth, what)
+		cluster, of.Kind, name, c.Bytes, c.Limit, maxStatusDepth, what)
 }
 
 // StatusCutCondition is the condition that statuses of a Work were cut. The time of a

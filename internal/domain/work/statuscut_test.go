@@ -34,7 +34,7 @@ func TestCutStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept, cut := CutStatus(&runtime.RawExtension{Raw: raw})
+			kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
 			if tc.kept == "" && name == "braces in a string nest nothing" {
 				tc.kept = string(raw)
 			}
@@ -55,14 +55,14 @@ func TestCutStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, cut := CutStatus(&runtime.RawExtension{Raw: raw})
+	kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
 	if cut == nil || len(kept.Raw) > MaxStatusBytes || !strings.Contains(string(kept.Raw), `"replicas":3`) {
 		t.Errorf("of many small fields %d bytes are kept", len(kept.Raw))
 	}
 }
 
 func TestACutStatusIsDescribedWithObjectClusterAndSizes(t *testing.T) {
-	cut := StatusCut{Bytes: 40960, Fields: []string{"conditions", "images\x1b[2J"}}
+	cut := StatusCut{Bytes: 40960, Limit: MaxStatusBytes, Fields: []string{"conditions", "images\x1b[2J"}}
 	got := cut.Describe("m1", workv1alpha1.ResourceIdentifier{Kind: "Deployment", Namespace: "shop", Name: "web"})
 	want := "cluster m1: the status of Deployment shop/web has 40960 bytes and at most 16384 are reflected, nested at most 64 deep; left out: conditions, images?[2J"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -75,7 +75,7 @@ func FuzzCutStatus(f *testing.F) {
 	f.Add([]byte(`{"a":"` + strings.Repeat(`\"`, MaxStatusBytes) + `"}`))
 	f.Add([]byte(strings.Repeat("[", 100)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		kept, cut := CutStatus(&runtime.RawExtension{Raw: raw})
+		kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
 		if kept != nil && (len(kept.Raw) > MaxStatusBytes || depthOf(kept.Raw) > maxStatusDepth) {
 			t.Errorf("%d bytes are kept", len(kept.Raw))
 		}

@@ -23,6 +23,7 @@ const (
 	WorkloadAffinity                  featuregate.Feature = "WorkloadAffinity"
 	SchedulingOvercommitProtection    featuregate.Feature = "SchedulingOvercommitProtection"
 	OverrideIdentity                  featuregate.Feature = "OverrideIdentity"
+	LargeStatus                       featuregate.Feature = "LargeStatus"
 )
 
 // Gate is one row of the table.
@@ -61,4 +62,5 @@ var table = []Gate{
 	{WorkloadAffinity, alpha, "affinity and anti-affinity between workloads"},
 	{SchedulingOvercommitProtection, alpha, "tell estimators what was just scheduled"},
 	{OverrideIdentity, alpha, "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
+	{LargeStatus, alpha, "reflect statuses of more than 16 KiB, as long as the binding takes them"},
 }

@@ -31,6 +31,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 )
 
@@ -142,6 +143,9 @@ func (s *Side) ID(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
 		return "", s.Explain("reading the cluster ID from", system, err)
+	}
+	if !cluster.IsID(string(system.UID)) {
+		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is none of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
 	}
 	return string(system.UID), nil
 }
