@@ -87,6 +87,9 @@ func TestAMemberRoleLimitsWhatIsDelivered(t *testing.T) {
 	})
 	await(t, inside.Client, configMap(namespace, "settings"), exists)
 	await(t, env.Karmada, workOf(t, name, refused), applied)
+	await(t, env.Karmada, workOf(t, name, refused), func(w *workv1alpha1.Work) error {
+		return condition(w.Status.Conditions, workv1alpha1.WorkStatusCollected, metav1.ConditionTrue, "Watched", "")
+	})
 }
 
 // expectMessage checks that a message holds a text.

@@ -21,7 +21,9 @@ func (m *Member) bound(o Options) {
 
 // newInformer makes an informer that takes no more from the member than it may.
 func (m *Member) newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	return toolscache.NewSharedIndexInformer(m.bounds.Source(from, example.GetObjectKind().GroupVersionKind()), example, resync, indexers)
+	kind := example.GetObjectKind().GroupVersionKind()
+	bounded := permitting{toolscache.ToListerWatcherWithContext(m.bounds.Source(from, kind)), func() { m.permit(kind) }}
+	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 
 // Exceeded returns the bounds that the member hit lately.

@@ -131,8 +131,8 @@ func (c *Clusters) publish(event Event) {
 }
 
 // OnReturn calls notify for every kind that a member serves again after the watch of
-// the kind had ended. Its objects may have changed meanwhile. OnReturn must be called
-// before the first Get. notify must return quickly.
+// the kind had ended, or lets be watched again. Its objects may have changed meanwhile.
+// OnReturn must be called before the first Get. notify must return quickly.
 func (c *Clusters) OnReturn(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

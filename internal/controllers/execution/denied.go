@@ -11,9 +11,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// denialPause is when a Work is looked at again whose objects cannot be watched: a
-// person may have extended the role meanwhile.
-const denialPause = time.Minute
+// denialPause is when a Work is looked at again whose objects cannot be watched. It is
+// looked at sooner when the member lets the kind be watched; this is for the kind that
+// is not watched any more.
+const denialPause = 10 * time.Minute
 
 // reportDenials says which objects of a Work cannot be watched in the member for lack
 // of a right, and that all can be again.
