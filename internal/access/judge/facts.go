@@ -17,7 +17,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -28,6 +27,7 @@ type facts struct {
 	karmada, live client.Reader
 	api           kinds.Discovery
 	changes       *changes
+	outages       *outages
 	proofs        *proofs
 	now           func() time.Time
 }
@@ -101,7 +101,7 @@ func (e *facts) noteBinding(bound binding.Object, cluster *clusterv1alpha1.Clust
 	into.Asked = into.Asked || e.changes.isRecent(bound)
 	into.Excluded = into.Excluded || guard.Excluded(cluster, spec)
 	into.Unmatched = into.Unmatched || guard.Unmatched(cluster, spec)
-	into.Moved = into.Moved || len(binding.Targets(spec)) > 0 && returnedSince(cluster, of.DeletionTimestamp)
+	into.Moved = into.Moved || len(binding.Targets(spec)) > 0 && e.outages.cover(cluster, of.DeletionTimestamp.Time)
 }
 
 // followed adds what explains why a binding that only follows others left a cluster:
@@ -125,13 +125,6 @@ func (e *facts) followed(ctx context.Context, from client.Reader, bound binding.
 		into.Unmatched = into.Unmatched || guard.Unmatched(cluster, dependent.BindingSpec())
 	}
 	return nil
-}
-
-// returnedSince reports whether the cluster became ready after that time: then it
-// was out of reach at that time, or a moment later.
-func returnedSince(cluster *clusterv1alpha1.Cluster, since *metav1.Time) bool {
-	condition := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	return condition != nil && condition.Status == metav1.ConditionTrue && condition.LastTransitionTime.After(since.Time)
 }
 
 // namespaceOwner judges the Work of a Namespace. What a member loses with a

@@ -9,6 +9,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ import (
 type Options struct {
 	// Karmada reads from caches, Live asks the API server.
 	Karmada, Live client.Reader
-	// Cache shows the bindings as they change.
+	// Cache shows the bindings and clusters as they change.
 	Cache cache.Cache
 	// API tells which kinds the control plane serves.
 	API kinds.Discovery
@@ -70,14 +71,14 @@ func New(o Options) (*Judge, error) {
 		return nil, err
 	}
 	return &Judge{
-		facts:  facts{karmada: o.Karmada, live: o.Live, api: o.API, changes: newChanges(o.Now), proofs: newProofs(), now: o.Now},
+		facts:  facts{karmada: o.Karmada, live: o.Live, api: o.API, changes: newChanges(o.Now), outages: newOutages(o.Now), proofs: newProofs(), now: o.Now},
 		limits: o.Limits, counts: newCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, restored: o.Restored,
 	}, nil
 }
 
-// Watch begins to follow the changes of bindings. Later calls do nothing.
+// Watch begins to follow the changes of bindings and clusters. Later calls do nothing.
 func (j *Judge) Watch(ctx context.Context) error {
-	j.watching.Do(func() { j.watchFail = j.changes.watch(ctx, j.cache) })
+	j.watching.Do(func() { j.watchFail = errors.Join(j.changes.watch(ctx, j.cache), j.outages.watch(ctx, j.cache)) })
 	return j.watchFail
 }
 
@@ -168,6 +169,7 @@ func (j *Judge) Forget(of types.NamespacedName) {
 func (j *Judge) ForgetCluster(name string) {
 	j.held.removeCluster(name)
 	j.counts.forgetCluster(name)
+	j.outages.forget(name)
 }
 
 // Reconsider makes the next deletion that is held in a cluster an event again, because

@@ -107,6 +107,22 @@ func readyCluster() *clusterv1alpha1.Cluster {
 	}
 }
 
+// setReady lets the cluster be ready or not since a time counted from noon.
+func (w *world) setReady(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
+	w.outages.now = func() time.Time { return noon.Add(after) }
+	cluster.Status.Conditions[0].Status, cluster.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(after))
+	w.outages.note(cluster)
+}
+
+// lostAndBack lets a cluster be out of reach between two times counted from noon.
+func lostAndBack(lost, back time.Duration) func(*world, *clusterv1alpha1.Cluster) {
+	return func(w *world, c *clusterv1alpha1.Cluster) {
+		w.setReady(c, metav1.ConditionTrue, -time.Hour)
+		w.setReady(c, metav1.ConditionUnknown, lost)
+		w.setReady(c, metav1.ConditionTrue, back)
+	}
+}
+
 // templateObject is a claimed ConfigMap.
 func templateObject(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
@@ -255,6 +271,7 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 		}
 	}
 	asIs := func(*workv1alpha2.ResourceBinding) {}
+	elsewhere := func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }
 	tests := map[string]struct {
 		hold   func(name string) []client.Object
 		before func(*world, *clusterv1alpha1.Cluster)
@@ -296,13 +313,18 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "nobody"}}
 			}), want: guard.Hold},
 		"it is elsewhere since the cluster was lost": {
-			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}} }), want: guard.Delete,
-			before: func(_ *world, c *clusterv1alpha1.Cluster) {
-				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
-			}},
+			hold: dropped(elsewhere), before: lostAndBack(-time.Minute, time.Minute), want: guard.Delete},
 		"it is nowhere since the cluster was lost": {
-			hold: dropped(asIs), want: guard.Hold, before: func(_ *world, c *clusterv1alpha1.Cluster) {
-				c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(time.Minute))
+			hold: dropped(asIs), before: lostAndBack(-time.Minute, time.Minute), want: guard.Hold},
+		"it is elsewhere since the cluster was lost, which answers but is not ready yet": {
+			hold: dropped(elsewhere), want: guard.Delete, before: func(w *world, c *clusterv1alpha1.Cluster) {
+				w.setReady(c, metav1.ConditionFalse, -time.Minute)
+			}},
+		"the cluster was lost after the deletion began": {
+			hold: dropped(elsewhere), before: lostAndBack(time.Minute, 2*time.Minute), want: guard.Hold},
+		"the cluster is back since, and when it was lost is not known": {
+			hold: dropped(elsewhere), want: guard.Hold, before: func(w *world, c *clusterv1alpha1.Cluster) {
+				w.setReady(c, metav1.ConditionTrue, time.Minute)
 			}},
 		"a user has confirmed it": {
 			hold: dropped(asIs), want: guard.Delete, before: func(_ *world, c *clusterv1alpha1.Cluster) {
@@ -363,6 +385,25 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAHeldMassDeletionStaysHeldWhenTheClusterIsLostAndComesBack restarts a cluster hours
+// after the deletions in it were held.
+func TestAHeldMassDeletionStaysHeldWhenTheClusterIsLostAndComesBack(t *testing.T) {
+	works, stored := herd(30, func(name string) []client.Object { return []client.Object{boundTo(name, "m2")} })
+	w, cluster := newWorld(t, stored...), readyCluster()
+	w.outages.note(cluster)
+	for _, lost := range []time.Duration{0, 2 * time.Hour} {
+		if lost > 0 {
+			w.setReady(cluster, metav1.ConditionFalse, lost)
+			w.setReady(cluster, metav1.ConditionTrue, lost+time.Minute)
+		}
+		for _, of := range works {
+			if got, err := w.verdict(t, cluster, of); err != nil || got != guard.Hold {
+				t.Fatalf("lost after %s: verdict %d on %s, error %v", lost, got, of.Name, err)
+			}
+		}
 	}
 }
 

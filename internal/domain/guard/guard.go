@@ -62,8 +62,8 @@ type Facts struct {
 	// Unmatched is true if the workload is excluded by a change of the Cluster: its
 	// labels, provider, region or zones do not match the placement.
 	Unmatched bool
-	// Moved is true if the Work was deleted while the cluster was out of reach, and its
-	// objects run elsewhere.
+	// Moved is true if the deletion of the Work began while the cluster was out of reach,
+	// and its objects run elsewhere. It explains no deletion that was stopped before.
 	Moved bool
 	// Template counts only when the owner is gone.
 	Template Template
@@ -168,7 +168,7 @@ func Open(f Facts) bool {
 	case f.ClusterLeaves:
 		return false
 	case f.Owner == Drops:
-		return !f.Asked && !f.Excluded && !f.Moved
+		return !f.Asked && !f.Excluded && (!f.Moved || f.Held)
 	case f.Owner == Gone:
 		return f.Template != Deleted && f.Template != Unclaimed
 	default:

@@ -35,6 +35,8 @@ func TestDecide(t *testing.T) {
 		"half of a cluster after a change of the placement":          {Facts{Owner: Drops, Asked: true}, mass, Delete},
 		"half of a cluster that the placement does not admit":        {Facts{Owner: Drops, Excluded: true}, mass, Delete},
 		"what was left in a cluster that was lost and comes back":    {Facts{Owner: Drops, Moved: true}, mass, Delete},
+		"what was stopped, and the cluster was lost and comes back":  {Facts{Owner: Drops, Moved: true, Held: true}, calm, Hold},
+		"half of it, stopped before the cluster comes back":          {Facts{Owner: Drops, Moved: true, Held: true}, mass, Hold},
 		"half of a cluster with the consent of a user":               {Facts{Owner: Drops, Held: true, Confirmed: true}, mass, Delete},
 		"what was stopped stays so when the burst is over":           {Facts{Owner: Drops, Held: true}, calm, Hold},
 		"what was stopped and is explained now":                      {Facts{Owner: Drops, Held: true, Asked: true}, calm, Delete},
@@ -139,6 +141,9 @@ func TestDecisionsAreSafe(t *testing.T) {
 		}
 		if verdict == Delete && Open(facts) && !asked && facts.Unmatched && limits.Changed.Exceeded(scale.Cluster) {
 			t.Error("a change of the cluster deletes many workloads")
+		}
+		if verdict == Delete && facts.Held && facts.Owner == Drops && !asked && !facts.ClusterLeaves && !facts.Asked && !facts.Excluded {
+			t.Error("a held deletion is executed although no user confirmed or explained it")
 		}
 		if verdict == Hold && !Open(facts) && !facts.Restored {
 			t.Error("an explained deletion is stopped")
