@@ -14,22 +14,29 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// changeMemory is for how long a change that a user made explains what a scheduler
-// does. It is longer than a graceful eviction takes.
+// changeMemory is for how long a change that a user made, or the end of an eviction,
+// explains what a scheduler does. It is longer than a graceful eviction takes.
 const changeMemory = 30 * time.Minute
 
-// changes remembers which bindings users changed lately. A process that has just
-// started knows of none; then less is explained and more is held.
+// change is what explains that a binding left a cluster, or any cluster if it names none.
+type change struct {
+	of      types.NamespacedName
+	cluster string
+}
+
+// changes remembers which bindings users changed lately, and from which clusters an
+// eviction ended. A process that has just started knows of none; then less is explained
+// and more is held.
 type changes struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	at    map[types.NamespacedName]time.Time
+	at    map[change]time.Time
 	swept time.Time
 }
 
 func newChanges(now func() time.Time) *changes {
-	return &changes{now: now, at: map[types.NamespacedName]time.Time{}}
+	return &changes{now: now, at: map[change]time.Time{}}
 }
 
 // watch follows the bindings of both scopes.
@@ -42,8 +49,8 @@ func (c *changes) watch(ctx context.Context, from cache.Cache) error {
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
 			older, ok := before.(binding.Object)
 			newer, ok2 := after.(binding.Object)
-			if ok && ok2 && guard.Asked(older.BindingSpec(), newer.BindingSpec()) {
-				c.note(newer)
+			if ok && ok2 {
+				c.compare(older, newer)
 			}
 		}}); err != nil {
 			return fmt.Errorf("watching bindings: %w", err)
@@ -52,33 +59,47 @@ func (c *changes) watch(ctx context.Context, from cache.Cache) error {
 	return nil
 }
 
-// note remembers that a user changed a binding, and that something was changed in
-// its namespace.
-func (c *changes) note(bound binding.Object) {
+// compare notes what explains that a binding leaves clusters.
+func (c *changes) compare(older, newer binding.Object) {
+	if guard.Asked(older.BindingSpec(), newer.BindingSpec()) {
+		c.note(newer, "")
+	}
+	for _, cluster := range guard.Evicted(older.BindingSpec(), newer.BindingSpec()) {
+		c.note(newer, cluster)
+	}
+}
+
+// note remembers that a binding leaves the cluster, or any cluster if that is empty, for
+// a known reason.
+func (c *changes) note(bound binding.Object, cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	if now.Sub(c.swept) > changeMemory {
-		for key, at := range c.at {
+		for each, at := range c.at {
 			if now.Sub(at) > changeMemory {
-				delete(c.at, key)
+				delete(c.at, each)
 			}
 		}
 		c.swept = now
 	}
-	c.at[types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}] = now
-	c.at[types.NamespacedName{Namespace: bound.GetNamespace()}] = now
+	c.at[changeOf(bound, cluster)] = now
 }
 
-// isRecent reports whether a user changed the binding lately. A binding without a
-// placement follows others of its namespace, and so do the changes that explain it.
-func (c *changes) isRecent(bound binding.Object) bool {
-	key := types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}
-	if bound.BindingSpec().Placement == nil {
-		key.Name = ""
-	}
+// explain reports whether a user changed the binding lately, or its eviction from the
+// cluster ended. A change of another binding explains nothing: what a binding without a
+// placement follows is in its list of dependents.
+func (c *changes) explain(bound binding.Object, cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.at[key]
-	return ok && c.now().Sub(at) <= changeMemory
+	for _, each := range []change{changeOf(bound, ""), changeOf(bound, cluster)} {
+		if at, ok := c.at[each]; ok && c.now().Sub(at) <= changeMemory {
+			return true
+		}
+	}
+	return false
+}
+
+func changeOf(bound binding.Object, cluster string) change {
+	return change{of: types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}, cluster: cluster}
 }

@@ -98,7 +98,7 @@ func (e *facts) noteBinding(bound binding.Object, cluster *clusterv1alpha1.Clust
 		return
 	}
 	into.Owner = guard.Drops
-	into.Asked = into.Asked || e.changes.isRecent(bound)
+	into.Asked = into.Asked || e.changes.explain(bound, cluster.Name)
 	into.Excluded = into.Excluded || guard.Excluded(cluster, spec)
 	into.Unmatched = into.Unmatched || guard.Unmatched(cluster, spec)
 	into.Moved = into.Moved || len(binding.Targets(spec)) > 0 && e.outages.cover(cluster, of.DeletionTimestamp.Time)
@@ -120,7 +120,7 @@ func (e *facts) followed(ctx context.Context, from client.Reader, bound binding.
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which needs %s: %w", key, bound.GetName(), err)
 		}
-		into.Asked = into.Asked || e.changes.isRecent(dependent)
+		into.Asked = into.Asked || e.changes.explain(dependent, cluster.Name)
 		into.Excluded = into.Excluded || guard.Excluded(cluster, dependent.BindingSpec())
 		into.Unmatched = into.Unmatched || guard.Unmatched(cluster, dependent.BindingSpec())
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -261,6 +262,26 @@ func herd(number int, hold func(name string) []client.Object) (works []*workv1al
 	return works, stored
 }
 
+// following is a binding without a placement, and the one that it follows.
+func following(change func(dependent *workv1alpha2.ResourceBinding)) func(name string) []client.Object {
+	return func(name string) []client.Object {
+		bound, dependent := boundTo(name), boundTo("web-"+name)
+		bound.Spec.Placement = nil
+		bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
+		change(dependent)
+		return []client.Object{bound, dependent, templateObject(name)}
+	}
+}
+
+// changed notes a change of each binding of a herd, or of those that it follows.
+func changed(number int, cluster string, prefix ...string) func(*world, *clusterv1alpha1.Cluster) {
+	return func(w *world, _ *clusterv1alpha1.Cluster) {
+		for i := range number {
+			w.changes.note(boundTo(fmt.Sprintf("%sc%02d", strings.Join(prefix, ""), i)), cluster)
+		}
+	}
+}
+
 func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 	const number = 30
 	dropped := func(change func(*workv1alpha2.ResourceBinding)) func(string) []client.Object {
@@ -283,30 +304,28 @@ func TestAMassDeletionIsDoneOnlyIfItIsExplained(t *testing.T) {
 			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
 		}), want: guard.Delete},
 		"users changed the placements a while ago": {
-			hold: dropped(asIs), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
-				for i := range number {
-					w.changes.note(boundTo(fmt.Sprintf("c%02d", i)))
-				}
+			hold: dropped(asIs), want: guard.Delete, before: changed(number, "")},
+		"their evictions from the cluster ended a while ago": {
+			hold: dropped(asIs), want: guard.Delete, before: changed(number, "m1")},
+		"their evictions from another cluster ended a while ago": {
+			hold: dropped(asIs), want: guard.Hold, before: changed(number, "m2")},
+		"it follows others, and a user changed another placement of the namespace": {
+			hold: following(asIs), want: guard.Hold, before: func(w *world, _ *clusterv1alpha1.Cluster) {
+				w.changes.note(boundTo("unrelated"), "")
 			}},
-		"it follows others of whom that is so": {
-			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: func(w *world, _ *clusterv1alpha1.Cluster) {
-				w.changes.note(boundTo("principal"))
-			}},
+		"it follows one of which a user changed the placement": {
+			hold: following(asIs), want: guard.Delete, before: changed(number, "", "web-")},
+		"it follows one of which the eviction from the cluster ended": {
+			hold: following(asIs), want: guard.Delete, before: changed(number, "m1", "web-")},
+		"it follows one of which the eviction from another cluster ended": {
+			hold: following(asIs), want: guard.Hold, before: changed(number, "m2", "web-")},
+		"it lost its placement a while ago": {
+			hold: dropped(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = nil }), want: guard.Delete, before: changed(number, "")},
 		"it follows one that a placement excludes now": {
-			hold: func(name string) []client.Object {
-				bound, dependent := boundTo(name), boundTo("web-"+name)
-				bound.Spec.Placement = nil
-				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
-				dependent.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
-				return []client.Object{bound, dependent, templateObject(name)}
-			}, want: guard.Delete},
-		"it follows one that nothing drives out": {
-			hold: func(name string) []client.Object {
-				bound, dependent := boundTo(name), boundTo("web-"+name)
-				bound.Spec.Placement = nil
-				bound.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: dependent.Name}}
-				return []client.Object{bound, dependent, templateObject(name)}
-			}, want: guard.Hold},
+			hold: following(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+			}), want: guard.Delete},
+		"it follows one that nothing drives out": {hold: following(asIs), want: guard.Hold},
 		"it follows one that nobody knows": {
 			hold: dropped(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement = nil
@@ -457,18 +476,46 @@ func TestWorksThatAreDeletedOneAfterTheOtherAreAMassDeletionToo(t *testing.T) {
 
 func TestChangesAreRememberedForAWhile(t *testing.T) {
 	now := noon
-	w := newChanges(func() time.Time { return now })
-	w.note(boundTo("a"))
+	c := newChanges(func() time.Time { return now })
+	c.note(boundTo("a"), "")
+	c.note(boundTo("e"), "m1")
 	now = now.Add(changeMemory)
-	if !w.isRecent(boundTo("a")) || w.isRecent(boundTo("b")) {
+	if !c.explain(boundTo("a"), "m1") || c.explain(boundTo("b"), "m1") {
 		t.Error("the change of one binding is forgotten, or counts for another")
 	}
+	if !c.explain(boundTo("e"), "m1") || c.explain(boundTo("e"), "m2") {
+		t.Error("the eviction from one cluster is forgotten, or counts for another")
+	}
 	now = now.Add(time.Second)
-	if w.isRecent(boundTo("a")) {
+	if c.explain(boundTo("a"), "m1") || c.explain(boundTo("e"), "m1") {
 		t.Error("an old change still counts")
 	}
-	w.note(boundTo("c"))
-	if len(w.at) != 2 {
-		t.Errorf("%d entries are kept", len(w.at))
+	c.note(boundTo("c"), "")
+	if len(c.at) != 1 {
+		t.Errorf("%d entries are kept", len(c.at))
+	}
+}
+
+func TestWhatAnUpdateOfABindingExplains(t *testing.T) {
+	evicted := boundTo("a")
+	evicted.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
+	moved := boundTo("a")
+	moved.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+	tests := map[string]struct {
+		older, newer *workv1alpha2.ResourceBinding
+		m1, m2       bool
+	}{
+		"nothing":                 {boundTo("a"), boundTo("a", "m2"), false, false},
+		"the end of an eviction":  {evicted, boundTo("a"), true, false},
+		"a change of a placement": {boundTo("a"), moved, true, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newChanges(func() time.Time { return noon })
+			c.compare(test.older, test.newer)
+			if m1, m2 := c.explain(test.newer, "m1"), c.explain(test.newer, "m2"); m1 != test.m1 || m2 != test.m2 {
+				t.Errorf("explains m1 %t, m2 %t; want %t, %t", m1, m2, test.m1, test.m2)
+			}
+		})
 	}
 }

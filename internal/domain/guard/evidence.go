@@ -14,8 +14,7 @@ import (
 )
 
 // Asked reports whether users changed, from before to after, what decides in which
-// clusters a binding is, or an eviction came to its end: that its old copy goes then
-// was decided long before.
+// clusters a binding is.
 //
 // Replicas and components do not count. Autoscalers change them many times a day, and
 // such a change says nothing about clusters. If the scheduler drops a cluster because
@@ -23,10 +22,20 @@ import (
 // executed, and many are held.
 func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
 	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
-		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt) ||
-		slices.ContainsFunc(before.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
-			return !evicting(after, task.FromCluster)
-		})
+		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
+}
+
+// Evicted returns the clusters from which an eviction of the binding ended, from before
+// to after. That the old copy in such a cluster is deleted was decided when the eviction
+// began. It explains no deletion in another cluster.
+func Evicted(before, after *workv1alpha2.ResourceBindingSpec) []string {
+	var clusters []string
+	for i := range before.GracefulEvictionTasks {
+		if from := before.GracefulEvictionTasks[i].FromCluster; !evicting(after, from) {
+			clusters = append(clusters, from)
+		}
+	}
+	return clusters
 }
 
 func evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {

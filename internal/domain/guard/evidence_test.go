@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -33,7 +34,7 @@ func TestAsked(t *testing.T) {
 		"an eviction that begins": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.GracefulEvictionTasks = append(s.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "m1"})
 		}, false},
-		"an eviction that ends":           {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, true},
+		"an eviction that ends":           {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, false},
 		"replicas, as an autoscaler does": {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, false},
 		"a placement":                     {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
 		"the end of a placement":          {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
@@ -50,6 +51,34 @@ func TestAsked(t *testing.T) {
 			test.change(changed)
 			if got := Asked(original, changed); got != test.want {
 				t.Errorf("Asked = %v", got)
+			}
+		})
+	}
+}
+
+func TestEvicted(t *testing.T) {
+	from := func(clusters ...string) *workv1alpha2.ResourceBindingSpec {
+		spec := &workv1alpha2.ResourceBindingSpec{}
+		for _, cluster := range clusters {
+			spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: cluster})
+		}
+		return spec
+	}
+	tests := map[string]struct {
+		before, after *workv1alpha2.ResourceBindingSpec
+		want          []string
+	}{
+		"no eviction":                       {from(), from(), nil},
+		"an eviction that begins":           {from(), from("m1"), nil},
+		"an eviction that goes on":          {from("m1"), from("m1"), nil},
+		"one of two ends":                   {from("m1", "m2"), from("m2"), []string{"m1"}},
+		"both end":                          {from("m1", "m2"), from(), []string{"m1", "m2"}},
+		"one ends while another one begins": {from("m1"), from("m2"), []string{"m1"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Evicted(test.before, test.after)); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
