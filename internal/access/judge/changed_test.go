@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/guard"
 )
 
@@ -46,18 +47,40 @@ func TestTheFirstDeletionAfterAChangeOfTheClusterWaitsForTheOthers(t *testing.T)
 }
 
 func TestAChangeOfTheClusterThatExcludesManyWorkloadsDeletesNone(t *testing.T) {
-	works, stored := herd(20, func(name string) []client.Object { return []client.Object{labelled(name)} })
-	for i := range 200 {
-		other := leaving(fmt.Sprintf("other%03d", i))
-		other.DeletionTimestamp, other.Finalizers = nil, nil
-		stored = append(stored, other)
-	}
-	w := newWorld(t, stored...)
-	w.now = func() time.Time { return noon.Add(gathered) }
-	for _, of := range works {
-		ruling, err := w.Decide(t.Context(), readyCluster(), of, true)
-		if err != nil || ruling.Verdict != guard.Hold || ruling.Reason != guard.ClusterChanged {
-			t.Fatalf("%s: verdict %v, reason %v, %v", of.Name, ruling.Verdict, ruling.Reason, err)
-		}
+	gold := labelled("web").(*workv1alpha2.ResourceBinding).Spec.Placement.ClusterAffinity
+	for name, hold := range map[string]func(name string) []client.Object{
+		"a label": func(name string) []client.Object { return []client.Object{labelled(name)} },
+		"a label that the affinity group in use asks for": func(name string) []client.Object {
+			bound := boundTo(name)
+			bound.Spec.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "gold", ClusterAffinity: *gold}, {AffinityName: "any"}}
+			bound.Status.SchedulerObservedAffinityName = "gold"
+			return []client.Object{bound}
+		},
+		"a label that the workloads ask for which need it": following(func(dependent *workv1alpha2.ResourceBinding) {
+			dependent.Spec.Placement.ClusterAffinity = gold
+		}),
+		"a region to spread by": func(name string) []client.Object {
+			bound := boundTo(name)
+			bound.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldRegion}}
+			return []client.Object{bound}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works, stored := herd(20, hold)
+			for i := range 200 {
+				other := leaving(fmt.Sprintf("other%03d", i))
+				other.DeletionTimestamp, other.Finalizers = nil, nil
+				stored = append(stored, other)
+			}
+			w := newWorld(t, stored...)
+			w.now = func() time.Time { return noon.Add(gathered) }
+			w.changes.note(boundTo("unrelated"), "")
+			for _, of := range works {
+				ruling, err := w.Decide(t.Context(), readyCluster(), of, true)
+				if err != nil || ruling.Verdict != guard.Hold || ruling.Reason != guard.ClusterChanged {
+					t.Fatalf("%s: verdict %v, reason %v, %v", of.Name, ruling.Verdict, ruling.Reason, err)
+				}
+			}
+		})
 	}
 }

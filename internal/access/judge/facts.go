@@ -100,7 +100,7 @@ func (e *facts) noteBinding(bound binding.Object, cluster *clusterv1alpha1.Clust
 	into.Owner = guard.Drops
 	into.Asked = into.Asked || e.changes.explain(bound, cluster.Name)
 	into.Excluded = into.Excluded || guard.Excluded(cluster, spec)
-	into.Unmatched = into.Unmatched || guard.Unmatched(cluster, spec)
+	into.Unmatched = into.Unmatched || guard.Unmatched(cluster, spec, bound.BindingStatus())
 	into.Moved = into.Moved || len(binding.Targets(spec)) > 0 && e.outages.cover(cluster, of.DeletionTimestamp.Time)
 }
 
@@ -122,7 +122,7 @@ func (e *facts) followed(ctx context.Context, from client.Reader, bound binding.
 		}
 		into.Asked = into.Asked || e.changes.explain(dependent, cluster.Name)
 		into.Excluded = into.Excluded || guard.Excluded(cluster, dependent.BindingSpec())
-		into.Unmatched = into.Unmatched || guard.Unmatched(cluster, dependent.BindingSpec())
+		into.Unmatched = into.Unmatched || guard.Unmatched(cluster, dependent.BindingSpec(), dependent.BindingStatus())
 	}
 	return nil
 }

@@ -58,35 +58,33 @@ func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindi
 		tolerations = spec.Placement.ClusterTolerations
 	}
 	return toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
-		spec.Placement != nil && !placement.Selects(namesOnly(spec.Placement), cluster)
+		spec.Placement != nil && !slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
+			return selectsByName(affinity, cluster)
+		})
 }
 
-// Unmatched reports whether labels, provider, region or zones of the cluster keep a
-// binding out of it: no affinity of the placement selects the cluster, and names alone
-// would not exclude it.
-func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Placement != nil && !placement.Selects(spec.Placement, cluster) && placement.Selects(namesOnly(spec.Placement), cluster)
+// Unmatched reports whether labels, provider, region or zones of the cluster may be what
+// keeps a binding out of it: the cluster lacks a property over which the placement is
+// spread, or the affinity in use does not select the cluster and an affinity of the
+// placement would select it by names alone. Every affinity of the placement is asked, for
+// the binding may have left the group that the cluster was in.
+func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
+	if spec.Placement == nil {
+		return false
+	}
+	if placement.Unspreadable(spec.Placement, cluster) != "" {
+		return true
+	}
+	return !placement.SelectsNow(spec, status, cluster) &&
+		slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
+			return !placement.Matches(cluster, affinity) && selectsByName(affinity, cluster)
+		})
 }
 
-// namesOnly returns a placement with the affinities of another one as far as they name
+// selectsByName reports whether an affinity selects the cluster as far as it names
 // clusters.
-func namesOnly(full *policyv1alpha1.Placement) *policyv1alpha1.Placement {
-	reduced := &policyv1alpha1.Placement{}
-	if full.ClusterAffinity != nil {
-		reduced.ClusterAffinity = names(full.ClusterAffinity)
-	}
-	for i := range full.ClusterAffinities {
-		group := &full.ClusterAffinities[i]
-		term := policyv1alpha1.ClusterAffinityTerm{AffinityName: group.AffinityName, ClusterAffinity: *names(&group.ClusterAffinity)}
-		for j := range group.OverflowAffinities {
-			term.OverflowAffinities = append(term.OverflowAffinities,
-				policyv1alpha1.OverflowAffinityTerm{ClusterAffinity: *names(&group.OverflowAffinities[j].ClusterAffinity)})
-		}
-		reduced.ClusterAffinities = append(reduced.ClusterAffinities, term)
-	}
-	return reduced
-}
-
-func names(affinity *policyv1alpha1.ClusterAffinity) *policyv1alpha1.ClusterAffinity {
-	return &policyv1alpha1.ClusterAffinity{ClusterNames: affinity.ClusterNames, ExcludeClusters: affinity.ExcludeClusters}
+func selectsByName(affinity *policyv1alpha1.ClusterAffinity, cluster *clusterv1alpha1.Cluster) bool {
+	return affinity == nil || placement.Matches(cluster, &policyv1alpha1.ClusterAffinity{
+		ClusterNames: affinity.ClusterNames, ExcludeClusters: affinity.ExcludeClusters,
+	})
 }

@@ -149,25 +149,62 @@ func TestUnmatched(t *testing.T) {
 	labelled := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
 	elsewhere := *labelled.DeepCopy()
 	elsewhere.ClusterNames = []string{"m2"}
-	gold := map[string]string{"tier": "gold"}
+	golden := clusterv1alpha1.ClusterSpec{Provider: "p", Region: "r", Zones: []string{"z"}}
+	term := func(name string, affinity policyv1alpha1.ClusterAffinity, overflows ...policyv1alpha1.ClusterAffinity) policyv1alpha1.ClusterAffinityTerm {
+		group := policyv1alpha1.ClusterAffinityTerm{AffinityName: name, ClusterAffinity: affinity}
+		for _, overflow := range overflows {
+			group.OverflowAffinities = append(group.OverflowAffinities, policyv1alpha1.OverflowAffinityTerm{ClusterAffinity: overflow})
+		}
+		return group
+	}
+	groups := func(terms ...policyv1alpha1.ClusterAffinityTerm) *policyv1alpha1.Placement {
+		return &policyv1alpha1.Placement{ClusterAffinities: terms}
+	}
+	goldOrAny := groups(term("gold", labelled), term("any", policyv1alpha1.ClusterAffinity{}))
+	spread := func(by policyv1alpha1.SpreadFieldValue) *policyv1alpha1.Placement {
+		return &policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: by, MaxGroups: 1, MinGroups: 1}}}
+	}
+	provider, region, zone, cluster := policyv1alpha1.SpreadByFieldProvider, policyv1alpha1.SpreadByFieldRegion, policyv1alpha1.SpreadByFieldZone, policyv1alpha1.SpreadByFieldCluster
 	tests := map[string]struct {
-		labels    map[string]string
+		gold      bool // the cluster has the label, and provider, region and zones
 		placement *policyv1alpha1.Placement
+		group     string // the affinity group in use
+		replicas  int32
 		want      bool
 	}{
-		"a label that the cluster has":        {gold, &policyv1alpha1.Placement{ClusterAffinity: &labelled}, false},
-		"a label that it does not have":       {nil, &policyv1alpha1.Placement{ClusterAffinity: &labelled}, true},
-		"a name that leaves it out":           {nil, &policyv1alpha1.Placement{ClusterAffinity: &elsewhere}, false},
-		"a placement that selects everything": {nil, &policyv1alpha1.Placement{}, false},
-		"no placement":                        {nil, nil, false},
-		"another group selects it": {nil, &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
-			{AffinityName: "gold", ClusterAffinity: labelled}, {AffinityName: "any"},
-		}}, false},
+		"a label that the cluster has":        {gold: true, placement: &policyv1alpha1.Placement{ClusterAffinity: &labelled}, want: false},
+		"a label that it does not have":       {placement: &policyv1alpha1.Placement{ClusterAffinity: &labelled}, want: true},
+		"a name that leaves it out":           {placement: &policyv1alpha1.Placement{ClusterAffinity: &elsewhere}, want: false},
+		"a placement that selects everything": {placement: &policyv1alpha1.Placement{}, want: false},
+		"no placement":                        {want: false},
+
+		"the group in use selects it":                               {gold: true, placement: goldOrAny, group: "gold", want: false},
+		"the group in use does not select it, and the next does":    {placement: goldOrAny, group: "gold", want: true},
+		"an earlier group does not select it, and that in use does": {placement: goldOrAny, group: "any", want: false},
+		"an earlier group does not select it, and that in use names others": {
+			placement: groups(term("gold", labelled), term("m2", named("m2"))), group: "m2", want: true},
+		"the group in use names others, and the next names it": {placement: groups(term("m2", named("m2")), term("m1", named("m1"))), group: "m2", want: false},
+		"the group in use is not known":                        {placement: goldOrAny, group: "", want: true},
+		"the group in use is not known, and all select it":     {gold: true, placement: goldOrAny, group: "", want: false},
+		"an overflow group selects it":                         {placement: groups(term("gold", labelled, named("m1"))), group: "gold", replicas: 1, want: false},
+		"an overflow group selects it, for replicas only":      {placement: groups(term("gold", labelled, named("m1"))), group: "gold", want: true},
+
+		"spread by a provider that it has":           {gold: true, placement: spread(provider), want: false},
+		"spread by a provider that it does not have": {placement: spread(provider), want: true},
+		"spread by a region that it has":             {gold: true, placement: spread(region), want: false},
+		"spread by a region that it does not have":   {placement: spread(region), want: true},
+		"spread by zones that it has":                {gold: true, placement: spread(zone), want: false},
+		"spread by zones that it does not have":      {placement: spread(zone), want: true},
+		"spread by cluster":                          {placement: spread(cluster), want: false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", Labels: test.labels}}
-			if got := Unmatched(cluster, &workv1alpha2.ResourceBindingSpec{Placement: test.placement}); got != test.want {
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
+			if test.gold {
+				cluster.Labels, cluster.Spec = map[string]string{"tier": "gold"}, golden
+			}
+			spec := &workv1alpha2.ResourceBindingSpec{Placement: test.placement, Replicas: test.replicas}
+			if got := Unmatched(cluster, spec, &workv1alpha2.ResourceBindingStatus{SchedulerObservedAffinityName: test.group}); got != test.want {
 				t.Errorf("Unmatched = %t", got)
 			}
 		})

@@ -59,8 +59,8 @@ type Facts struct {
 	// Excluded is true if users keep the workload out of the cluster: the placement
 	// leaves it out by name, or a taint or an eviction drives work out of it.
 	Excluded bool
-	// Unmatched is true if the workload is excluded by a change of the Cluster: its
-	// labels, provider, region or zones do not match the placement.
+	// Unmatched is true if a change of the Cluster may exclude the workload: its labels,
+	// provider, region or zones do not match what the placement asks of clusters.
 	Unmatched bool
 	// Moved is true if the deletion of the Work began while the cluster was out of reach,
 	// and its objects run elsewhere. It explains no deletion that was stopped before.

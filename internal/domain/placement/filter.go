@@ -170,19 +170,26 @@ func (t *task) selects(cluster *clusterv1alpha1.Cluster) bool {
 // rejectUnspreadable wants a cluster to have every property over which the
 // template is to be spread.
 func rejectUnspreadable(t *task, cluster *clusterv1alpha1.Cluster) reason {
-	switch {
-	case t.provider != nil && cluster.Spec.Provider == "":
-		return lacking("spec.provider")
-	case t.region != nil && cluster.Spec.Region == "":
-		return lacking("spec.region")
-	case t.zone != nil && len(cluster.Spec.Zones) == 0:
-		return lacking("spec.zones")
-	default:
-		return noReason
+	if field := Unspreadable(t.spec.Placement, cluster); field != "" {
+		return uniform("no " + field + " to spread by")
 	}
+	return noReason
 }
 
-func lacking(field string) reason { return uniform("no " + field + " to spread by") }
+// Unspreadable returns the field of the Cluster that is empty although the placement
+// spreads over it; empty if there is none.
+func Unspreadable(placement *policyv1alpha1.Placement, cluster *clusterv1alpha1.Cluster) string {
+	switch {
+	case cluster.Spec.Provider == "" && constraint(placement, policyv1alpha1.SpreadByFieldProvider) != nil:
+		return "spec.provider"
+	case cluster.Spec.Region == "" && constraint(placement, policyv1alpha1.SpreadByFieldRegion) != nil:
+		return "spec.region"
+	case len(cluster.Spec.Zones) == 0 && constraint(placement, policyv1alpha1.SpreadByFieldZone) != nil:
+		return "spec.zones"
+	default:
+		return ""
+	}
+}
 
 // constraint finds the constraint by that field, nil if there is none.
 func constraint(placement *policyv1alpha1.Placement, field policyv1alpha1.SpreadFieldValue) *policyv1alpha1.SpreadConstraint {

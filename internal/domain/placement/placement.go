@@ -199,7 +199,7 @@ type task struct {
 	assigned map[string]int64
 	previous []string
 
-	provider, region, zone, cluster *policyv1alpha1.SpreadConstraint
+	region, cluster *policyv1alpha1.SpreadConstraint
 
 	// group is the affinity group being tried; nil for none. affinities are its own
 	// and behind it those of its overflow groups, or else that of the placement. A
@@ -220,9 +220,7 @@ func newTask(input Input) *task {
 		fresh:      RescheduleRequested(spec, input.Status),
 		neighbours: neighboursOf(input.Peers),
 		assigned:   make(map[string]int64, len(spec.Clusters)),
-		provider:   constraint(spec.Placement, policyv1alpha1.SpreadByFieldProvider),
 		region:     constraint(spec.Placement, policyv1alpha1.SpreadByFieldRegion),
-		zone:       constraint(spec.Placement, policyv1alpha1.SpreadByFieldZone),
 		cluster:    constraint(spec.Placement, policyv1alpha1.SpreadByFieldCluster),
 	}
 	for _, filter := range filters() {
