@@ -144,6 +144,7 @@ func clusterStatusOptions(h *Host) clusterstatus.Options {
 func addExecution(h *Host) error {
 	of, o := h.Settings.Controllers, execution.DefaultOptions()
 	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events, h.Judge
+	o.Epoch = h.Epoch.Epoch
 	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 

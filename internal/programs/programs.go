@@ -94,6 +94,8 @@ type Host struct {
 	Reports *report.Works
 	// Judge decides about deletions in members. It is nil in an agent.
 	Judge *judge.Judge
+	// Epoch says which life of its storage the control plane lives.
+	Epoch *epoch.Watch
 	// Renderings tells which clusters have no current Work, and why.
 	Renderings *report.Renderings
 	// SkippedNamespaces are never propagated.
@@ -152,7 +154,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	return &Host{
-		Judge: decides, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
+		Judge: decides, Epoch: watch, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
 		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
 		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
 	}, nil
@@ -189,7 +191,7 @@ func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o 
 	return judge.New(judge.Options{
 		Karmada: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), API: api, Reports: reports,
 		Events:   observe.NewEvents(mgr.GetEventRecorderFor(workdeletion.Name)), //nolint:staticcheck // the newer recorder writes another API
-		Registry: metrics.Registry, Limits: guard.DefaultLimits(), Restored: watch.Restored, Now: time.Now,
+		Registry: metrics.Registry, Limits: guard.DefaultLimits(), Epoch: watch.Epoch, Now: time.Now,
 	})
 }
 

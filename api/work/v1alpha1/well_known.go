@@ -126,8 +126,9 @@ const (
 	DeletionVerdictsRequired   = "required"
 )
 
-// DeletionAllowedAnnotation on a Work that is being deleted holds the UID of the Work.
-// The control plane writes it when the agent may delete the objects of the Work.
+// DeletionAllowedAnnotation on a Work that is being deleted holds the UID of the Work and
+// the identity of the epoch, with a slash between them. The control plane writes it when
+// the agent may delete the objects of the Work. In another epoch it allows nothing.
 const DeletionAllowedAnnotation = "work.karmada.io/deletion-allowed"
 
 // Reasons of the events on Works. Those that end in Failed are of type Warning,

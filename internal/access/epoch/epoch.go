@@ -108,19 +108,16 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// Restored reports whether the control plane was restored and no user has confirmed
-// that, so that nothing may be deleted in members, and why. It reads the storage unless
-// that was done within the last second. An error allows no deletion either.
-func (w *Watch) Restored(ctx context.Context) (message string, unconfirmed bool, err error) {
+// Epoch returns the epoch of the control plane, the zero value where there is none. It
+// reads the storage unless that was done within the last second. The epoch that comes
+// with an error allows no deletion.
+func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 	if err := w.look(ctx, memory); err != nil {
-		return "", true, err
+		return domain.Epoch{Cause: domain.Unknown}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.last.Epoch.Unconfirmed() {
-		return w.last.Epoch.Message(), true, nil
-	}
-	return "", false, nil
+	return w.last.Epoch, nil
 }
 
 // look reads the epoch unless that was done lately, and compares it with what was seen

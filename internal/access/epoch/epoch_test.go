@@ -117,8 +117,8 @@ func TestAWatchEndsWhenTheStorageIsAnotherOne(t *testing.T) {
 			if err := w.look(t.Context(), 0); !errors.Is(err, ErrAnother) {
 				t.Fatalf("error %v, want %v", err, ErrAnother)
 			}
-			if _, unconfirmed, err := w.Restored(t.Context()); !unconfirmed || !errors.Is(err, ErrAnother) {
-				t.Errorf("a process that must start anew may delete: %t, %v", unconfirmed, err)
+			if now, err := w.Epoch(t.Context()); !now.Unconfirmed() || !errors.Is(err, ErrAnother) {
+				t.Errorf("a process that must start anew may delete: %+v, %v", now, err)
 			}
 			if got := s.stored(t); got.Cause != test.cause {
 				t.Errorf("epoch %+v, want cause %s", got, test.cause)
@@ -142,16 +142,16 @@ func TestWhoMayDelete(t *testing.T) {
 		before, failure error
 		later           time.Duration
 		held            bool
-		message         string
+		origin          string
 	}{
 		"a control plane that was not restored":      {object: Object(installed)},
-		"a restored one waits":                       {object: Object(restored), held: true, message: "restored from a backup of 2030-05-01T12:00:00Z"},
+		"a restored one waits":                       {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
 		"a confirmed one does not":                   {object: confirmed},
 		"one that does not answer tells nothing":     {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
 		"a refusal after an answer tells nothing":    {object: Object(installed), failure: refused, later: time.Hour, held: true},
 		"a refusal at the start may pass":            {before: refused, failure: refused, later: time.Second, held: true},
 		"an earlier version refuses it for good":     {before: refused, failure: refused, later: time.Minute},
-		"the right came late, and it was restored":   {object: Object(restored), before: refused, later: time.Second, held: true, message: "restored"},
+		"the right came late, and it was restored":   {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
 		"within a second a look is not made again":   {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
 		"a storage without a ConfigMap has no epoch": {},
 	}
@@ -163,14 +163,14 @@ func TestWhoMayDelete(t *testing.T) {
 			}
 			w := s.watch(false)
 			s.failure = test.before
-			_, _, _ = w.Restored(t.Context())
+			_, _ = w.Epoch(t.Context())
 			s.now, s.failure = s.now.Add(test.later), test.failure
-			message, held, err := w.Restored(t.Context())
-			if held != test.held || held && test.message == "" && err == nil {
+			now, err := w.Epoch(t.Context())
+			if held := now.Unconfirmed(); held != test.held || (held && test.origin == "") != (err != nil) {
 				t.Errorf("held %t, want %t: %v", held, test.held, err)
 			}
-			if !strings.Contains(message, test.message) {
-				t.Errorf("message %q, want %q in it", message, test.message)
+			if !strings.Contains(now.Origin(), test.origin) {
+				t.Errorf("origin %q, want %q in it", now.Origin(), test.origin)
 			}
 		})
 	}

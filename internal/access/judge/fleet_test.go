@@ -150,15 +150,21 @@ func TestNothingIsReadForAClusterThatIsOutOfReach(t *testing.T) {
 func TestADeletionThatAnAgentMayExecuteStaysAllowedUntilItIsWantedAgain(t *testing.T) {
 	works, stored := herd(30, func(name string) []client.Object { return []client.Object{boundTo(name)} })
 	w := newWorld(t, stored...)
+	w.epoch = answering(installed, nil)
 	allowed := works[0]
-	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = string(allowed.UID)
+	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installed.Permission(allowed)
 	if ruling, err := w.Decide(t.Context(), readyCluster(), allowed, true); err != nil || ruling.Verdict != guard.Delete {
 		t.Errorf("verdict %d, error %v", ruling.Verdict, err)
 	}
 	other := works[1]
-	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = string(allowed.UID)
+	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installed.Permission(allowed)
 	if ruling, err := w.Decide(t.Context(), readyCluster(), other, true); err != nil || ruling.Verdict != guard.Hold {
 		t.Errorf("the verdict on another Work counts: verdict %d, error %v", ruling.Verdict, err)
+	}
+	backedUp := works[2]
+	backedUp.Annotations[workv1alpha1.DeletionAllowedAnnotation] = restored.Permission(backedUp)
+	if ruling, err := w.Decide(t.Context(), readyCluster(), backedUp, true); err != nil || ruling.Verdict != guard.Hold {
+		t.Errorf("the verdict of another epoch counts: verdict %d, error %v", ruling.Verdict, err)
 	}
 	wanted := newWorld(t, boundTo("c00", "m1"))
 	if ruling, err := wanted.Decide(t.Context(), readyCluster(), allowed, true); err != nil || ruling.Verdict != guard.HandOver {

@@ -63,7 +63,7 @@ func isMass(reason guard.Reason) bool {
 
 func conditionOf(cluster *clusterv1alpha1.Cluster, of *workv1alpha1.Work, ruling Ruling) metav1.Condition {
 	if ruling.Reason == guard.RestoreUnconfirmed {
-		return work.RestoreNotConfirmed(of, ruling.message)
+		return work.RestoreNotConfirmed(of, ruling.epoch.Message())
 	}
 	return work.DeletionHeld(of, cluster.Name, ruling.Reason)
 }

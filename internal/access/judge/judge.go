@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 )
 
@@ -41,9 +42,10 @@ type Options struct {
 	// Registry is where the metric of held deletions is registered.
 	Registry prometheus.Registerer
 	Limits   guard.Limits
-	// Restored is asked before any deletion is allowed; nil holds nothing.
-	Restored Restored
-	Now      func() time.Time
+	// Epoch is read before any deletion is allowed; nil is a control plane without
+	// epochs.
+	Epoch ReadEpoch
+	Now   func() time.Time
 }
 
 // Judge decides about deletions of Works. The controllers of one process share one: the
@@ -57,8 +59,8 @@ type Judge struct {
 	events  *observe.Events
 	cache   cache.Cache
 	now     func() time.Time
-	// restored is nil where no restore is known of.
-	restored Restored
+	// epoch is nil where there are no epochs.
+	epoch ReadEpoch
 
 	watching  sync.Once
 	watchFail error
@@ -72,7 +74,7 @@ func New(o Options) (*Judge, error) {
 	}
 	return &Judge{
 		facts:  facts{karmada: o.Karmada, live: o.Live, api: o.API, changes: newChanges(o.Now), outages: newOutages(o.Now), proofs: newProofs(), now: o.Now},
-		limits: o.Limits, counts: newCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, restored: o.Restored,
+		limits: o.Limits, counts: newCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, epoch: o.Epoch,
 	}, nil
 }
 
@@ -92,9 +94,13 @@ type Ruling struct {
 	After time.Duration
 	// losses are what all clusters lose without an explanation.
 	losses losses
-	// message says how the control plane was restored, if that holds the deletion.
-	message string
+	// epoch is that of the control plane in which was decided.
+	epoch epoch.Epoch
 }
+
+// Permission is what allows an agent to delete the objects of a Work in the epoch of
+// the ruling.
+func (r Ruling) Permission(of *workv1alpha1.Work) string { return r.epoch.Permission(of) }
 
 // Decide returns the verdict on the deletion of a Work. Every deletion of objects in a
 // member is asked for here.
@@ -113,10 +119,10 @@ func (j *Judge) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, of
 			return ruling, err
 		}
 	}
-	if err = j.restore(ctx, &ruling); err != nil {
+	if err = j.noteEpoch(ctx, &ruling); err != nil {
 		return ruling, err
 	}
-	ruling.Facts.Decided = DeletionAllowed(of) || j.counts.isSettled(of)
+	ruling.Facts.Decided = ruling.epoch.Permits(of) || j.counts.isSettled(of)
 	var scale guard.Scale
 	if reachable && ruling.Facts.Owner == guard.Drops && guard.Open(ruling.Facts) {
 		if ruling.After = j.gathering(of, ruling.Facts); ruling.After > 0 {
@@ -144,12 +150,6 @@ func (j *Judge) gathering(of *workv1alpha1.Work, facts guard.Facts) time.Duratio
 		return 0
 	}
 	return max(0, of.DeletionTimestamp.Add(gathered).Sub(j.now()))
-}
-
-// DeletionAllowed reports whether the control plane allowed an agent to delete the
-// objects of this very Work.
-func DeletionAllowed(of *workv1alpha1.Work) bool {
-	return of.UID != "" && of.Annotations[workv1alpha1.DeletionAllowedAnnotation] == string(of.UID)
 }
 
 // Settle notes that the objects of a Work were deleted or are about to be, or that the

@@ -3,19 +3,23 @@ package judge
 import (
 	"context"
 	"fmt"
+
+	"karmada.io/karmada/internal/domain/epoch"
 )
 
-// Restored reports whether the control plane is restored from a backup and no user has
-// confirmed that, and says so in a message. An error means that this is not known.
-type Restored func(ctx context.Context) (message string, unconfirmed bool, err error)
+// ReadEpoch returns the epoch of the control plane. An error means that the epoch is not
+// known.
+type ReadEpoch func(ctx context.Context) (epoch.Epoch, error)
 
-// restore notes in the ruling whether deletions wait for the confirmation of a restore.
-func (j *Judge) restore(ctx context.Context, ruling *Ruling) (err error) {
-	if j.restored == nil {
+// noteEpoch notes the epoch in the ruling, and whether deletions wait for the
+// confirmation of a restore.
+func (j *Judge) noteEpoch(ctx context.Context, ruling *Ruling) (err error) {
+	if j.epoch == nil {
 		return nil
 	}
-	if ruling.message, ruling.Facts.Restored, err = j.restored(ctx); err != nil {
+	if ruling.epoch, err = j.epoch(ctx); err != nil {
 		return fmt.Errorf("reading whether the control plane was restored from a backup: %w", err)
 	}
+	ruling.Facts.Restored = ruling.epoch.Unconfirmed()
 	return nil
 }

@@ -13,14 +13,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// answering is a Restored that always answers the same.
-func answering(message string, unconfirmed bool, err error) Restored {
-	return func(context.Context) (string, bool, error) { return message, unconfirmed, err }
+// answering reads an epoch that is always the same.
+func answering(now epoch.Epoch, err error) ReadEpoch {
+	return func(context.Context) (epoch.Epoch, error) { return now, err }
 }
+
+var (
+	installed = epoch.Epoch{ID: "a", Cause: epoch.Installed}
+	restored  = epoch.Epoch{ID: "b", Cause: epoch.Restored}
+)
 
 func TestDeletionsWaitForTheConfirmationOfARestore(t *testing.T) {
 	unread := errors.New("no answer")
@@ -28,23 +34,23 @@ func TestDeletionsWaitForTheConfirmationOfARestore(t *testing.T) {
 	left := readyCluster()
 	left.DeletionTimestamp = &metav1.Time{Time: noon}
 	tests := map[string]struct {
-		restored Restored
-		cluster  *clusterv1alpha1.Cluster
-		stored   []client.Object
-		want     guard.Verdict
-		failure  error
+		epoch   ReadEpoch
+		cluster *clusterv1alpha1.Cluster
+		stored  []client.Object
+		want    guard.Verdict
+		failure error
 	}{
 		"a control plane without epochs holds nothing":   {nil, readyCluster(), dropped, guard.Delete, nil},
-		"one that was not restored holds nothing":        {answering("", false, nil), readyCluster(), dropped, guard.Delete, nil},
-		"a restored one holds every deletion":            {answering("restored", true, nil), readyCluster(), dropped, guard.Hold, nil},
-		"also those in a cluster that leaves":            {answering("restored", true, nil), left, dropped, guard.Hold, nil},
-		"what is wanted is handed over in the mean time": {answering("restored", true, nil), readyCluster(), wanted, guard.HandOver, nil},
-		"an epoch that cannot be read allows none":       {answering("", true, unread), readyCluster(), dropped, guard.Hold, unread},
+		"one that was not restored holds nothing":        {answering(installed, nil), readyCluster(), dropped, guard.Delete, nil},
+		"a restored one holds every deletion":            {answering(restored, nil), readyCluster(), dropped, guard.Hold, nil},
+		"also those in a cluster that leaves":            {answering(restored, nil), left, dropped, guard.Hold, nil},
+		"what is wanted is handed over in the mean time": {answering(restored, nil), readyCluster(), wanted, guard.HandOver, nil},
+		"an epoch that cannot be read allows none":       {answering(epoch.Epoch{}, unread), readyCluster(), dropped, guard.Hold, unread},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.stored...)
-			w.restored = test.restored
+			w.epoch = test.epoch
 			ruling, err := w.Decide(t.Context(), test.cluster, leaving("web"), true)
 			if ruling.Verdict != test.want || !errors.Is(err, test.failure) {
 				t.Errorf("verdict %v, %v; want %v, %v", ruling.Verdict, err, test.want, test.failure)
@@ -55,7 +61,7 @@ func TestDeletionsWaitForTheConfirmationOfARestore(t *testing.T) {
 
 func TestAClusterGetsOneEventForARestore(t *testing.T) {
 	w, recorder := newWorld(t, boundTo("a"), boundTo("b")), record.NewFakeRecorder(10)
-	w.restored, w.events = answering("restored", true, nil), observe.NewEvents(recorder)
+	w.epoch, w.events = answering(restored, nil), observe.NewEvents(recorder)
 	for _, name := range []string{"a", "b", "a"} {
 		ruling, err := w.Decide(t.Context(), readyCluster(), leaving(name), true)
 		if err != nil {
@@ -65,7 +71,7 @@ func TestAClusterGetsOneEventForARestore(t *testing.T) {
 			t.Errorf("holding %s: %v", name, err)
 		}
 	}
-	if got, want := <-recorder.Events, "Warning "+clusterv1alpha1.EventReasonRestoreNotConfirmed+" restored"; got != want {
+	if got, want := <-recorder.Events, "Warning "+clusterv1alpha1.EventReasonRestoreNotConfirmed+" "+restored.Message(); got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
 	if more := len(recorder.Events); more != 0 {

@@ -51,6 +51,9 @@ type Options struct {
 	// Judge decides about deletions. It is nil in an agent, which cannot see why a Work
 	// is deleted and asks for the verdict of the control plane.
 	Judge *judge.Judge
+	// Epoch returns the epoch in which a verdict of the control plane holds. It is asked
+	// where Judge is nil.
+	Epoch judge.ReadEpoch
 	// DeletionsPerSecond and DeletionBurst bound how many objects are deleted in
 	// one member.
 	DeletionsPerSecond float64
@@ -115,7 +118,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 		applied: newLedger(), budgets: newBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
-		c.verdicts = newVerdicts(mgr.GetAPIReader(), time.Now)
+		c.verdicts = newVerdicts(mgr.GetAPIReader(), o.Epoch, time.Now)
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,

@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/domain/epoch"
 )
 
 const (
@@ -26,6 +28,7 @@ const (
 // that, an older control plane or another one deletes by deleting the Work.
 type verdicts struct {
 	karmada client.Reader
+	epoch   judge.ReadEpoch
 	now     func() time.Time
 
 	mu sync.Mutex
@@ -35,15 +38,26 @@ type verdicts struct {
 	read     time.Time
 }
 
-func newVerdicts(karmada client.Reader, now func() time.Time) *verdicts {
-	return &verdicts{karmada: karmada, now: now}
+func newVerdicts(karmada client.Reader, epoch judge.ReadEpoch, now func() time.Time) *verdicts {
+	return &verdicts{karmada: karmada, epoch: epoch, now: now}
 }
 
-// allow reports whether the objects of a deleted Work may be deleted. If the namespace
-// cannot be read, they may not.
+// allow reports whether the objects of a deleted Work may be deleted, or released if they
+// are to be preserved. If the epoch or the namespace cannot be read, they may not. A
+// backup may hold verdicts, and namespaces that require none: neither counts until a user
+// confirms the restore.
 func (v *verdicts) allow(ctx context.Context, of *workv1alpha1.Work) (bool, error) {
-	if judge.DeletionAllowed(of) {
+	now, err := v.epoch(ctx)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("reading whether the control plane was restored from a backup: %w", err)
+	case now.Unconfirmed() && !preserves(of):
+		return false, nil
+	case now.Permits(of):
 		return true, nil
+	case now.ID == "" && epoch.PermittedIn(of) != "":
+		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent finds none: allow its user to list ConfigMap %s/%s",
+			of.Namespace, of.Name, epoch.PermittedIn(of), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
 	}
 	required, err := v.areRequired(ctx, of.Namespace)
 	return err == nil && !required, err

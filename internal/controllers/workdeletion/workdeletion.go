@@ -5,8 +5,9 @@
 // control plane decides with the same facts and limits as for push mode clusters. It
 // writes the answer on the Work, or releases a Work whose objects stay.
 //
-// Invariants: a permission names the UID of the Work, so that it holds for no other Work
-// of the name. It is withdrawn if the Work is wanted again. A Work that is not being
+// Invariants: a permission names the UID of the Work and the epoch of the control plane,
+// so that it holds for no other Work of the name and not after the restore of a backup.
+// It is withdrawn if the Work is wanted again. A Work that is not being
 // deleted is never written.
 package workdeletion
 
@@ -183,7 +184,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		if wanted.Annotations == nil {
 			wanted.Annotations = map[string]string{}
 		}
-		wanted.Annotations[workv1alpha1.DeletionAllowedAnnotation] = string(stored.UID)
+		wanted.Annotations[workv1alpha1.DeletionAllowedAnnotation] = ruling.Permission(stored)
 	case ruling.Verdict == guard.Hold:
 		delete(wanted.Annotations, workv1alpha1.DeletionAllowedAnnotation)
 		again = r.nextReview(stored)

@@ -1,6 +1,8 @@
 package workdeletion
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 )
 
@@ -73,24 +76,30 @@ func claimedTemplate() *corev1.ConfigMap {
 }
 
 func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
+	restored := epoch.Epoch{ID: "b", Cause: epoch.Restored}
+	confirmed := restored
+	confirmed.Confirmed = true
 	tests := map[string]struct {
 		of      *workv1alpha1.Work
 		cluster *clusterv1alpha1.Cluster
 		stored  []client.Object
+		epoch   epoch.Epoch
 		verdict string
 		gone    bool
 	}{
 		"its binding still wants it":          {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
 		"the same while the agent is silent":  {of: deleted(""), cluster: pullCluster(silent), stored: []client.Object{boundTo("m1")}, gone: true},
-		"the scheduler moved it":              {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, verdict: "this"},
-		"the template was deleted":            {of: deleted(""), cluster: pullCluster(), verdict: "this"},
+		"the scheduler moved it":              {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, verdict: "this/a"},
+		"the template was deleted":            {of: deleted(""), cluster: pullCluster(), verdict: "this/a"},
 		"the binding alone was deleted":       {of: deleted(""), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
 		"an agent that is silent":             {of: deleted(""), cluster: pullCluster(silent)},
-		"a verdict on an earlier Work":        {of: deleted("earlier"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
-		"a verdict that was given":            {of: deleted("this"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}, verdict: "this"},
-		"allowed before and wanted again":     {of: deleted("this"), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
+		"a verdict on an earlier Work":        {of: deleted("earlier/a"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
+		"a verdict that was given":            {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}, verdict: "this/a"},
+		"allowed before and wanted again":     {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
+		"a verdict that came with a backup":   {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, epoch: restored},
+		"the same after the confirmation":     {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, epoch: confirmed, verdict: "this/b"},
 		"a cluster in push mode":              {of: deleted(""), cluster: pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
-		"a cluster that leaves takes it away": {of: deleted(""), cluster: pullCluster(silent, leaving), stored: []client.Object{boundTo("m1")}, verdict: "this"},
+		"a cluster that leaves takes it away": {of: deleted(""), cluster: pullCluster(silent, leaving), stored: []client.Object{boundTo("m1")}, verdict: "this/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +110,9 @@ func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
 			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.of, test.cluster)...).Build()
 			decides, err := judge.New(judge.Options{
 				Karmada: karmada, Live: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
+				Epoch: func(context.Context) (epoch.Epoch, error) {
+					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.Installed}), nil
+				},
 				Events: observe.NewEvents(record.NewFakeRecorder(10)), Reports: report.NewWorks(karmada, report.DefaultOptions()),
 			})
 			if err != nil {

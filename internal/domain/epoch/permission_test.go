@@ -1,0 +1,47 @@
+package epoch
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+func TestAPermissionHoldsForOneWorkInOneEpoch(t *testing.T) {
+	tests := map[string]struct {
+		work       types.UID
+		annotation string
+		epoch      string
+		want       bool
+		in         string
+	}{
+		"the permission of this Work and epoch":                 {"this", "this/b", "b", true, "b"},
+		"one that came back with a backup":                      {"this", "this/a", "b", false, "a"},
+		"one without an epoch":                                  {"this", "this", "b", false, ""},
+		"one of a control plane that had no epoch then":         {"this", "this/", "b", false, ""},
+		"a control plane that has none":                         {"this", "this/", "", true, ""},
+		"one of an epoch where the control plane has none":      {"this", "this/a", "", false, "a"},
+		"one without an epoch where the control plane has none": {"this", "this", "", false, ""},
+		"one of another Work":                                   {"this", "other/b", "b", false, ""},
+		"a Work whose name begins alike":                        {"this", "thisother/b", "b", false, ""},
+		"no permission":                                         {"this", "", "b", false, ""},
+		"no permission and no epoch":                            {"this", "", "", false, ""},
+		"a Work without a UID":                                  {"", "/b", "b", false, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: test.work}}
+			if test.annotation != "" {
+				of.Annotations = map[string]string{workv1alpha1.DeletionAllowedAnnotation: test.annotation}
+			}
+			if got := (Epoch{ID: test.epoch}).Permits(of); got != test.want {
+				t.Errorf("permitted %t, want %t", got, test.want)
+			}
+			if got := PermittedIn(of); got != test.in {
+				t.Errorf("permitted in epoch %q, want %q", got, test.in)
+			}
+		})
+	}
+}
