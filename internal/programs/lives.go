@@ -14,7 +14,7 @@ import (
 
 // Lives are hosts that run one after the other in the same process. A host ends when
 // the storage of the control plane was replaced, as by the restore of a backup. The next
-// one has empty caches and remembers nothing.
+// one has empty caches and remembers nothing but which storage was replaced.
 type Lives struct {
 	begin func(ctx context.Context) (*Host, error)
 	host  *Host
@@ -80,7 +80,7 @@ func addEpoch(mgr manager.Manager, o HostOptions) (*epoch.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := epoch.Options{Reader: mgr.GetAPIReader(), Metrics: measured}
+	of := epoch.Options{Reader: mgr.GetAPIReader(), Memory: o.Storage, Metrics: measured}
 	if o.Settings.Only == "" {
 		of.Writer = mgr.GetClient()
 	}

@@ -77,6 +77,9 @@ type HostOptions struct {
 	OfferClaims func(Claimant)
 	// Settings are for the components; nil means the defaults.
 	Settings *Settings
+	// Storage is what the process knows of the storage of the control plane. Hosts that
+	// run one after the other share it; nil is that of a process that starts.
+	Storage *epoch.Memory
 }
 
 // Claimant tells which policy claims an object that is about to be created, if one
@@ -276,6 +279,7 @@ func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...stri
 	if err != nil {
 		return err
 	}
+	o.Storage = &epoch.Memory{}
 	lives, err := NewLives(ctx, func(ctx context.Context) (*Host, error) {
 		if err := await(ctx, karmada, o.Election, components); err != nil {
 			return nil, err

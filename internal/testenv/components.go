@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -35,8 +36,9 @@ func (e *Env) StartComponents(ctx context.Context) error {
 		karmada.Host = e.Through
 	}
 	karmada.Wrap(e.Wrap)
+	options := programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap, Storage: &epoch.Memory{}}
 	lives, err := programs.NewLives(life, func(ctx context.Context) (*programs.Host, error) {
-		host, err := programs.NewHost(ctx, karmada, programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap})
+		host, err := programs.NewHost(ctx, karmada, options)
 		if err != nil {
 			return nil, err
 		}

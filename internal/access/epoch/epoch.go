@@ -6,14 +6,14 @@
 // The host of the process then begins anew, without anything that it remembered.
 //
 // Invariants: an epoch that cannot be read allows no deletion. A process that may not
-// write the ConfigMap still starts anew.
+// write the ConfigMap still starts anew. After a process found the storage replaced, it
+// deletes nothing until an epoch began that follows.
 package epoch
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +30,10 @@ import (
 // ErrAnother says that the storage of the control plane is not the one that this
 // process knows.
 var ErrAnother = errors.New("the storage of the control plane was replaced, so that what this process remembers is not true any more")
+
+// errNotBegun says that the storage was replaced, and that no epoch which a user has to
+// confirm began since.
+var errNotBegun = errors.New("the storage of the control plane was replaced and no epoch has begun since, so that nothing is deleted in member clusters: let a controller manager begin one, or begin it as for a restore by hand")
 
 const (
 	// period is how often a Watch looks.
@@ -50,6 +54,9 @@ type Options struct {
 	Reader client.Reader
 	// Writer creates and updates the ConfigMap. It is nil where only others do.
 	Writer client.Writer
+	// Memory is what the process knows from earlier Watches; nil is that of a process
+	// that starts.
+	Memory *Memory
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Now and NewID may be replaced by tests.
@@ -57,13 +64,11 @@ type Options struct {
 	NewID func() string
 }
 
-// Watch knows the epoch of the storage.
+// Watch knows the epoch of the storage. The mutex of the Memory guards the Watch too.
 type Watch struct {
 	options Options
+	memory  *Memory
 
-	mu    sync.Mutex
-	last  domain.Sight
-	known bool
 	// at is when the last look succeeded.
 	at time.Time
 	// refusedSince is when the API server first refused the look, zero once it allowed
@@ -81,7 +86,10 @@ func New(o Options) *Watch {
 	if o.NewID == nil {
 		o.NewID = uuid.NewString
 	}
-	return &Watch{options: o}
+	if o.Memory == nil {
+		o.Memory = &Memory{}
+	}
+	return &Watch{options: o, memory: o.Memory}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a process that stands by
@@ -115,16 +123,16 @@ func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 	if err := w.look(ctx, memory); err != nil {
 		return domain.Epoch{Cause: domain.Unknown}, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last.Epoch, nil
+	w.memory.mu.Lock()
+	defer w.memory.mu.Unlock()
+	return w.memory.last.Epoch, nil
 }
 
 // look reads the epoch unless that was done lately, and compares it with what was seen
 // before. Callers wait for each other, so that one of them asks for all.
 func (w *Watch) look(ctx context.Context, lately time.Duration) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.memory.mu.Lock()
+	defer w.memory.mu.Unlock()
 	if w.another {
 		return ErrAnother
 	}
@@ -151,7 +159,7 @@ func (w *Watch) refused(err error) error {
 	if w.refusedSince.IsZero() {
 		w.refusedSince = now
 	}
-	if w.known || now.Sub(w.refusedSince) < refusalLimit {
+	if w.memory.known || w.memory.replaced != nil || now.Sub(w.refusedSince) < refusalLimit {
 		return fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
 	}
 	w.at = now
@@ -160,24 +168,45 @@ func (w *Watch) refused(err error) error {
 
 // judge compares a look with the one before.
 func (w *Watch) judge(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
-	verdict := domain.Same
-	if w.known {
-		verdict = domain.Judge(w.last, now)
+	before, verdict := w.memory.last, domain.Same
+	if w.memory.known {
+		verdict = domain.Judge(before, now)
 	}
-	switch verdict {
-	case domain.Same:
-		w.last, w.known, w.at = now, true, w.options.Now()
-		w.options.Metrics.show(now.Epoch)
-		return w.begin(ctx, stored, domain.Installed)
-	case domain.Another:
-	case domain.Backwards, domain.Ahead:
+	if verdict == domain.Same {
+		return w.goOn(ctx, now, stored)
+	}
+	announced := verdict == domain.Another && now.Epoch.Follows(before.Epoch)
+	if !announced {
 		if err := w.begin(ctx, stored, domain.StorageReplaced); err != nil {
 			return err
 		}
 	}
+	w.memory.forget(announced || !w.expectsEpochs(before.Epoch))
 	w.another = true
 	return fmt.Errorf("%w: epoch %q at resourceVersion %s, before %q at %s",
-		ErrAnother, now.Epoch.ID, now.Version, w.last.Epoch.ID, w.last.Version)
+		ErrAnother, now.Epoch.ID, now.Version, before.Epoch.ID, before.Version)
+}
+
+// expectsEpochs reports whether an epoch begins after a storage was replaced. A control
+// plane of an earlier version begins none.
+func (w *Watch) expectsEpochs(before domain.Epoch) bool {
+	return w.options.Writer != nil || before != domain.Epoch{}
+}
+
+// goOn notes a look at the storage that is known, or the first look at one. If the
+// storage was replaced, it waits for the epoch that follows.
+func (w *Watch) goOn(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
+	if w.memory.awaitsAfter(now.Epoch) {
+		if err := w.begin(ctx, stored, domain.StorageReplaced); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: ConfigMap %s/%s holds epoch %q, and before the replacement it held %q",
+			errNotBegun, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, now.Epoch.ID, w.memory.replaced.ID)
+	}
+	w.memory.note(now)
+	w.at = w.options.Now()
+	w.options.Metrics.show(now.Epoch)
+	return w.begin(ctx, stored, domain.Installed)
 }
 
 // read lists the ConfigMap, for a list tells the resourceVersion of the storage. The

@@ -28,6 +28,10 @@ type storage struct {
 	failure error
 	now     time.Time
 	looks   int
+	// writes is what writers get.
+	writes error
+	// memory is that of the process.
+	memory Memory
 }
 
 func newStorage(t *testing.T, objects ...client.Object) *storage {
@@ -47,12 +51,17 @@ func newStorage(t *testing.T, objects ...client.Object) *storage {
 			err := c.List(ctx, list, o...)
 			list.SetResourceVersion(s.version)
 			return err
+		}, Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			if s.writes != nil {
+				return s.writes
+			}
+			return c.Create(ctx, object, o...)
 		}}).Build()
 	return s
 }
 
 func (s *storage) watch(writes bool) *Watch {
-	o := Options{Reader: s, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
+	o := Options{Reader: s, Memory: &s.memory, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
 	if writes {
 		o.Writer = s
 	}
@@ -123,10 +132,125 @@ func TestAWatchEndsWhenTheStorageIsAnotherOne(t *testing.T) {
 			if got := s.stored(t); got.Cause != test.cause {
 				t.Errorf("epoch %+v, want cause %s", got, test.cause)
 			}
-			if err := s.watch(test.writes).look(t.Context(), 0); err != nil {
+			if err := s.watch(test.writes).look(t.Context(), 0); errors.Is(err, ErrAnother) {
 				t.Errorf("the next life ends as well: %v", err)
 			}
 		})
+	}
+}
+
+func (s *storage) remove(t *testing.T) {
+	t.Helper()
+	if err := s.Delete(t.Context(), Object(domain.Epoch{})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The next life of a process knows what the one before saw: until an epoch of a restore is
+// there, the storage is not one of a first start.
+func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
+	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon.Add(time.Hour), noon)
+	first := domain.New("c", domain.Installed, noon.Add(2*time.Hour), time.Time{})
+	confirmed := Object(restored)
+	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
+	gone := func(t *testing.T, s *storage) { s.remove(t) }
+	begunAnew := func(t *testing.T, s *storage) { s.replace(t, first) }
+	older := func(_ *testing.T, s *storage) { s.version = "99" }
+	unreadable := func(t *testing.T, s *storage) { s.remove(t); s.failure = refused }
+	tests := map[string]struct {
+		object  *corev1.ConfigMap
+		replace func(*testing.T, *storage)
+		writes  bool
+		refused error
+		// begun is the cause of the epoch that is stored afterwards; empty is none.
+		begun domain.Cause
+	}{
+		"the ConfigMap is gone":                             {Object(installed), gone, true, nil, domain.StorageReplaced},
+		"it was deleted before a restore was confirmed":     {Object(restored), gone, true, nil, domain.StorageReplaced},
+		"and after that":                                    {confirmed, gone, true, nil, domain.StorageReplaced},
+		"it is gone for an agent":                           {Object(installed), gone, false, nil, ""},
+		"it is gone for who may not write it":               {Object(installed), gone, true, refused, ""},
+		"another process took it for a first start":         {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
+		"the same as an agent sees it":                      {Object(installed), begunAnew, false, nil, domain.Installed},
+		"a first epoch came back":                           {confirmed, func(t *testing.T, s *storage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
+		"revisions went back":                               {Object(installed), older, true, nil, domain.StorageReplaced},
+		"revisions of a confirmed epoch went back":          {confirmed, older, true, nil, domain.StorageReplaced},
+		"the same as an agent sees it, without a new epoch": {confirmed, older, false, nil, domain.Restored},
+		"the right to read it is gone as well":              {Object(installed), unreadable, false, nil, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t, test.object.DeepCopy())
+			if err := s.watch(test.writes).look(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			s.writes = test.refused
+			test.replace(t, s)
+			for life := range 3 {
+				w := s.watch(test.writes)
+				for range 3 {
+					s.now = s.now.Add(time.Hour)
+					if now, err := w.Epoch(t.Context()); !now.Unconfirmed() {
+						t.Errorf("life %d may delete: %+v, %v", life, now, err)
+					}
+				}
+			}
+			s.failure = nil
+			stored, object, err := s.watch(false).read(t.Context())
+			if err != nil || (object == nil) != (test.begun == "") || object != nil && stored.Epoch.Cause != test.begun {
+				t.Errorf("epoch %+v, want cause %q; error %v", stored.Epoch, test.begun, err)
+			}
+		})
+	}
+}
+
+func TestAnAgentGoesOnAfterTheConfirmation(t *testing.T) {
+	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+	for _, change := range []func(){
+		func() { s.version = "99" },
+		func() { s.replace(t, domain.New("b", domain.StorageReplaced, noon.Add(time.Minute), time.Time{})) },
+	} {
+		_ = s.watch(false).look(t.Context(), 0)
+		change()
+		_ = s.watch(false).look(t.Context(), 0)
+	}
+	confirmed := Object(domain.Epoch{})
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(confirmed), confirmed); err != nil {
+		t.Fatal(err)
+	}
+	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
+	if err := s.Update(t.Context(), confirmed); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.Unconfirmed() {
+		t.Errorf("epoch %+v, error %v", now, err)
+	}
+}
+
+// An agent loses its Lease while the API server is away, and begins anew for that reason.
+func TestAStorageThatWasReplacedBetweenTwoLivesIsNoticed(t *testing.T) {
+	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+	if err := s.watch(false).look(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.version = "99"
+	if err := s.watch(false).look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+		t.Errorf("error %v, want %v", err, ErrAnother)
+	}
+}
+
+func TestAnAgentOfAControlPlaneWithoutEpochsAwaitsNone(t *testing.T) {
+	s := newStorage(t)
+	if err := s.watch(false).look(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.version = "99"
+	if err := s.watch(false).look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+		t.Errorf("error %v, want %v", err, ErrAnother)
+	}
+	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.Unconfirmed() {
+		t.Errorf("epoch %+v, error %v", now, err)
 	}
 }
 

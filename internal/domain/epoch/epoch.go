@@ -82,6 +82,14 @@ func (e Epoch) Unconfirmed() bool {
 	return e != Epoch{} && e.Cause != Installed && !e.Confirmed
 }
 
+// Follows reports whether an epoch may be the one that began when the storage of an
+// earlier epoch was replaced: deletions wait for a user, or a user confirmed it since.
+// Neither is true of a storage that lost its ConfigMap, of a first epoch, and of an
+// earlier epoch that came back.
+func (e Epoch) Follows(earlier Epoch) bool {
+	return e.Unconfirmed() || e.Confirmed && e.Cause != Installed && e.ID != earlier.ID && e.Began > earlier.Began
+}
+
 // Origin says in a few words where an epoch that is not the first one came from.
 func (e Epoch) Origin() string {
 	switch {

@@ -70,6 +70,55 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
+func TestFollows(t *testing.T) {
+	at := func(id string, cause Cause, hour int, confirmed bool) Epoch {
+		e := New(id, cause, time.Unix(0, 0).Add(time.Duration(hour)*time.Hour), time.Time{})
+		e.Confirmed = confirmed
+		return e
+	}
+	installed, restored := at("a", Installed, 1, false), at("b", Restored, 2, true)
+	tests := map[string]struct {
+		earlier, now Epoch
+		want         bool
+	}{
+		"a restore that waits for a user":             {installed, at("b", Restored, 2, false), true},
+		"a storage that a component found replaced":   {installed, at("b", StorageReplaced, 2, false), true},
+		"a restore that a user confirmed since":       {installed, restored, true},
+		"an epoch of an unknown cause waits":          {installed, at("b", "?", 0, false), true},
+		"a ConfigMap that is gone":                    {installed, Epoch{}, false},
+		"the same during a restore":                   {at("b", Restored, 2, false), Epoch{}, false},
+		"a first epoch, which another process began":  {installed, at("c", Installed, 3, false), false},
+		"a first epoch with an annotation":            {installed, at("c", Installed, 3, true), false},
+		"the epoch before the replacement":            {installed, installed, false},
+		"the same, confirmed once":                    {restored, restored, false},
+		"an earlier confirmed one that came back":     {at("c", Restored, 3, true), restored, false},
+		"a first epoch that came back":                {restored, installed, false},
+		"the first one of a storage that had no life": {Epoch{}, installed, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.now.Follows(test.earlier); got != test.want {
+				t.Errorf("follows %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnEpochThatIsGoneOrInstalledFollowsNone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, causes ...Cause) Epoch {
+			return Epoch{
+				ID: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, name+" id"), Cause: rapid.SampledFrom(causes).Draw(t, name+" cause"),
+				Began: rapid.SampledFrom([]string{"", "2030", "2031"}).Draw(t, name+" began"), Confirmed: rapid.Bool().Draw(t, name+" confirmed"),
+			}
+		}
+		earlier, now := draw("earlier", Installed, Restored, StorageReplaced, Unknown, ""), draw("now", Installed)
+		if now.Follows(earlier) || (Epoch{}).Follows(earlier) {
+			t.Errorf("%+v or a missing epoch follows %+v", now, earlier)
+		}
+	})
+}
+
 func TestAStorageWithoutAConfigMapWasNotRestored(t *testing.T) {
 	if (Epoch{}).Unconfirmed() {
 		t.Error("it waits for a confirmation")

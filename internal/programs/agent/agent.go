@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/member"
 	domain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/programs"
@@ -166,7 +167,7 @@ func (o *Options) host() programs.HostOptions {
 	of := &settings.Controllers
 	settings.Only, of.Selected = o.Cluster.Name, o.Controllers
 	of.Backoff, of.MemberBackoff = o.Backoff.Of(of.Backoff, o.flags), o.Backoff.Of(of.MemberBackoff, o.flags)
-	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings}
+	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings, Storage: &epoch.Memory{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	if qps, burst := o.Members.Limit(); qps > 0 {
 		host.Members = member.Throttle{QPS: qps, Burst: burst}

@@ -27,6 +27,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
+	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/gates"
@@ -215,7 +216,7 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options.OfferClaims = c.claims.offer
+	options.OfferClaims, options.Storage = c.claims.offer, &epoch.Memory{}
 	c.told.tellIneffective(ctx, c.options.Components)
 	lives, err := programs.NewLives(ctx, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, c.Inside(), options)
