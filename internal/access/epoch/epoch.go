@@ -42,9 +42,10 @@ const (
 	lookTimeout = 30 * time.Second
 	// memory is for how long a look answers questions about deletions.
 	memory = time.Second
-	// refusalLimit is how long a process that was refused from its start takes that for
+	// refusalLimit is how long an agent that was refused from its start takes that for
 	// something that passes: an API server that starts refuses what it allows a moment
-	// later. A control plane of an earlier version has no ConfigMap to read.
+	// later. A control plane of an earlier version lets no agent read the ConfigMap. The
+	// components of a control plane are of one version and need the right.
 	refusalLimit = 30 * time.Second
 )
 
@@ -152,15 +153,15 @@ func (w *Watch) look(ctx context.Context, lately time.Duration) error {
 	return w.judge(ctx, sight, stored)
 }
 
-// refused decides about a look that the API server did not allow. A process that never
-// was allowed one lives in a control plane that has no epochs.
+// refused decides about a look that the API server did not allow. An agent that never
+// was allowed one serves a control plane that has no epochs.
 func (w *Watch) refused(err error) error {
 	now := w.options.Now()
 	if w.refusedSince.IsZero() {
 		w.refusedSince = now
 	}
-	if w.memory.known || w.memory.replaced != nil || now.Sub(w.refusedSince) < refusalLimit {
-		return fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+	if w.options.Writer != nil || w.memory.known || w.memory.replaced != nil || now.Sub(w.refusedSince) < refusalLimit {
+		return fmt.Errorf("%w: allow the user of this process to list this ConfigMap", err)
 	}
 	w.at = now
 	return nil

@@ -265,19 +265,21 @@ func TestWhoMayDelete(t *testing.T) {
 		// is the time between them.
 		before, failure error
 		later           time.Duration
+		writes          bool
 		held            bool
 		origin          string
 	}{
-		"a control plane that was not restored":      {object: Object(installed)},
-		"a restored one waits":                       {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
-		"a confirmed one does not":                   {object: confirmed},
-		"one that does not answer tells nothing":     {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
-		"a refusal after an answer tells nothing":    {object: Object(installed), failure: refused, later: time.Hour, held: true},
-		"a refusal at the start may pass":            {before: refused, failure: refused, later: time.Second, held: true},
-		"an earlier version refuses it for good":     {before: refused, failure: refused, later: time.Minute},
-		"the right came late, and it was restored":   {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
-		"within a second a look is not made again":   {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
-		"a storage without a ConfigMap has no epoch": {},
+		"a control plane that was not restored":        {object: Object(installed)},
+		"a restored one waits":                         {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
+		"a confirmed one does not":                     {object: confirmed},
+		"one that does not answer tells nothing":       {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
+		"a refusal after an answer tells nothing":      {object: Object(installed), failure: refused, later: time.Hour, held: true},
+		"a refusal at the start may pass":              {before: refused, failure: refused, later: time.Second, held: true},
+		"an earlier version refuses an agent for good": {before: refused, failure: refused, later: time.Minute},
+		"the right came late, and it was restored":     {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
+		"a component of the control plane needs it":    {before: refused, failure: refused, later: time.Hour, writes: true, held: true},
+		"within a second a look is not made again":     {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
+		"a storage without a ConfigMap has no epoch":   {},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +287,7 @@ func TestWhoMayDelete(t *testing.T) {
 			if test.object != nil {
 				s = newStorage(t, test.object.DeepCopy())
 			}
-			w := s.watch(false)
+			w := s.watch(test.writes)
 			s.failure = test.before
 			_, _ = w.Epoch(t.Context())
 			s.now, s.failure = s.now.Add(test.later), test.failure
