@@ -118,7 +118,11 @@ func newHeld(registry prometheus.Registerer) (*held, error) {
 	h := &held{works: map[types.NamespacedName]heldWork{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
 	}, []string{"member_cluster", "reason"})}
-	return h, observe.Register(registry, &h.gauge)
+	err := observe.Register(registry, &h.gauge)
+	// A process that begins anew finds the metric of the Judge before, and holds nothing
+	// yet.
+	h.gauge.Reset()
+	return h, err
 }
 
 func (h *held) add(cluster string, key types.NamespacedName, reason string) {
