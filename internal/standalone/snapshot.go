@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
@@ -19,6 +20,12 @@ const (
 	revisionBump = 1_000_000_000
 	// unknownBump is that of a restore over data whose revision cannot be read.
 	unknownBump = 10 * revisionBump
+	// bumpPerSecond is by how much more revisions are raised for each second since the
+	// backup: more than a storage is written in a second. A later restore of the same
+	// backup is above an earlier one, also on another machine, and also if a restore on
+	// that one was above the data of one before: a revisionBump is made up for in 17
+	// minutes.
+	bumpPerSecond = 1_000_000
 )
 
 // Snapshot describes a snapshot of etcd.
@@ -105,12 +112,26 @@ func InspectSnapshot(path string) (Snapshot, error) {
 	return Snapshot{Revision: found.Revision, Keys: found.TotalKey, Hash: found.Hash, Version: found.Version}, nil
 }
 
+// RestoreOptions say what is restored, and where.
+type RestoreOptions struct {
+	// Snapshot is the file.
+	Snapshot string
+	// Age is the time since the backup.
+	Age time.Duration
+	// DataDir is the data directory that is made.
+	DataDir string
+	// Replaced is the data directory of before, which may not exist.
+	Replaced string
+	// Put are keys that are written into the restored data.
+	Put map[string]string
+}
+
 // RestoreSnapshot makes a data directory of etcd from a snapshot, and writes keys into
-// it. Its revisions are higher than those of the snapshot and of the data in replaced,
-// which may not exist; whoever watches from an earlier revision is told that it is
-// compacted, and lists anew.
-func RestoreSnapshot(ctx context.Context, path, dataDir, replaced string, put map[string]string) error {
-	saved, err := InspectSnapshot(path)
+// it. Its revisions are higher than those of the snapshot, of the data that it replaces,
+// and of an earlier restore of the same backup elsewhere. A client that watches from an
+// earlier revision is told that it is compacted, and lists anew.
+func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
+	saved, err := InspectSnapshot(o.Snapshot)
 	if err != nil {
 		return err
 	}
@@ -120,28 +141,29 @@ func RestoreSnapshot(ctx context.Context, path, dataDir, replaced string, put ma
 		peers = append(peers, peer.String())
 	}
 	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: path, Name: config.Name, OutputDataDir: dataDir, PeerURLs: peers,
+		SnapshotPath: o.Snapshot, Name: config.Name, OutputDataDir: o.DataDir, PeerURLs: peers,
 		InitialCluster: config.InitialCluster, InitialClusterToken: config.InitialClusterToken,
-		RevisionBump: bump(saved.Revision, replaced), MarkCompacted: true,
+		RevisionBump: bump(saved.Revision, o.Replaced, o.Age), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the snapshot of etcd: %w", err)
 	}
-	return putIn(ctx, dataDir, put)
+	return putIn(ctx, o.DataDir, o.Put)
 }
 
 // bump is how much revisions are raised, so that they are higher than all that
-// processes may have seen.
-func bump(revision int64, replaced string) uint64 {
+// processes may have seen, here or where the same backup was restored before.
+func bump(revision int64, replaced string, age time.Duration) uint64 {
+	elsewhere := int64(max(age, 0)/time.Second) * bumpPerSecond
 	db := filepath.Join(replaced, "member", "snap", "db")
 	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
-		return revisionBump
+		return uint64(elsewhere + revisionBump)
 	}
 	before, err := InspectSnapshot(db)
 	if err != nil {
-		return unknownBump
+		return uint64(elsewhere + unknownBump)
 	}
-	return uint64(max(before.Revision-revision, 0)) + revisionBump
+	return uint64(max(before.Revision-revision, elsewhere) + revisionBump)
 }
 
 // putIn starts an etcd on a data directory, writes keys, and stops it.

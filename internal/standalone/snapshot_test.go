@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -70,7 +71,9 @@ func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
 	})
 	before := original
 	for _, restored := range []string{first, second} {
-		if err := RestoreSnapshot(t.Context(), file, restored, before, map[string]string{"/epoch": restored}); err != nil {
+		if err := RestoreSnapshot(t.Context(), RestoreOptions{
+			Snapshot: file, DataDir: restored, Replaced: before, Put: map[string]string{"/epoch": restored},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		withEtcd(t, restored, func(ctx context.Context, client *clientv3.Client) {
@@ -89,5 +92,29 @@ func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
 			seen = now
 		})
 		before = restored
+	}
+}
+
+// The restore of a backup on another machine finds no data from which it could tell what
+// the storage was written since the one before.
+func TestALaterRestoreOfABackupElsewhereIsAboveTheEarlierOne(t *testing.T) {
+	const writesPerSecond = 10_000
+	none := filepath.Join(t.TempDir(), "none")
+	for name, ages := range map[string]struct{ earlier, later time.Duration }{
+		"a minute later":           {time.Minute, 2 * time.Minute},
+		"a day later":              {time.Hour, 25 * time.Hour},
+		"a year later":             {time.Hour, 365 * 24 * time.Hour},
+		"from a clock that is off": {-time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			passed := int64((ages.later - ages.earlier) / time.Second)
+			seen, now := int64(bump(3, none, ages.earlier))+passed*writesPerSecond, int64(bump(3, none, ages.later))
+			if now <= seen {
+				t.Errorf("revisions are raised by %d, and %d were seen", now, seen)
+			}
+		})
+	}
+	if got := bump(3, none, -time.Hour); got < revisionBump {
+		t.Errorf("a backup of the future raises revisions by %d", got)
 	}
 }

@@ -118,7 +118,9 @@ func (r *restoration) restore() {
 	key, value := epochEntry(r.t)
 	if err := env.Replace(r.t.Context(), func() error {
 		restored, before := env.Storage()+".restored", env.Storage()+".before"
-		if err := standalone.RestoreSnapshot(r.t.Context(), r.snapshot, restored, env.Storage(), map[string]string{key: value}); err != nil {
+		if err := standalone.RestoreSnapshot(r.t.Context(), standalone.RestoreOptions{
+			Snapshot: r.snapshot, DataDir: restored, Replaced: env.Storage(), Put: map[string]string{key: value},
+		}); err != nil {
 			return err
 		}
 		return errors.Join(os.Rename(env.Storage(), before), os.Rename(restored, env.Storage()))

@@ -178,8 +178,10 @@ func stage(ctx context.Context, dir dataDir, staging string, manifest backup.Man
 	if err := os.MkdirAll(next.controlPlane(), 0o700); err != nil {
 		return fmt.Errorf("making a directory for the restored data: %w", err)
 	}
-	if err := standalone.RestoreSnapshot(ctx, snapshot, filepath.Join(next.controlPlane(), etcdDir),
-		filepath.Join(dir.controlPlane(), etcdDir), map[string]string{key: value}); err != nil {
+	if err := standalone.RestoreSnapshot(ctx, standalone.RestoreOptions{
+		Snapshot: snapshot, Age: now.Sub(manifest.Time), DataDir: filepath.Join(next.controlPlane(), etcdDir),
+		Replaced: filepath.Join(dir.controlPlane(), etcdDir), Put: map[string]string{key: value},
+	}); err != nil {
 		return err
 	}
 	return dir.takeOverState(next)
