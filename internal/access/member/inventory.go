@@ -1,7 +1,6 @@
 package member
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -15,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	podresources "k8s.io/component-helpers/resource"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -73,47 +73,48 @@ func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 }
 
 func (i *inventory) watch(ctx context.Context, m *Member) error {
-	config := patiently(m.config)
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	client, err := kubernetes.NewForConfig(config)
+	client, err := m.inventoryClient()
 	if err != nil {
 		return fmt.Errorf("making client for the inventory of member %q: %w", m.Name, err)
 	}
-	nodes, pods := client.CoreV1().Nodes(), client.CoreV1().Pods("")
+	nodes, pods := client.Nodes(), client.Pods("")
 	i.ended.Go(func() {
 		reflectInto(ctx, "nodes of "+m.Name, feed[countedNode]{
-			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-			watch:  func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
-			reduce: i.reduceNode,
-			check:  func(listed int) error { return i.check(m, bounds.Nodes, "nodes.v1", listed, m.bounds.Limits.Nodes) },
+			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
+			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
+			readPage: m.bounds.ReadPage,
+			reduce:   i.reduceNode,
+			within:   within{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
 		}, nodeStore{i})
 	})
 	i.ended.Go(func() {
 		reflectInto(ctx, "Pods of "+m.Name, feed[countedPod]{
 			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
 			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
+			readPage: m.bounds.ReadPage,
 			selector: running(),
 			reduce:   i.reducePod,
-			check:    func(listed int) error { return i.check(m, bounds.Pods, "pods.v1", listed, m.bounds.Limits.Pods) },
+			within:   within{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
 		}, podStore{i})
 	})
 	return nil
 }
 
-// check returns an error if the listed or the counted objects, or the resources that
-// they name, are more than the bounds allow.
-func (i *inventory) check(m *Member, bound bounds.Bound, subject string, listed, limit int) error {
-	i.mu.Lock()
-	nodes, pods, texts := i.tally.Held()
-	i.mu.Unlock()
-	counted := pods
-	if bound == bounds.Nodes {
-		counted = nodes
+// inventoryClient makes a client that knows nodes and Pods, and weighs what it decodes.
+func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	config := patiently(m.config)
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = m.bounds.Codec(scheme)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	restClient, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
 	}
-	return cmp.Or(
-		m.exceeds(bound, subject, "objects", max(listed, counted), limit),
-		m.exceeds(bounds.Requests, subject, "bytes in different lists of resources", texts, m.bounds.Limits.RequestBytes))
+	return corev1client.New(restClient), nil
 }
 
 // running selects the Pods that have not finished.
@@ -131,12 +132,12 @@ type countedNode struct {
 	allocatable *domain.Amounts
 }
 
-func (i *inventory) reduceNode(object runtime.Object) (countedNode, bool) {
+func (i *inventory) reduceNode(object runtime.Object) (counted countedNode, ok bool, err error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
-		return countedNode{}, false
+		return countedNode{}, false, nil
 	}
-	counted := countedNode{name: node.Name}
+	counted.name = node.Name
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			counted.ready = condition.Status == corev1.ConditionTrue
@@ -144,8 +145,8 @@ func (i *inventory) reduceNode(object runtime.Object) (countedNode, bool) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	counted.allocatable = i.tally.Intern(node.Status.Allocatable)
-	return counted, true
+	counted.allocatable, err = i.tally.NodeLists.Intern(node.Status.Allocatable)
+	return counted, true, err
 }
 
 // countedPod is what counts of a Pod: where it runs, and what it asks for.
@@ -155,15 +156,17 @@ type countedPod struct {
 	requests *domain.Amounts
 }
 
-func (i *inventory) reducePod(object runtime.Object) (countedPod, bool) {
+func (i *inventory) reducePod(object runtime.Object) (counted countedPod, ok bool, err error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return countedPod{}, false
+		return countedPod{}, false, nil
 	}
+	counted.id, counted.node = fingerprint(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return countedPod{id: fingerprint(pod.UID), node: pod.Spec.NodeName, requests: i.tally.Intern(requests)}, true
+	counted.requests, err = i.tally.PodLists.Intern(requests)
+	return counted, true, err
 }
 
 func fingerprint(uid types.UID) (id domain.PodID) {

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/member/bounds"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -46,9 +49,9 @@ func TestWhatAPodAsksFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := &inventory{tally: domain.NewTally()}
 			test.spec.NodeName = "n1"
-			pod, ok := i.reducePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: test.spec})
-			if !ok {
-				t.Fatal("a Pod does not count")
+			pod, ok, err := i.reducePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: test.spec})
+			if !ok || err != nil {
+				t.Fatalf("a Pod does not count: %v", err)
 			}
 			podStore{i}.set(pod)
 			_, sum := i.tally.Summary(nil)
@@ -70,6 +73,8 @@ type fleet struct {
 
 	mu      sync.Mutex
 	expired bool
+	// varied makes each Pod ask for something else.
+	varied bool
 }
 
 func newFleet(t testing.TB, nodes, pods int) *fleet {
@@ -100,6 +105,11 @@ func (f *fleet) pod(number int) *corev1.Pod {
 		Annotations: map[string]string{"note": "nobody counts this"},
 	}}
 	pod.Spec.Containers = []corev1.Container{requesting("100m")}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.varied {
+		pod.Spec.Containers = []corev1.Container{requesting(fmt.Sprintf("%dm", 1000+number))}
+	}
 	if f.nodes > 0 {
 		pod.Spec.NodeName = fmt.Sprintf("node-%d", number%f.nodes)
 	}
@@ -221,6 +231,32 @@ func TestAnInventoryIsReadInPagesAndFollowsWhatHappens(t *testing.T) {
 	waiting.Spec.NodeName = ""
 	tell("MODIFIED", waiting)
 	awaitInventory(t, m, numbers(3, 2*pageSize))
+}
+
+func TestAnInventoryRecoversFromAListBeyondItsBounds(t *testing.T) {
+	f := newFleet(t, 3, pageSize)
+	f.varied = true
+	m := openAt(t, f.URL)
+	m.bounds.Limits.RequestBytes = 1000
+	_, _, _, err := m.Inventory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return hit(m, bounds.Requests), nil
+	})
+	if err != nil {
+		t.Fatalf("the bound was not hit: %v", err)
+	}
+	for _, exceeded := range m.Exceeded() {
+		if exceeded.Subject != "pods.v1" {
+			t.Errorf("%v, want Pods only", exceeded.What())
+		}
+	}
+	f.mu.Lock()
+	f.varied = false
+	f.mu.Unlock()
+	awaitInventory(t, m, numbers(3, pageSize))
 }
 
 // BenchmarkInventoryOfALargeMember tells what it takes to know the resources of a

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -15,8 +16,7 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// pageSize is how many objects of a list are in memory at once, and of a watch
-// between two looks at the bounds.
+// pageSize is how many objects of a list are in memory at once.
 const pageSize = 250
 
 // feed lists and watches objects of one kind, of which only a T is of interest.
@@ -24,11 +24,12 @@ type feed[T any] struct {
 	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	selector string
+	// readPage reads a page of the list within the bounds.
+	readPage func(context.Context, *metav1.ListOptions,
+		func(context.Context, metav1.ListOptions) (runtime.Object, error), func(runtime.Object) error) error
 	// reduce is false for what is no such object.
-	reduce func(runtime.Object) (T, bool)
-	// check returns an error if so many objects, or what was kept of them, are more than
-	// the bounds allow.
-	check func(objects int) error
+	reduce func(runtime.Object) (T, bool, error)
+	within within
 }
 
 // sink takes in what a feed has. Its methods are called under its lock.
@@ -63,38 +64,48 @@ func (s feed[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // interest. Whatever the reflector asks for, it is read anew and in pages: a list
 // that a server has in its cache may come as one answer of a gigabyte.
 func (s feed[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	s.within.begin()
+	whole, err := s.readList(ctx)
+	if err != nil {
+		s.within.end()
+		return nil, err
+	}
+	return whole, nil
+}
+
+func (s feed[T]) readList(ctx context.Context) (*reducedList[T], error) {
 	whole := &reducedList[T]{}
 	options := metav1.ListOptions{FieldSelector: s.selector, Limit: pageSize}
 	for pages := 1; ; pages++ {
-		page, err := s.list(ctx, options)
-		if bounds.TooLarge(err) && options.Limit > 1 {
-			options.Limit = bounds.SmallerPage(options.Limit)
-			continue
-		}
-		if err != nil {
+		if err := s.readPage(ctx, &options, s.list, whole.take(s)); err != nil {
 			// Also when it took longer than the server remembers: then it begins again.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
-		accessor, err := meta.ListAccessor(page)
-		if err != nil {
-			return nil, fmt.Errorf("reading a page of a list: %w", err)
-		}
-		if err := meta.EachListItem(page, func(object runtime.Object) error {
-			if counted, ok := s.reduce(object); ok {
-				whole.Items = append(whole.Items, reduced[T]{value: counted})
-			}
-			return nil
-		}); err != nil {
-			return nil, fmt.Errorf("reading a page of a list: %w", err)
-		}
 		// A page without objects counts as one, or a list of empty pages would not end.
-		if err := s.check(max(pages, len(whole.Items))); err != nil {
+		if err := s.within.checkList(max(pages, len(whole.Items))); err != nil {
 			return nil, err
 		}
-		whole.ResourceVersion = accessor.GetResourceVersion()
-		if options.Continue = accessor.GetContinue(); options.Continue == "" {
+		if options.Continue = whole.Continue; options.Continue == "" {
 			return whole, nil
 		}
+	}
+}
+
+// take returns what takes in the pages of a feed.
+func (l *reducedList[T]) take(from feed[T]) func(runtime.Object) error {
+	return func(page runtime.Object) error {
+		accessor, err := meta.ListAccessor(page)
+		if err != nil {
+			return err
+		}
+		l.ResourceVersion, l.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
+		return meta.EachListItem(page, func(object runtime.Object) error {
+			counted, ok, err := from.reduce(object)
+			if ok && err == nil {
+				l.Items = append(l.Items, reduced[T]{value: counted})
+			}
+			return from.within.refused(err)
+		})
 	}
 }
 
@@ -105,14 +116,12 @@ func (s feed[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if err != nil {
 		return nil, err
 	}
-	seen := 0
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		if seen++; seen%pageSize == 0 {
-			if err := s.check(0); err != nil {
-				return watch.Event{Type: watch.Error, Object: bounds.AsStatus(err)}, true
-			}
+		counted, ok, err := s.reduce(event.Object)
+		if err = cmp.Or(s.within.refused(err), s.within.checkHeld()); err != nil {
+			return watch.Event{Type: watch.Error, Object: bounds.AsStatus(err)}, true
 		}
-		if counted, ok := s.reduce(event.Object); ok {
+		if ok {
 			version := ""
 			if accessor, err := meta.Accessor(event.Object); err == nil {
 				version = accessor.GetResourceVersion()

@@ -21,53 +21,9 @@ type amount struct {
 	quantity resource.Quantity
 }
 
-// pool holds every list once, by its text, as long as somebody refers to it.
-type pool map[string]*Amounts
-
-func (p pool) intern(list corev1.ResourceList) *Amounts {
-	made := &Amounts{entries: make([]amount, 0, len(list))}
-	for name, quantity := range list {
-		made.entries = append(made.entries, amount{name: name, quantity: quantity.DeepCopy()})
-	}
-	slices.SortFunc(made.entries, func(a, b amount) int { return strings.Compare(string(a.name), string(b.name)) })
-	var text strings.Builder
-	for i := range made.entries {
-		text.WriteString(string(made.entries[i].name))
-		text.WriteByte('=')
-		text.WriteString(made.entries[i].quantity.String())
-		text.WriteByte(' ')
-	}
-	made.text = text.String()
-	if known, ok := p[made.text]; ok {
-		return known
-	}
-	p[made.text] = made
-	return made
-}
-
-func (p pool) use(a *Amounts) {
-	// It may have been let go since it was interned.
-	p[a.text] = a
-	a.refs++
-}
-
-func (p pool) release(a *Amounts) {
-	if a.refs--; a.refs == 0 && p[a.text] == a {
-		delete(p, a.text)
-	}
-}
-
-// sweep drops what was interned and never used.
-func (p pool) sweep() {
-	for text, a := range p {
-		if a.refs == 0 {
-			delete(p, text)
-		}
-	}
-}
-
 // sums are totals of resources, and of how many things they are.
 type sums struct {
+	// entries are sorted by name.
 	entries []total
 	things  int64
 }
@@ -98,22 +54,25 @@ func (s *sums) subtract(a *Amounts) {
 	}
 }
 
+// at is where the sum of one resource is, which is made if there is none.
 func (s *sums) at(name corev1.ResourceName) int {
-	for i := range s.entries {
-		if s.entries[i].name == name {
-			return i
-		}
+	at, found := s.find(name)
+	if !found {
+		s.entries = slices.Insert(s.entries, at, total{amount: amount{name: name}})
 	}
-	s.entries = append(s.entries, total{amount: amount{name: name}})
-	return len(s.entries) - 1
+	return at
+}
+
+func (s *sums) find(name corev1.ResourceName) (at int, found bool) {
+	return slices.BinarySearchFunc(s.entries, name, func(one total, name corev1.ResourceName) int {
+		return strings.Compare(string(one.name), string(name))
+	})
 }
 
 // of is the sum of one resource, 0 if nobody has it.
 func (s *sums) of(name corev1.ResourceName) resource.Quantity {
-	for i := range s.entries {
-		if s.entries[i].name == name {
-			return s.entries[i].quantity
-		}
+	if at, found := s.find(name); found {
+		return s.entries[at].quantity
 	}
 	return resource.Quantity{}
 }

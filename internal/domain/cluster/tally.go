@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
@@ -16,7 +14,8 @@ type PodID [16]byte
 type Tally struct {
 	nodes map[string]*tallied
 	pods  map[PodID]placed
-	known pool
+	// NodeLists are what nodes offer, PodLists what Pods want.
+	NodeLists, PodLists Lists
 
 	total, ready                       int32
 	allocatable, allocated, allocating sums
@@ -41,24 +40,14 @@ type placed struct {
 
 // NewTally makes an empty one.
 func NewTally() *Tally {
-	return &Tally{nodes: map[string]*tallied{}, pods: map[PodID]placed{}, known: pool{}}
+	return &Tally{nodes: map[string]*tallied{}, pods: map[PodID]placed{}, NodeLists: newLists(), PodLists: newLists()}
 }
 
 // Version grows with every change.
 func (t *Tally) Version() uint64 { return t.version }
 
-// Held returns how many nodes and Pods are held, and the bytes of the texts of all
-// different lists of resources.
-func (t *Tally) Held() (nodes, pods, texts int) {
-	for text := range t.known {
-		texts += len(text)
-	}
-	return len(t.nodes), len(t.pods), texts
-}
-
-// Intern brings a list of resources into the form in which it is counted. Equal
-// lists become one.
-func (t *Tally) Intern(list corev1.ResourceList) *Amounts { return t.known.intern(list) }
+// Counted returns how many nodes and Pods are counted.
+func (t *Tally) Counted() (nodes, pods int) { return len(t.nodes), len(t.pods) }
 
 // SetNode tells of a node that is new, or changed.
 func (t *Tally) SetNode(name string, ready bool, allocatable *Amounts) {
@@ -66,7 +55,7 @@ func (t *Tally) SetNode(name string, ready bool, allocatable *Amounts) {
 	if node.known && node.ready == ready && node.allocatable == allocatable {
 		return
 	}
-	t.known.use(allocatable)
+	t.NodeLists.use(allocatable)
 	t.forgetNode(node)
 	node.known, node.ready, node.allocatable = true, ready, allocatable
 	t.total++
@@ -98,7 +87,7 @@ func (t *Tally) forgetNode(node *tallied) {
 		t.ready--
 	}
 	t.allocatable.subtract(node.allocatable)
-	t.known.release(node.allocatable)
+	t.NodeLists.release(node.allocatable)
 	node.known, node.ready, node.allocatable = false, false, nil
 }
 
@@ -109,7 +98,7 @@ func (t *Tally) SetPod(id PodID, node string, requests *Amounts) {
 	if ok && before.requests == requests && before.nodeName() == node {
 		return
 	}
-	t.known.use(requests)
+	t.PodLists.use(requests)
 	var on *tallied
 	if node != "" {
 		// Before the Pod is taken off its node, which may be the same.
@@ -139,7 +128,7 @@ func (t *Tally) RemovePod(id PodID) {
 }
 
 func (t *Tally) forgetPod(pod placed) {
-	defer t.known.release(pod.requests)
+	defer t.PodLists.release(pod.requests)
 	if pod.node == nil {
 		t.allocating.subtract(pod.requests)
 		return
@@ -181,7 +170,7 @@ func (t *Tally) KeepNodes(keep func(name string) bool) {
 			t.RemoveNode(name)
 		}
 	}
-	t.known.sweep()
+	t.NodeLists.End()
 }
 
 // KeepPods is told of at KeepNodes.
@@ -191,7 +180,7 @@ func (t *Tally) KeepPods(keep func(id PodID) bool) {
 			t.RemovePod(id)
 		}
 	}
-	t.known.sweep()
+	t.PodLists.End()
 }
 
 // Summary counts nodes and adds up resources: what the nodes have, what Pods that

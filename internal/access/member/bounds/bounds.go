@@ -25,8 +25,12 @@ const (
 	AnswerBytes Bound = "answer-bytes"
 	// EventBytes bounds one event of a watch, decompressed.
 	EventBytes Bound = "event-bytes"
-	// Values bounds the JSON objects and arrays in one answer or one event.
+	// Values bounds the JSON objects, arrays and elements of arrays in one answer or one
+	// event.
 	Values Bound = "json-values"
+	// Decoded bounds the memory that one answer or event takes when it is decoded into
+	// Go types.
+	Decoded Bound = "decoded-bytes"
 	// WatchTime bounds how long a watch lasts.
 	WatchTime Bound = "watch-time"
 	// Redirect is a redirect. None is followed.
@@ -48,8 +52,10 @@ const (
 	// Nodes and Pods bound what is counted for the room in a member.
 	Nodes Bound = "nodes"
 	Pods  Bound = "pods"
-	// Requests bounds the different lists of resources that nodes offer and Pods want.
-	Requests Bound = "resource-lists"
+	// Requests bounds the different lists of resources that nodes offer or Pods want,
+	// ResourceNames the resources that these lists name.
+	Requests      Bound = "resource-lists"
+	ResourceNames Bound = "resource-names"
 )
 
 const (
@@ -65,9 +71,12 @@ type Limits struct {
 	AnswerBytes int64
 	// EventBytes is the largest event of a watch, in bytes.
 	EventBytes int64
-	// Values is how many JSON objects and arrays one answer or event may hold. Each
-	// takes up to 320 bytes of memory for 3 bytes of text.
+	// Values is how many JSON objects, arrays and elements of arrays one answer or event
+	// may hold. Each takes up to 320 bytes of memory for 3 bytes of text.
 	Values int64
+	// DecodedBytes is how much memory one answer or event of nodes or Pods may take when
+	// it is decoded, in bytes.
+	DecodedBytes int64
 	// HeaderBytes is the largest header of an answer, in bytes.
 	HeaderBytes int64
 	// ErrorBytes is how much of the body of an error is read, MessageBytes how much of
@@ -99,22 +108,23 @@ type Limits struct {
 	GroupVersions, Resources int
 	// Nodes and Pods bound the inventory; Kubernetes supports 5 000 and 150 000.
 	Nodes, Pods int
-	// RequestBytes bounds the texts of the different lists of resources of all nodes and
-	// Pods, in bytes. Most Pods of a cluster share one of a few lists.
-	RequestBytes int
+	// RequestBytes bounds the texts of the different lists of resources of all nodes, and
+	// of all Pods, in bytes. Most Pods of a cluster share one of a few lists.
+	// ResourceNames is how many resources the nodes, and the Pods, may name.
+	RequestBytes, ResourceNames int
 }
 
 // DefaultLimits return the limits of every member. With them one hostile member costs
 // less than 64 MiB.
 func DefaultLimits() Limits {
 	return Limits{
-		AnswerBytes: 4 * mib, EventBytes: 4 * mib, Values: 128 * kib, HeaderBytes: 64 * kib,
+		AnswerBytes: 4 * mib, EventBytes: 4 * mib, Values: 128 * kib, DecodedBytes: 16 * mib, HeaderBytes: 64 * kib,
 		ErrorBytes: 64 * kib, MessageBytes: 2 * kib, Causes: 32, RetryAfter: 10 * time.Second,
 		WatchGrace: 30 * time.Second, WatchTime: time.Hour,
 		Page: 250, MinPages: 100, Objects: 1000, PerDelivered: 2,
 		ObjectBytes: 2 * mib, BytesPerDelivered: 64 * kib, BytesPerByte: 8,
 		Unmarked:      10_000,
-		GroupVersions: 2000, Resources: 20_000, Nodes: 10_000, Pods: 300_000, RequestBytes: 4 * mib,
+		GroupVersions: 2000, Resources: 20_000, Nodes: 10_000, Pods: 300_000, RequestBytes: 4 * mib, ResourceNames: 256,
 	}
 }
 

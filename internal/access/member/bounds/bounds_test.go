@@ -31,11 +31,12 @@ func TestEventsAreBoundedOneByOne(t *testing.T) {
 		body string
 		want bool
 	}{
-		"many small events":                       {strings.Repeat(small+"\n", 100), true},
-		"one large event":                         {`{"type":"` + strings.Repeat("x", 20) + `"}`, false},
-		"a large event after small ones":          {small + "\n" + small + "\n" + `{"a":"` + strings.Repeat("x", 20) + `"}`, false},
-		"newlines between the fields end nothing": {`{"a":{}` + strings.Repeat(",\n\"b\":{}\n", 5) + "}", false},
-		"a newline in a string ends nothing":      {`{"a":"` + strings.Repeat("x\n", 15) + `"}`, false},
+		"many small events":                           {strings.Repeat(small+"\n", 100), true},
+		"one large event":                             {`{"type":"` + strings.Repeat("x", 20) + `"}`, false},
+		"a large event after small ones":              {small + "\n" + small + "\n" + `{"a":"` + strings.Repeat("x", 20) + `"}`, false},
+		"newlines between the fields end nothing":     {`{"a":{}` + strings.Repeat(",\n\"b\":{}\n", 5) + "}", false},
+		"braces and newlines in a string end nothing": {`{"a":"` + strings.Repeat("}\n{", 10) + `"}`, false},
+		"a newline in a string ends nothing":          {`{"a":"` + strings.Repeat("x\n", 15) + `"}`, false},
 	} {
 		for reader, of := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader} {
 			t.Run(name+" "+reader, func(t *testing.T) {
@@ -77,6 +78,47 @@ func TestAWatchEndsAtItsTime(t *testing.T) {
 	}
 	if recent := ledger.Recent(); len(recent) != 1 || recent[0].Bound != WatchTime {
 		t.Errorf("recorded %v", recent)
+	}
+}
+
+func TestMediaTypesAreReadAsClientsDo(t *testing.T) {
+	for media, want := range map[string]bool{
+		"application/vnd.kubernetes.protobuf":              true,
+		"Application/vnd.kubernetes.Protobuf":              true,
+		"application/vnd.kubernetes.protobuf;stream=watch": true,
+		"application/vnd.kubernetes.protobufx":             false,
+		"application/json":                                 false,
+		"":                                                 false,
+	} {
+		if got := isProtobuf(&http.Response{Header: http.Header{"Content-Type": {media}}}); got != want {
+			t.Errorf("%q is protobuf: %t, want %t", media, got, want)
+		}
+	}
+}
+
+func TestAnAnswerOfAnAPIIsAJSONObject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path, accept, body string
+		want               bool
+	}{
+		"an object":                             {"/apis", "application/json", " {}", true},
+		"YAML, whatever its media type":         {"/apis", "application/json", "- - - a", false},
+		"protobuf that was not asked for":       {"/apis", "application/json", "k8s\x00", false},
+		"protobuf that was asked for":           {"/api/v1/pods", "application/vnd.kubernetes.protobuf,application/json", "k8s\x00", true},
+		"text of a path that belongs to no API": {"/readyz", "", "ok", true},
+		"nothing":                               {"/apis", "application/json", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledger := NewLedger("m1", time.Now)
+			limited := &transport{limits: DefaultLimits(), ledger: ledger}
+			request := httptest.NewRequest(http.MethodGet, tc.path, http.NoBody)
+			request.Header.Set("Accept", tc.accept)
+			_, err := io.ReadAll(limited.answer(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
+			var exceeded *ExceededError
+			if tc.want != (err == nil) || err != nil && (!errors.As(err, &exceeded) || exceeded.Bound != Identity) {
+				t.Errorf("err = %v", err)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package bounds
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,43 +55,22 @@ func (s *stream) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// lines is a watch in JSON. API servers end each event with a newline. Between a
-// closing and an opening brace a newline cannot be part of an event: there is no such
-// place outside of a string, and in a string a newline is no JSON.
-type lines struct {
-	stream
-	// last is the last byte that was read and no newline, ended is true after a newline
-	// behind a closing brace.
-	last  byte
-	ended bool
-}
+// lines is a watch in JSON: one object after the other, each of which is an event.
+type lines struct{ stream }
 
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	n, err := l.read(p)
 	for rest := p[:n]; len(rest) > 0; {
-		if l.ended && rest[0] == '{' {
-			l.reset()
-		}
-		l.ended = false
-		line := rest
-		end := bytes.IndexByte(rest, '\n')
-		if end >= 0 {
-			line = rest[:end+1]
-		}
-		if exceeded := l.add(line); exceeded != nil {
+		counted, ended, exceeded := l.count(rest)
+		if exceeded != nil {
 			l.err = exceeded
 			return 0, exceeded
 		}
-		rest = rest[len(line):]
-		if end < 0 {
-			l.last = line[len(line)-1]
-			continue
+		if ended {
+			l.reset()
 		}
-		if end > 0 {
-			l.last = line[end-1]
-		}
-		l.ended = l.last == '}'
+		rest = rest[counted:]
 	}
 	return n, err
 }

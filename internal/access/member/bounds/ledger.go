@@ -68,6 +68,16 @@ func (l *Ledger) Record(e ExceededError) error {
 	return &e
 }
 
+// recordLost is Record for an answer of a list: a page that is too large is not recorded,
+// because a smaller one may do.
+func (l *Ledger) recordLost(e ExceededError) error {
+	if !e.isTooLarge() {
+		return l.Record(e)
+	}
+	e.Cluster = l.cluster
+	return &e
+}
+
 // Recent returns the hits of the last time, ordered by subject and bound.
 func (l *Ledger) Recent() []ExceededError {
 	l.mu.Lock()

@@ -2,7 +2,6 @@ package bounds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -50,15 +49,19 @@ func (s *source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	whole, account := &unstructured.UnstructuredList{}, s.caches.account(s.kind)
 	unmarked, pages := int64(0), int64(0)
 	for {
-		page, err := s.page(ctx, &o)
+		err := s.caches.ReadPage(ctx, &o, s.ListerWatcherWithContext.ListWithContext, func(object runtime.Object) (err error) {
+			page, ok := object.(*unstructured.UnstructuredList)
+			if !ok {
+				return s.lie(fmt.Sprintf("%T instead of a list", object))
+			}
+			whole.Object = page.Object
+			unmarked, err = s.take(page, whole, account, unmarked)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		if unmarked, err = s.take(page, whole, account, unmarked); err != nil {
-			return nil, err
-		}
-		whole.Object = page.Object
-		if o.Continue = page.GetContinue(); o.Continue == "" {
+		if o.Continue = whole.GetContinue(); o.Continue == "" {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.held = account
@@ -69,35 +72,6 @@ func (s *source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 		}
 	}
 }
-
-// page reads a page, and asks for fewer objects as long as they are too large.
-func (s *source) page(ctx context.Context, o *metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	for {
-		object, err := s.ListerWatcherWithContext.ListWithContext(ctx, *o)
-		if TooLarge(err) && o.Limit > 1 {
-			o.Limit = SmallerPage(o.Limit)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		list, ok := object.(*unstructured.UnstructuredList)
-		if !ok {
-			return nil, s.lie(fmt.Sprintf("%T instead of a list", object))
-		}
-		return list, nil
-	}
-}
-
-// TooLarge reports whether an answer was larger than a bound, so that one with fewer
-// objects may not be.
-func TooLarge(err error) bool {
-	var large *ExceededError
-	return errors.As(err, &large) && (large.Bound == AnswerBytes || large.Bound == Values)
-}
-
-// SmallerPage is how many objects to ask for after a page that was too large.
-func SmallerPage(limit int64) int64 { return max(1, limit/4) }
 
 // take moves the objects of a page that are ours into a list.
 func (s *source) take(page, whole *unstructured.UnstructuredList, account *account, unmarked int64) (int64, error) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"karmada.io/karmada/internal/access/reconnect"
@@ -50,10 +52,12 @@ func boundHeaders(next http.RoundTripper, limit int64) {
 }
 
 const (
-	// largeBytes is what makes an answer a large one, in bytes.
-	largeBytes = 512 << 10
-	// largeAnswers is how many large answers of one member are read at once.
-	largeAnswers = 2
+	// largeBytes and largeValues are what makes an answer or an event a large one, in
+	// bytes and in values.
+	largeBytes  = 512 << 10
+	largeValues = 4 << 10
+	// largeAnswers is how many large answers of one member are read and decoded at once.
+	largeAnswers = 1
 )
 
 type transport struct {
@@ -150,24 +154,37 @@ func (t *transport) answer(request *http.Request, response *http.Response) io.Re
 	if response.Body == nil || response.Body == http.NoBody {
 		return response.Body
 	}
+	record := t.ledger.Record
+	if attemptOf(request.Context()) != nil {
+		record = t.ledger.recordLost
+	}
 	return &turn{ctx: request.Context(), places: t.large, meter: &meter{
-		ReadCloser: response.Body, subject: request.URL, record: t.ledger.Record, binary: isProtobuf(response),
+		ReadCloser: response.Body, subject: request.URL, record: record,
+		object: len(apiPath(request.URL)) > 0, protobuf: strings.Contains(request.Header.Get("Accept"), runtime.ContentTypeProtobuf),
 		size: AnswerBytes, bytesAllowed: t.limits.AnswerBytes, valuesAllowed: t.limits.Values,
 	}}
 }
 
+// isProtobuf reports whether clients take an answer for protobuf.
 func isProtobuf(response *http.Response) bool {
-	return strings.HasPrefix(response.Header.Get("Content-Type"), "application/vnd.kubernetes.protobuf")
+	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return mediaType == runtime.ContentTypeProtobuf
+}
+
+// apiPath is the path that a URL asks an API server for from "api" or "apis" on; it is
+// empty if there is no such part.
+func apiPath(asked *url.URL) []string {
+	path := strings.Split(strings.Trim(asked.Path, "/"), "/")
+	for len(path) > 0 && path[0] != "api" && path[0] != "apis" {
+		path = path[1:]
+	}
+	return path
 }
 
 // subjectOf names what a URL asks for: "deployments.v1.apps", or its path if it asks
 // for no resource.
 func subjectOf(asked *url.URL) string {
-	path := strings.Split(strings.Trim(asked.Path, "/"), "/")
-	for len(path) > 0 && path[0] != "api" && path[0] != "apis" {
-		path = path[1:]
-	}
-	prefix := 2
+	path, prefix := apiPath(asked), 2
 	if len(path) > 0 && path[0] == "apis" {
 		prefix = 3
 	}

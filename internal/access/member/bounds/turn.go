@@ -1,10 +1,13 @@
 package bounds
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // turn is the body of an answer. Once it is large it waits for a place among the large
-// answers of its member, and it holds the place until it is closed. A request has its
-// time, so that a place comes free.
+// answers of its member, and holds the place until it is closed, or until the attempt
+// that it belongs to ends. A request has its time, so that a place comes free.
 type turn struct {
 	*meter
 	ctx    context.Context //nolint:containedctx // it is that of the request
@@ -14,7 +17,11 @@ type turn struct {
 
 // Read implements io.Reader.
 func (t *turn) Read(p []byte) (int, error) {
-	if !t.held && t.bytes > largeBytes {
+	of := attemptOf(t.ctx)
+	if !t.held && of != nil && of.place != nil {
+		t.held = true
+	}
+	if !t.held && t.isLarge() {
 		select {
 		case t.places <- struct{}{}:
 			t.held = true
@@ -22,14 +29,23 @@ func (t *turn) Read(p []byte) (int, error) {
 			return 0, t.ctx.Err()
 		}
 	}
-	return t.meter.Read(p)
+	n, err := t.meter.Read(p)
+	if !t.held && t.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+		// What is at hand is decoded in the place, too.
+		err = nil
+	}
+	return n, err
 }
 
 // Close implements io.Closer.
 func (t *turn) Close() error {
 	if t.held {
 		t.held = false
-		<-t.places
+		if of := attemptOf(t.ctx); of != nil {
+			of.place = t.places
+		} else {
+			<-t.places
+		}
 	}
 	return t.meter.Close()
 }

@@ -3,6 +3,7 @@ package hostiletest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,6 +80,64 @@ func DeepList() Mode {
 	return onLists(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, head(kind, "")+`{"data":`+strings.Repeat("[", 2_000_000))
 	})
+}
+
+// NullList answers each list with as many nulls as fit.
+func NullList() Mode {
+	return onLists(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, head(kind, "")+strings.Repeat("null,", 800_000)+"null]}")
+	})
+}
+
+// EmptyPods answers lists of Pods in protobuf with two million Pods of two bytes.
+func EmptyPods() Mode {
+	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
+		if !lists(r) || kindOf(r) != "Pod" {
+			return false
+		}
+		w.Header().Set("Content-Type", "Application/vnd.kubernetes.Protobuf")
+		_, _ = w.Write(inProtobuf("PodList", bytes.Repeat([]byte{0x12, 0}, 2_000_000)))
+		return true
+	}}
+}
+
+// EmptyContainers tells in each watch of Pods of one with two million containers of two
+// bytes.
+func EmptyContainers() Mode {
+	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") == "" || kindOf(r) != "Pod" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+		pod := inProtobuf("Pod", delimited(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000)))
+		event := append(delimited(1, []byte("ADDED")), delimited(2, delimited(1, pod))...)
+		_, _ = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)) //nolint:gosec // 4 MB
+		return true
+	}}
+}
+
+// inProtobuf is an object as API servers send it.
+func inProtobuf(kind string, raw []byte) []byte {
+	meta := append(delimited(1, []byte("v1")), delimited(2, []byte(kind))...)
+	return append([]byte("k8s\x00"), append(delimited(1, meta), delimited(2, raw)...)...)
+}
+
+// delimited is a field in protobuf.
+func delimited(number uint64, inner []byte) []byte {
+	text := binary.AppendUvarint(nil, number<<3|2)
+	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
+}
+
+// YAMLDiscovery answers discovery in YAML that calls itself JSON.
+func YAMLDiscovery() Mode {
+	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/apis" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "groups:\n"+strings.Repeat("-\n", 1_000_000))
+		return true
+	}}
 }
 
 // GzipBomb answers each list with spaces without end, a thousand of them in a byte.

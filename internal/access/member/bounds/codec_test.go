@@ -1,0 +1,154 @@
+package bounds
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+)
+
+func podScheme() *kruntime.Scheme {
+	scheme := kruntime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	return scheme
+}
+
+// decoderOf is what a client decodes a media type with.
+func decoderOf(t testing.TB, caches *Caches, mediaType string) kruntime.Decoder {
+	t.Helper()
+	codec := caches.Codec(podScheme())
+	info, ok := kruntime.SerializerInfoForMediaType(codec.SupportedMediaTypes(), mediaType)
+	if !ok {
+		t.Fatalf("%s is not supported", mediaType)
+	}
+	return codec.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion)
+}
+
+// inEnvelope is an object in protobuf.
+func inEnvelope(kind string, raw []byte) []byte {
+	envelope := kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
+	text, err := envelope.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return append(bytes.Clone(protobufMark), text...)
+}
+
+// delimited is a field with something in it.
+func delimited(number uint64, inner []byte) []byte {
+	text := binary.AppendUvarint(nil, number<<3|wireBytes)
+	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
+}
+
+func TestWhatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
+	const size = 1 << 20
+	emptyItems := bytes.Repeat([]byte{0x12, 0}, size)
+	// The number of the field is 2 in its lower 32 bits, and the length has bits beyond 64.
+	odd := append(binary.AppendUvarint(nil, (1<<32|2)<<3|wireBytes), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02)
+	pod := delimited(2, delimited(2, nil))
+	for name, tc := range map[string]struct {
+		kind, mediaType string
+		text            []byte
+	}{
+		"Pods of two bytes":                         {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", emptyItems)},
+		"nodes of two bytes":                        {"NodeList", kruntime.ContentTypeProtobuf, inEnvelope("NodeList", emptyItems)},
+		"Pods of two bytes behind a group":          {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", append([]byte{0x7b, 0x7c}, emptyItems...))},
+		"Pods in odd numbers":                       {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", bytes.Repeat(odd, size/16))},
+		"Pods, and then something that is no field": {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", append(bytes.Clone(emptyItems), 0xff))},
+		"containers of two bytes":                   {"", kruntime.ContentTypeProtobuf, inEnvelope("Pod", delimited(2, emptyItems))},
+		"Pods with a container":                     {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", bytes.Repeat(delimited(2, pod), size/8))},
+		"nulls":                                     {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("null,", size) + `null]}`)},
+		"empty objects":                             {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("{},", size) + `{}]}`)},
+		"empty containers":                          {"", kruntime.ContentTypeJSON, []byte(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[` + strings.Repeat("{},", size) + `{}]}}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledger := NewLedger("m1", time.Now)
+			decoder := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: ledger, Now: time.Now}, tc.mediaType)
+			var into kruntime.Object
+			switch tc.kind {
+			case "PodList":
+				into = &corev1.PodList{}
+			case "NodeList":
+				into = &corev1.NodeList{}
+			}
+			_, _, err := decoder.Decode(tc.text, nil, into)
+			var exceeded *ExceededError
+			if !errors.As(err, &exceeded) || exceeded.Bound != Decoded || exceeded.Cluster != "m1" {
+				t.Errorf("err = %v, want the bound %s", err, Decoded)
+			}
+			// Of a list fewer objects can be asked for: nothing is lost yet.
+			if want := into == nil; len(ledger.Recent()) == 1 != want {
+				t.Errorf("recorded %v, want %v", ledger.Recent(), want)
+			}
+		})
+	}
+}
+
+func TestWhatWasNotAskedForIsNotDecoded(t *testing.T) {
+	decoder := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}, kruntime.ContentTypeProtobuf)
+	for kind, want := range map[string]error{"Pod": nil, "Status": nil, "Secret": errUnknownKind, "": errUnknownKind} {
+		if _, _, err := decoder.Decode(inEnvelope(kind, nil), nil, nil); !errors.Is(err, want) {
+			t.Errorf("kind %q: err = %v, want %v", kind, err, want)
+		}
+	}
+}
+
+// TestWeighingDoesNotUnderestimate compares with what the decoder takes.
+func TestWeighingDoesNotUnderestimate(t *testing.T) {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	for i := range 250 {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", i), Labels: map[string]string{"app": "web", "tier": "front"}}}
+		for j := range 3 {
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
+				Name: fmt.Sprintf("c-%d", j), Image: "registry.example.com/web:1", Env: make([]corev1.EnvVar, 20),
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+			})
+		}
+		list.Items = append(list.Items, pod)
+	}
+	var text bytes.Buffer
+	scheme := podScheme()
+	if err := protobuf.NewSerializer(scheme, scheme).Encode(list, &text); err != nil {
+		t.Fatal(err)
+	}
+	codec, ok := (&Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}).Codec(scheme).(*codec)
+	if !ok {
+		t.Fatal("no codec")
+	}
+	_, weight, err := codec.weigh(text.Bytes(), &corev1.PodList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := live()
+	decoded := &corev1.PodList{}
+	if _, _, err := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}, kruntime.ContentTypeProtobuf).Decode(text.Bytes(), nil, decoded); err != nil {
+		t.Fatalf("a page of honest Pods: %v", err)
+	}
+	taken := live() - before
+	if len(decoded.Items) != len(list.Items) {
+		t.Errorf("%d of %d Pods", len(decoded.Items), len(list.Items))
+	}
+	if weight < taken || weight > 4*taken {
+		t.Errorf("weighs %d KiB, takes %d KiB", weight>>10, taken>>10)
+	}
+	runtime.KeepAlive(decoded)
+	runtime.KeepAlive(list)
+}
+
+func live() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc) //nolint:gosec // far below 2⁶³
+}
