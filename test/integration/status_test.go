@@ -433,12 +433,14 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 		}
 		return conditions
 	}
-	for cluster, status := range map[string]batchv1.JobStatus{
-		member1: {StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)},
-		member2: {StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)},
-	} {
-		reports(t, cluster, template, func(j *batchv1.Job) { j.Status = status })
-	}
+	reports(t, member1, template, func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
+	})
+	// The status of a Job that has failed is final: what comes later does not count.
+	await(t, env.Karmada, template, func(j *batchv1.Job) error { return same("succeeded", 1, j.Status.Succeeded) })
+	reports(t, member2, template, func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)}
+	})
 	await(t, env.Karmada, template, func(j *batchv1.Job) error {
 		var got []string
 		for _, condition := range j.Status.Conditions {
