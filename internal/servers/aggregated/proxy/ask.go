@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -23,13 +24,22 @@ import (
 const (
 	// parallelism is how many clusters one request asks at once.
 	parallelism = 16
-	// maxAnswers bounds what all clusters together may answer, in bytes.
-	maxAnswers = 256 << 20
 	// maxWarnings bounds the header; the rest is counted.
 	maxWarnings = 10
 )
 
-var errTooMuch = errors.New("the clusters together answer with too much: select less")
+// question is what all clusters are asked by a GET.
+type question struct {
+	path   string
+	query  url.Values
+	accept string
+	// limit is how many bytes the answer of a cluster may take, time how long it may
+	// take, body included.
+	limit int64
+	time  time.Duration
+	// keep says that the bodies of the answers are needed.
+	keep bool
+}
 
 // answer is what one cluster says.
 type answer struct {
@@ -38,43 +48,76 @@ type answer struct {
 	header  http.Header
 	code    int
 	body    []byte
-	err     error
+	// grant is the room that the body takes.
+	grant *grant
+	err   error
 }
 
-// ask sends a GET to every cluster and returns the answers in the order of the
-// clusters' names. It fails only if the clusters are not known.
-func (e *everywhere) ask(ctx context.Context, path string, query url.Values, accept string) ([]answer, error) {
+// drop forgets the body and gives its room back.
+func (a *answer) drop() {
+	a.body = nil
+	a.grant.release()
+}
+
+func dropAll(answers []answer) {
+	for i := range answers {
+		answers[i].drop()
+	}
+}
+
+// ask puts a question to every cluster and returns the answers in the order of the
+// clusters' names. It fails only if the clusters are not known, or if there is no room
+// for what they answer. The caller drops all answers.
+func (e *everywhere) ask(ctx context.Context, put question) ([]answer, error) {
 	clusters, err := e.proxy.from.Clusters(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
 	slices.SortFunc(clusters, func(a, b clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	answers := make([]answer, len(clusters))
 	places := make(chan struct{}, parallelism)
-	var budget atomic.Int64
-	budget.Store(e.proxy.maxAnswers)
+	var left atomic.Int64
+	left.Store(e.proxy.room.request)
 	var asking sync.WaitGroup
 	for i := range clusters {
 		places <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-places }()
-			answers[i] = e.askOne(ctx, &clusters[i], path, query, accept, &budget)
+			said := &answers[i]
+			*said = e.askOne(ctx, &clusters[i], put, &left)
+			if said.err == nil && said.code == http.StatusOK && put.keep {
+				return
+			}
+			said.drop()
+			if errors.Is(said.err, errNoRoom) {
+				end(errNoRoom)
+			}
 		})
 	}
 	asking.Wait()
+	if errors.Is(context.Cause(ctx), errNoRoom) {
+		dropAll(answers)
+		return nil, noRoom(e.proxy.room.all)
+	}
 	return answers, nil
 }
 
-func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, query url.Values, accept string, budget *atomic.Int64) answer {
+// askOne asks one cluster. A fixed time bounds the whole of it: a member that sends a
+// byte now and then is never silent.
+func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluster, put question, left *atomic.Int64) answer {
 	said := answer{cluster: cluster.Name}
+	ctx, stop := context.WithTimeoutCause(ctx, put.time, errSlow)
+	defer stop()
 	if said.way, said.err = e.proxy.way(ctx, cluster, e.caller); said.err != nil {
 		return said
 	}
 	ctx, end := under(ctx, said.way.member.life)
 	defer end(nil)
 	brief := *said.way
-	brief.limits.silence = brief.limits.lookup
-	target, err := location(cluster, path, &url.URL{RawQuery: query.Encode()})
+	brief.limits.silence, brief.limits.answer = brief.limits.lookup, put.time
+	target, err := location(cluster, put.path, &url.URL{RawQuery: put.query.Encode()})
 	if err != nil {
 		said.err = err
 		return said
@@ -85,7 +128,7 @@ func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return said
 	}
 	defer leave()
-	req := (&http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{"Accept": {accept}}}).WithContext(ctx)
+	req := (&http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{"Accept": {put.accept}}}).WithContext(ctx)
 	resp, err := brief.plain(req)
 	if err != nil {
 		said.err = err
@@ -93,12 +136,32 @@ func (e *everywhere) askOne(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	defer resp.Body.Close()
 	said.code, said.header = resp.StatusCode, resp.Header
-	if said.body, err = io.ReadAll(budgeted{resp.Body, budget}); err != nil {
-		said.err = fmt.Errorf("cluster %q is left out: reading its answer: %w", cluster.Name, err)
+	said.grant = &grant{
+		cluster: cluster.Name, room: e.proxy.room, limit: put.limit, request: left,
+		member: said.way.member.answers, all: e.proxy.answers,
+	}
+	var body io.Reader = resp.Body
+	if said.code != http.StatusOK {
+		body = io.LimitReader(body, maxRefusal)
+	}
+	if said.body, err = io.ReadAll(granted{body, ctx, said.grant}); err != nil {
+		said.err = unread(ctx, &brief, err)
 		return said
 	}
 	said.err = refusal(cluster.Name, resp.Status, said)
 	return said
+}
+
+// unread is why an answer could not be read.
+func unread(ctx context.Context, w *way, err error) error {
+	var left *leftOutError
+	switch {
+	case errors.Is(err, errNoRoom), errors.As(err, &left):
+		return err
+	case errors.Is(context.Cause(ctx), errSlow):
+		err = explain(ctx, w.cluster, w.limits, err)
+	}
+	return fmt.Errorf("cluster %q is left out: reading its answer: %w", w.cluster.Name, err)
 }
 
 // refusal is the error of a cluster that could not answer. To have nothing, or
@@ -113,20 +176,6 @@ func refusal(cluster, status string, said answer) error {
 		status += ": " + conditions.Clip(conditions.Printable(why.Message))
 	}
 	return fmt.Errorf("cluster %q is left out: it answers %s", cluster, status)
-}
-
-// budgeted is a reader whose bytes are taken from a budget.
-type budgeted struct {
-	io.Reader
-	left *atomic.Int64
-}
-
-func (b budgeted) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if b.left.Add(-int64(n)) < 0 {
-		return 0, errTooMuch
-	}
-	return n, err
 }
 
 // warn tells the client which clusters are left out because they could not be

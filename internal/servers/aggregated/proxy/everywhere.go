@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +51,9 @@ func (e *everywhere) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // forwardToHolder passes a request on to the one cluster that has the object.
 func (e *everywhere) forwardToHolder(w http.ResponseWriter, req *http.Request, info *genericrequest.RequestInfo) {
-	answers, err := e.ask(req.Context(), objectPath(e.path, info), nil, metadataOnly)
+	answers, err := e.ask(req.Context(), question{
+		path: objectPath(e.path, info), accept: metadataOnly, limit: e.proxy.room.lookup, time: e.proxy.limits.lookup,
+	})
 	if err != nil {
 		e.responder.Error(err)
 		return
@@ -100,11 +105,40 @@ func (e *everywhere) list(w http.ResponseWriter, req *http.Request) {
 		query.Del("resourceVersion")
 		query.Del("resourceVersionMatch")
 	}
-	answers, err := e.ask(req.Context(), e.path, query, jsonOf(req.Header.Values("Accept")))
+	answers, err := e.ask(req.Context(), question{
+		path: e.path, query: query, accept: jsonOf(req.Header.Values("Accept")), limit: e.proxy.room.member, time: e.proxy.limits.answer, keep: true,
+	})
 	if err != nil {
 		e.responder.Error(err)
 		return
 	}
+	defer dropAll(answers)
+	merged, header, err := merge(req.Context(), answers)
+	warn(w, answers)
+	switch {
+	case err != nil:
+		e.responder.Error(noRoom(e.proxy.room.all))
+		return
+	case header == nil:
+		e.responder.Error(failure(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"))
+		return
+	}
+	for _, name := range append(hopHeaders, "Content-Length", "Content-Encoding", "Warning") {
+		header.Del(name)
+	}
+	maps.Copy(w.Header(), header)
+	// A client that does not read would hold the room of others.
+	controller := http.NewResponseController(w)
+	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.limits.delivery))
+	w.WriteHeader(http.StatusOK)
+	if merged.write(w) == nil {
+		_ = controller.SetWriteDeadline(time.Time{})
+	}
+}
+
+// merge makes one list of the answers, and returns it with the header of the first one.
+// An answer that cannot be added gets an error. The header is nil if there is no list.
+func merge(ctx context.Context, answers []answer) (*list, http.Header, error) {
 	var merged list
 	var header http.Header
 	for i := range answers {
@@ -112,27 +146,18 @@ func (e *everywhere) list(w http.ResponseWriter, req *http.Request) {
 		if said.err != nil || said.code != http.StatusOK {
 			continue
 		}
-		if said.err = merged.add(said.cluster, said.body); said.err == nil && header == nil {
+		said.err = merged.add(said.cluster, said.body, func(n int64) error { return said.grant.take(ctx, n) })
+		said.body = nil
+		switch {
+		case errors.Is(said.err, errNoRoom):
+			return nil, nil, errNoRoom
+		case said.err != nil:
+			said.drop()
+		case header == nil:
 			header = said.header
 		}
-		said.body = nil
 	}
-	warn(w, answers)
-	if header == nil {
-		e.responder.Error(failure(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"))
-		return
-	}
-	body, err := merged.encode()
-	if err != nil {
-		e.responder.Error(fmt.Errorf("encoding the list of all clusters: %w", err))
-		return
-	}
-	for _, name := range append(hopHeaders, "Content-Length", "Content-Encoding", "Warning") {
-		header.Del(name)
-	}
-	maps.Copy(w.Header(), header)
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body)
+	return &merged, header, nil
 }
 
 // jsonOf are the media types of an Accept header that lists can be merged in.

@@ -206,35 +206,6 @@ func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	}
 }
 
-func TestAllClustersTogetherMayNotAnswerWithTooMuch(t *testing.T) {
-	const body = `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"web"}}]}`
-	say := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
-	tests := map[string]struct {
-		bound   int64
-		tooMuch bool
-	}{
-		"as much as they may":                             {3 * int64(len(body)), false},
-		"a little more, though none of them alone has it": {3*int64(len(body)) - 1, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, _ := newFixture(t, say)
-			f.add(t, "m2", say)
-			f.add(t, "m3", say)
-			f.proxy.Bound(test.bound)
-			resp, err := http.DefaultClient.Do(request(t, "GET", f.front(t).URL+"/everywhere/api/v1/namespaces/a/pods", ""))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			warned := strings.Join(resp.Header["Warning"], "\n")
-			if tooMuch := strings.Contains(warned, "the clusters together answer with too much: select less"); tooMuch != test.tooMuch || !tooMuch && warned != "" {
-				t.Errorf("warnings %q", warned)
-			}
-		})
-	}
-}
-
 func TestNobodyHasIt(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
 	if got := do(t, request(t, "GET", f.front(t).URL+"/everywhere/apis/apps/v1/deployments", "")); got != (answer{404, "not found\n"}) {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -14,17 +15,42 @@ import (
 
 // Hurry makes a proxy lose its patience after so long.
 func (p *Proxy) Hurry(silence time.Duration) {
-	p.limits = limits{silence: silence, refusal: silence, linger: silence, lookup: silence}
+	p.limits = limits{silence: silence, refusal: silence, linger: silence, lookup: silence, answer: 3 * silence, delivery: silence}
 }
 
 // HurryLookups makes a proxy ask all clusters for so long.
-func (p *Proxy) HurryLookups(lookup time.Duration) { p.limits.lookup = lookup }
+func (p *Proxy) HurryLookups(lookup time.Duration) {
+	p.limits.lookup, p.limits.answer = lookup, 3*lookup
+}
 
 // HurryRefusals lets a member say for so long why it refuses an upgrade.
 func (p *Proxy) HurryRefusals(refusal time.Duration) { p.limits.refusal = refusal }
 
-// Bound makes all clusters together answer with so many bytes at most.
-func (p *Proxy) Bound(answers int64) { p.maxAnswers = answers }
+// Room is how much memory answers to requests to all clusters may take, in bytes.
+type Room struct{ Lookup, Member, Request, PerMember, All int64 }
+
+// Provide makes the proxy do with so much room, where it is not 0.
+func (p *Proxy) Provide(given Room, wait time.Duration) {
+	room := defaultRoom
+	room.wait = wait
+	for bound, bytes := range map[*int64]int64{
+		&room.lookup: given.Lookup, &room.member: given.Member, &room.request: given.Request, &room.perMember: given.PerMember, &room.all: given.All,
+	} {
+		if bytes != 0 {
+			*bound = bytes
+		}
+	}
+	p.provide(room)
+}
+
+// RoomLeft reports whether nothing is held of the room of all.
+func (p *Proxy) RoomLeft() bool {
+	if !p.answers.TryAcquire(p.room.all) {
+		return false
+	}
+	p.answers.Release(p.room.all)
+	return true
+}
 
 // Names of what tests look at.
 var (
@@ -74,7 +100,12 @@ func (p *Proxy) Occupy(ctx context.Context, cluster *clusterv1alpha1.Cluster, pl
 // MergeLists makes one list of two. It reports whether any could be read.
 func MergeLists(one, two []byte) ([]byte, bool) {
 	var merged list
-	first, second := merged.add("m1", one), merged.add("m2", two)
-	body, err := merged.encode()
-	return body, err == nil && (first == nil || second == nil)
+	free := func(int64) error { return nil }
+	first, second := merged.add("m1", one, free), merged.add("m2", two, free)
+	var body bytes.Buffer
+	err := merged.write(&body)
+	return body.Bytes(), err == nil && (first == nil || second == nil)
 }
+
+// Width counts the elements or fields of a text.
+var Width = width

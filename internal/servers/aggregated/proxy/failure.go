@@ -17,6 +17,10 @@ import (
 // errSilent ends a request that a member left without a word for too long.
 var errSilent = errors.New("the member is silent")
 
+// errSlow ends a request to all clusters whose member did not answer in time, whatever
+// it sent meanwhile.
+var errSlow = errors.New("the member is slow")
+
 // failure is an answer of this server: something is wrong on the way to a cluster.
 func failure(code int32, reason metav1.StatusReason, format string, args ...any) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -74,6 +78,10 @@ func explain(ctx context.Context, cluster *clusterv1alpha1.Cluster, limits limit
 		return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
 			"cluster %q (%s) accepted the request and was silent for %s: its API server hangs or is overloaded; see the conditions of the Cluster, and try again",
 			cluster.Name, endpoint, limits.silence)
+	case errors.Is(cause, errSlow):
+		return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+			"cluster %q (%s) did not answer completely within %s: its API server or the way there hangs, is slow or overloaded; see the conditions of the Cluster, and try again or select less",
+			cluster.Name, endpoint, limits.answer)
 	case errors.As(err, &refused):
 		return unavailable(cluster, fmt.Errorf("%w; see spec.proxyURL and spec.proxyHeader of the Cluster", err))
 	case errors.As(err, &untrusted):

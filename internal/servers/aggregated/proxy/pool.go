@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // errClosed ends what is under way to a member that has left.
@@ -17,6 +19,9 @@ type pool struct {
 	members map[string]*member
 	closed  bool
 	budgets Budgets
+	// answers is how many bytes the answers of one member to requests to all clusters
+	// may take.
+	answers int64
 }
 
 // member is the connections to one cluster.
@@ -28,6 +33,8 @@ type member struct {
 	end  context.CancelCauseFunc
 	// requests, lasting and upgrades hold a place for each one under way.
 	requests, lasting, upgrades chan struct{}
+	// answers is the room for its answers to requests to all clusters, in bytes.
+	answers *semaphore.Weighted
 }
 
 func newPool(budgets Budgets) *pool {
@@ -54,11 +61,13 @@ func (p *pool) get(cluster string, r route) (*member, error) {
 	if ok {
 		// The budgets are the member's, whatever the route.
 		made.requests, made.lasting, made.upgrades = known.requests, known.lasting, known.upgrades
+		made.answers = known.answers
 		known.transport.closeIdle()
 		made.life, made.end = known.life, known.end
 	} else {
 		made.requests, made.lasting = make(chan struct{}, p.budgets.Requests), make(chan struct{}, p.budgets.Lasting)
 		made.upgrades = make(chan struct{}, maxUpgrades)
+		made.answers = semaphore.NewWeighted(p.answers)
 		made.life, made.end = context.WithCancelCause(context.Background())
 	}
 	p.members[cluster] = made

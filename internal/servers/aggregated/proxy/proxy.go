@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,8 +67,10 @@ type Proxy struct {
 	limits  limits
 	// all are the budgets of all members together.
 	all places
-	// maxAnswers bounds what all clusters together may answer, in bytes.
-	maxAnswers int64
+	// room bounds what members answer to requests to all clusters, answers is the part
+	// that all such requests share.
+	room    room
+	answers *semaphore.Weighted
 }
 
 var (
@@ -87,7 +90,15 @@ func New(from Sources) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the way to the Karmada API server: %w", err)
 	}
-	return &Proxy{from: from, members: newPool(from.Budgets), all: newPlaces(from.Budgets), karmada: karmada, limits: standardLimits, maxAnswers: maxAnswers}, nil
+	p := &Proxy{from: from, members: newPool(from.Budgets), all: newPlaces(from.Budgets), karmada: karmada, limits: standardLimits}
+	p.provide(defaultRoom)
+	return p, nil
+}
+
+// provide sets the room for answers, before the first request.
+func (p *Proxy) provide(room room) {
+	p.room, p.answers = room, semaphore.NewWeighted(room.all)
+	p.members.answers = room.perMember
 }
 
 // New returns the options object of the subresource.

@@ -16,12 +16,20 @@ type limits struct {
 	// linger is how long one direction of a stream may be silent once the other
 	// has ended.
 	linger time.Duration
-	// lookup is how long each of all clusters may take to answer.
+	// lookup is how long each of all clusters may be silent, and how long it may take
+	// to say whether it has an object.
 	lookup time.Duration
+	// answer is how long each of all clusters may take for its list.
+	answer time.Duration
+	// delivery is how long a client may take to read the list of all clusters.
+	delivery time.Duration
 }
 
 // A Kubernetes API server gives up a request of its own after a minute, and says so.
-var standardLimits = limits{silence: 65 * time.Second, refusal: 10 * time.Second, linger: time.Minute, lookup: 10 * time.Second}
+var standardLimits = limits{
+	silence: 65 * time.Second, refusal: 10 * time.Second, linger: time.Minute,
+	lookup: 10 * time.Second, answer: 30 * time.Second, delivery: 2 * time.Minute,
+}
 
 // watchdog ends something when nothing has happened for a while.
 type watchdog struct {
