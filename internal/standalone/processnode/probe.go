@@ -8,11 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 )
 
 // prober asks a container how it is.
@@ -47,11 +50,11 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	case probe.HTTPGet != nil:
 		return p.get(ctx, probe.HTTPGet)
 	case probe.TCPSocket != nil:
-		port, err := p.port(probe.TCPSocket.Port)
+		target, err := p.target(probe.TCPSocket.Port)
 		if err != nil {
 			return err
 		}
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(p.host(probe.TCPSocket.Host), port))
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 		if err != nil {
 			return fmt.Errorf("connecting: %w", err)
 		}
@@ -64,13 +67,6 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	default:
 		return errProbe
 	}
-}
-
-func (p *prober) host(given string) string {
-	if given == "" {
-		return p.address
-	}
-	return given
 }
 
 var errNoPort = errors.New("the container has no port of that name")
@@ -90,10 +86,28 @@ func (p *prober) port(of intstr.IntOrString) (string, error) {
 	return "", fmt.Errorf("port %q: %w", of.StrVal, errNoPort)
 }
 
+// target is the host and port of a probe. Only a port at which the Pod's own address
+// listens is one: any other connection ends at a program of the machine that listens on
+// all addresses. A Pod whose probe names a host does not run.
+func (p *prober) target(of intstr.IntOrString) (string, error) {
+	port, err := p.port(of)
+	if err != nil {
+		return "", err
+	}
+	target, err := netip.ParseAddrPort(net.JoinHostPort(p.address, port))
+	if err != nil {
+		return "", fmt.Errorf("port %q: %w", port, err)
+	}
+	if err := kubelet.CheckListening(target); err != nil {
+		return "", fmt.Errorf("connecting: %w", err)
+	}
+	return target.String(), nil
+}
+
 // get succeeds with any answer from 200 to 399. Who answers is not checked, as
 // nowhere: certificates name services, not Pods.
 func (p *prober) get(ctx context.Context, get *corev1.HTTPGetAction) error {
-	port, err := p.port(get.Port)
+	target, err := p.target(get.Port)
 	if err != nil {
 		return err
 	}
@@ -101,7 +115,7 @@ func (p *prober) get(ctx context.Context, get *corev1.HTTPGetAction) error {
 	if get.Scheme == corev1.URISchemeHTTPS {
 		scheme = "https"
 	}
-	url := scheme + "://" + net.JoinHostPort(p.host(get.Host), port) + "/" + trimSlash(get.Path)
+	url := scheme + "://" + target + "/" + trimSlash(get.Path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return fmt.Errorf("asking: %w", err)

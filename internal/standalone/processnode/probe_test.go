@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -50,6 +51,32 @@ func TestWhatAProbeMakesOfAnAnswer(t *testing.T) {
 			})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestAProbeReachesNoPortOfTheMachine has a service of the machine listen on all
+// addresses, and so on that of the Pod.
+func TestAProbeReachesNoPortOfTheMachine(t *testing.T) {
+	asked := make(chan struct{}, 2)
+	machine, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(machine) }()
+	t.Cleanup(func() { _ = server.Close() })
+	port := intstr.FromInt32(int32(machine.Addr().(*net.TCPAddr).Port)) //nolint:gosec // it is a port
+	for name, probe := range map[string]corev1.ProbeHandler{
+		"httpGet":   {HTTPGet: &corev1.HTTPGetAction{Port: port}},
+		"tcpSocket": {TCPSocket: &corev1.TCPSocketAction{Port: port}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &prober{container: &corev1.Container{}, address: "127.66.1.2"}
+			err := pod.ask(t.Context(), &corev1.Probe{ProbeHandler: probe, TimeoutSeconds: 1})
+			if err == nil || !strings.Contains(err.Error(), "no program of the Pod listens there") || len(asked) > 0 {
+				t.Errorf("the probe ended with %v, and the service was asked %d times", err, len(asked))
 			}
 		})
 	}

@@ -14,9 +14,9 @@ const tcpTable = "/proc/net/tcp"
 
 var errNotListening = errors.New("no program of the Pod listens there")
 
-// checkListening returns an error unless a socket listens at exactly this address. One
+// CheckListening returns an error unless a socket listens at exactly this address. One
 // that listens on all addresses is not the Pod's: another program of the machine has it.
-func checkListening(address netip.AddrPort) error {
+func CheckListening(address netip.AddrPort) error {
 	table, err := os.ReadFile(tcpTable)
 	if err != nil {
 		return fmt.Errorf("looking for the socket of the Pod: %w", err)

@@ -31,7 +31,7 @@ func TestAPortOfTheMachineIsNotOneOfAPod(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := checkListening(test.address); !errors.Is(err, test.want) {
+			if err := CheckListening(test.address); !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
 		})

@@ -228,7 +228,7 @@ func forward(ctx context.Context, stream io.ReadWriter, address string) error {
 	if err != nil {
 		return fmt.Errorf("connecting with the program: %w", err)
 	}
-	if err := checkListening(port); err != nil {
+	if err := CheckListening(port); err != nil {
 		return fmt.Errorf("connecting with the program: %w", err)
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
