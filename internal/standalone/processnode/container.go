@@ -240,7 +240,6 @@ func (c *container) start(ctx context.Context) (ran *process.Process, reason str
 		stderr.Flush()
 		log.Close()
 	}()
-	program := filepath.Base(command.Path)
 	started := c.spec.StartupProbe == nil
 	c.change(func(status *corev1.ContainerStatus) {
 		if end := status.State.Terminated; end != nil {
@@ -254,7 +253,7 @@ func (c *container) start(ctx context.Context) (ran *process.Process, reason str
 		status.Ready = started && c.spec.ReadinessProbe == nil
 		c.running, c.command = ran, command
 	})
-	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", program, ran.PID()))
+	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", command.Name, ran.PID()))
 	return ran, "", nil
 }
 
@@ -284,7 +283,7 @@ func (c *container) prepare(ctx context.Context) (_ layout.Command, reason strin
 	if err := os.MkdirAll(filepath.Join(root, "tmp"), 0o700); err != nil {
 		return layout.Command{}, reasonConfigError, fmt.Errorf("making the directory of container %q: %w", c.spec.Name, err)
 	}
-	resolved, err := layout.Resolve(program, c.spec, env, mounted, c.pod.address.String(), root)
+	resolved, err := layout.Resolve(layout.Program{Name: name, Path: program}, c.spec, env, mounted, c.pod.address.String(), root)
 	if err != nil {
 		return layout.Command{}, reasonStartError, err
 	}

@@ -2,6 +2,7 @@ package processnode
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,5 +132,32 @@ func TestProgramsAreNotLookedForInThePath(t *testing.T) {
 	t.Setenv(ProgramsVariable, dir)
 	if path, err := Find("karmada-agent"); err != nil || filepath.Dir(path) != dir {
 		t.Errorf("found %q (%v), want it in %s", path, err, dir)
+	}
+}
+
+// TestAProgramThatIsInstalledAsALinkRuns starts one whose file has another name, and
+// runs it once more in its Pod.
+func TestAProgramThatIsInstalledAsALinkRuns(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "karmada-linked-v2"), self, 0o700), //nolint:gosec // it is a program
+		os.Symlink("karmada-linked-v2", filepath.Join(dir, "karmada-linked"))); err != nil {
+		t.Fatal(err)
+	}
+	n := startNode(t, dir)
+	n.programs = append(n.programs, "karmada-linked")
+	pod := testPod("linked", "wait")
+	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "karmada-linked", []string{"/bin/karmada-linked"}
+	n.create(t, pod)
+	n.await(t, "linked", "running", running)
+	c, ok := n.hosted(namespace, "linked").Container("main").(*container)
+	if !ok {
+		t.Fatal("it has no container")
+	}
+	if err := c.exec(t.Context(), []string{"karmada-linked", "act:exit", "0"}, io.Discard); err != nil {
+		t.Errorf("running it with other arguments: %v", err)
 	}
 }

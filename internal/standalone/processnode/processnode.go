@@ -19,10 +19,12 @@
 //   - A process has no file system of its own. Paths below a mount path are replaced,
 //     in arguments and in variables, by where the files are; what is written in files
 //     stays. A program reads its service account through flags.InCluster.
-//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10;
-//     arguments that would listen on all addresses are narrowed to it, and defaults of
-//     programs follow $KARMADA_POD_IP. Probes go there. There is no cluster DNS, and
-//     other machines reach no Pod.
+//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10.
+//     Arguments that would listen on all addresses are narrowed to it, those of exec and
+//     of exec probes as well, and defaults of programs follow $KARMADA_POD_IP. An
+//     argument that would listen on another address than this one and the loopback
+//     address is refused, so that other machines reach no Pod. Probes go to ports at
+//     which the Pod's address listens, and to no others. There is no cluster DNS.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and
 //     events are those of a kubelet. Logs are bounded.
 //   - logs, exec, attach and port-forward lead here. exec runs the program of the

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"karmada.io/karmada/internal/programs/flags"
 )
 
 // mount is a path that a container would see, and where it really is.
@@ -76,16 +74,6 @@ func ofName(b byte) bool {
 	default:
 		return strings.IndexByte("._-+~@%#", b) >= 0
 	}
-}
-
-// narrowed is an argument whose value, if it is where to listen on all addresses,
-// becomes one address.
-func narrowed(argument, address string) string {
-	flag, value, ok := strings.Cut(argument, "=")
-	if !ok || !strings.HasPrefix(argument, "-") {
-		return flags.Narrow(argument, address)
-	}
-	return flag + "=" + flags.Narrow(value, address)
 }
 
 // below joins a relative path to a directory and reports whether it stays there.

@@ -60,24 +60,3 @@ func FuzzPathsAreRewrittenWholeOrNotAtAll(f *testing.F) {
 		}
 	})
 }
-
-func TestOnlyWhereToListenIsNarrowed(t *testing.T) {
-	tests := map[string]struct{ argument, want string }{
-		"all addresses by a port":      {"--metrics-bind-address=:8080", "--metrics-bind-address=127.70.1.2:8080"},
-		"all addresses by name":        {"--bind-address=0.0.0.0", "--bind-address=127.70.1.2"},
-		"all addresses of both kinds":  {"--health-probe-bind-address=[::]:10357", "--health-probe-bind-address=127.70.1.2:10357"},
-		"a value that stands alone":    {"0.0.0.0:80", "127.70.1.2:80"},
-		"an address that was chosen":   {"--bind-address=127.0.0.1:80", "--bind-address=127.0.0.1:80"},
-		"a network is no address":      {"--cidr=0.0.0.0/0", "--cidr=0.0.0.0/0"},
-		"a flag without value":         {"--enable", "--enable"},
-		"a list of names":              {"--controllers=*,-x", "--controllers=*,-x"},
-		"a value that holds an equals": {"--set=a=:80", "--set=a=:80"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := narrowed(test.argument, "127.70.1.2"); got != test.want {
-				t.Errorf("%q becomes %q, want %q", test.argument, got, test.want)
-			}
-		})
-	}
-}
