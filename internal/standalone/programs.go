@@ -46,12 +46,7 @@ func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labe
 	if err != nil {
 		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
 	}
-	node := processnode.New(processnode.Options{
-		Name: ProgramsNode, Dir: filepath.Join(c.options.Dir, "programs"), Client: client,
-		APIServer: net.JoinHostPort(Loopback, strconv.Itoa(c.Port())), Port: Port(listener),
-		Capacity: programsCapacity(), Labels: labels, Version: version.Get().GitVersion,
-		Off: c.options.ProgramsOff, Unconfined: c.options.ProgramsUnconfined,
-	})
+	node := processnode.New(c.programsNode(client, Port(listener), labels))
 	server := &http.Server{Handler: node.Handler(), ReadHeaderTimeout: kubeletHeaderTimeout, TLSConfig: c.kubeletTLS()}
 	c.group.add(stageClients, start(ctx, "kubelet API", func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -63,6 +58,16 @@ func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labe
 	}))
 	c.group.add(stageClients, start(ctx, ProgramsNode, node.Run))
 	return nil
+}
+
+// programsNode describes the node for programs.
+func (c *Cluster) programsNode(client kubernetes.Interface, port int, labels map[string]string) processnode.Options {
+	return processnode.Options{
+		Name: ProgramsNode, Dir: filepath.Join(c.options.Dir, "programs"), Client: client,
+		APIServer: net.JoinHostPort(Loopback, strconv.Itoa(c.Port())), Port: port,
+		Capacity: programsCapacity(), Labels: labels, Version: version.Get().GitVersion,
+		Off: c.options.ProgramsOff, Unconfined: c.options.ProgramsUnconfined,
+	}
 }
 
 var errNotAPIServer = errors.New("only the API server may ask")

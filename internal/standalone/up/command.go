@@ -254,7 +254,12 @@ func memberCommandLine() *cobra.Command {
 			return runMember(ctx, o, io.Discard)
 		},
 	}
-	flags := cmd.Flags()
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// addFlags adds the flags that memberCommand gives.
+func (o *memberOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "Name of the cluster")
 	flags.StringVar(&o.Dir, "data-dir", "", "Directory of everything the cluster keeps")
 	flags.IntVar(&o.Port, "port", 0, "Port of its API server; 0 picks a free one")
@@ -264,7 +269,6 @@ func memberCommandLine() *cobra.Command {
 	flags.StringVar(&o.ProgramsOff, "programs-off", "", "Run no Pods as processes of this machine, for this reason")
 	flags.BoolVar(&o.ProgramsUnconfined, "programs-unconfined", false, "Run Pods as processes also where the kernel cannot confine them to their files")
 	lifetimeFlag(flags, &o.CertificateLifetime)
-	return cmd
 }
 
 // lifetimeFlag is for those who want to see certificates renewed: nobody needs

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 )
 
 var errConfinement = errors.New("no confinement")
@@ -99,6 +101,48 @@ func TestMembersWithAgentsWhereProgramsAreOff(t *testing.T) {
 			}
 			if !strings.Contains(told.String(), test.told) {
 				t.Errorf("told %q, want %q", told.String(), test.told)
+			}
+		})
+	}
+}
+
+// TestAMemberLearnsWhetherProgramsAreOff takes the way of the decision: from the
+// installation by the command line of the member's process to its cluster.
+func TestAMemberLearnsWhetherProgramsAreOff(t *testing.T) {
+	yes := true
+	for name, test := range map[string]struct {
+		off        error
+		given      *bool
+		unconfined bool
+	}{
+		"on":               {},
+		"off":              {off: Options{BindAddress: "0.0.0.0"}.programsOff(nil)},
+		"on, as asked for": {given: &yes, unconfined: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &installation{
+				options: Options{MemberPrograms: test.given, CertificateLifetime: time.Hour}, dir: dataDir{"/data"}, programsOff: test.off,
+				state: state{Members: memberNames(1), Ports: map[string]int{"member1": 7001}, NodesPerMember: 3},
+			}
+			child := i.child(0, "member1")
+			words := child.command().Args
+			if len(words) < 2 || words[1] != memberCommandLine().Name() {
+				t.Fatalf("its process runs %q", words)
+			}
+			var learned memberOptions
+			flags := pflag.NewFlagSet("member", pflag.ContinueOnError)
+			learned.addFlags(flags)
+			if err := flags.Parse(words[2:]); err != nil {
+				t.Fatal(err)
+			}
+			want := child.options
+			want.Nodes.Count, want.Nodes.Region, want.Nodes.Zones = 3, topologyOf(0).Region, topologyOf(0).Zones
+			if diff := cmp.Diff(want, learned); diff != "" {
+				t.Errorf("what the process of the member learns (-want +got):\n%s", diff)
+			}
+			cluster := learned.cluster()
+			if (cluster.ProgramsOff == nil) != (test.off == nil) || test.off != nil && cluster.ProgramsOff.Error() != test.off.Error() || cluster.ProgramsUnconfined != test.unconfined {
+				t.Errorf("its cluster has programs off for %v, unconfined %t, want %v, %t", cluster.ProgramsOff, cluster.ProgramsUnconfined, test.off, test.unconfined)
 			}
 		})
 	}

@@ -51,18 +51,7 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 		return err
 	}
 	defer release()
-	var off error
-	if o.ProgramsOff != "" {
-		off = errors.New(o.ProgramsOff)
-	}
-	cluster, err := standalone.Start(ctx, standalone.Options{
-		ProgramsOff: off, ProgramsUnconfined: o.ProgramsUnconfined,
-		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
-		Programs: true, Log: zapcore.AddSync(os.Stderr),
-		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},
-		// Whoever calls a simulated cluster administers it, and is never made to wait.
-		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
-	})
+	cluster, err := standalone.Start(ctx, o.cluster())
 	if err == nil {
 		defer cluster.Stop()
 		err = cluster.StartWorkloads(ctx, o.Nodes)
@@ -73,6 +62,22 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	}
 	tell(event{Ready: true})
 	return watchOver(ctx, cluster)
+}
+
+// cluster is what the cluster of the member is made of.
+func (o memberOptions) cluster() standalone.Options {
+	var off error
+	if o.ProgramsOff != "" {
+		off = errors.New(o.ProgramsOff)
+	}
+	return standalone.Options{
+		ProgramsOff: off, ProgramsUnconfined: o.ProgramsUnconfined,
+		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
+		Programs: true, Log: zapcore.AddSync(os.Stderr),
+		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},
+		// Whoever calls a simulated cluster administers it, and is never made to wait.
+		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
+	}
 }
 
 // takeOver takes the directory of a member for this process. A parent that was
