@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -168,6 +169,7 @@ func TestATenantStaysATenant(t *testing.T) {
 	t.Run("an override that changes the group", place.changesTheGroup)
 	t.Run("an override that gives rights", place.givesNoRights)
 	t.Run("forged marks", place.forgesNoMarks)
+	t.Run("the id of another binding", place.copiesNoID)
 	t.Run("a Secret elsewhere as a dependency", place.takesNoSecretAlong)
 	t.Run("a kind without namespaces", place.selectsNothingOutside)
 	place.lootNowhere(t)
@@ -281,6 +283,38 @@ func (p *tenancy) forgesNoMarks(t *testing.T) {
 	now := inMember(t, member1, victim, hasColor("blue"))
 	if now.ResourceVersion != held.ResourceVersion {
 		t.Error("the object of another tenant was written")
+	}
+}
+
+// copiesNoID makes a binding with the id of one in another namespace, as a copy with
+// labels does, and deletes the Work of that one. The object in the member stays.
+func (p *tenancy) copiesNoID(t *testing.T) {
+	victim := configMap(p.other, "kept")
+	env.Create(t, victim, policyFor(t, on(member1), victim))
+	held := inMember(t, member1, victim, hasColor("blue"))
+	id := await(t, env.Karmada, bindingOf(t, victim), delivered).Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
+	p.create(t, "edit", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: copied}, data: {color: red}}")
+	p.create(t, "karmada-binding-edit", `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {namespace: $NS, name: copied-configmap, labels: {`+
+		workv1alpha2.ResourceBindingPermanentIDLabel+`: "`+id+`"}}, spec: {resource: {apiVersion: v1, kind: ConfigMap, namespace: $NS, name: copied}, clusters: [{name: member1}]}}`)
+	copied := configMap(p.namespace, "copied")
+	inMember(t, member1, copied, hasColor("red"))
+	bound := await(t, env.Karmada, bindingOf(t, copied), exists)
+	if bound.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == id {
+		t.Error("a new binding keeps the id of another one")
+	}
+	change := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+workv1alpha2.ResourceBindingPermanentIDLabel+`":"`+id+`"}}}`))
+	if err := p.users["karmada-binding-edit"].Patch(t.Context(), bound, change); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the permanent id is immutable") {
+		t.Errorf("the id of a binding is changed: %v", err)
+	}
+	lost := await(t, env.Karmada, workOf(t, member1, victim), exists)
+	if err := env.Karmada.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	await(t, env.Karmada, workOf(t, member1, victim), func(w *workv1alpha1.Work) error {
+		return errors.Join(same("the Work is another one", true, w.UID != lost.UID), same("it stays", true, w.DeletionTimestamp == nil))
+	})
+	if now := inMember(t, member1, victim, hasColor("blue")); now.UID != held.UID {
+		t.Error("the object of another tenant was deleted and made again")
 	}
 }
 

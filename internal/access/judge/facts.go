@@ -152,11 +152,14 @@ func namespaceOwner(ctx context.Context, from client.Reader, of *workv1alpha1.Wo
 }
 
 // superseded reports whether another Work of the same binding has taken the place
-// of this one, under the name that an override gives the object now.
+// of this one, under the name that an override gives the object now. A Work of another
+// binding that has the same id takes no place.
 func (e *facts) superseded(ctx context.Context, of *workv1alpha1.Work) (bool, error) {
-	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
+	for _, namespaced := range []bool{true, false} {
+		label := binding.PermanentIDLabel(binding.New(namespaced))
 		id := of.Labels[label]
-		if id == "" {
+		key, ok := binding.LedTo(of, namespaced)
+		if id == "" || !ok {
 			continue
 		}
 		works := &workv1alpha1.WorkList{}
@@ -164,7 +167,8 @@ func (e *facts) superseded(ctx context.Context, of *workv1alpha1.Work) (bool, er
 			return false, fmt.Errorf("listing Works beside %s/%s: %w", of.Namespace, of.Name, err)
 		}
 		for i := range works.Items {
-			if works.Items[i].Name != of.Name && works.Items[i].DeletionTimestamp == nil {
+			each := &works.Items[i]
+			if to, ok := binding.LedTo(each, namespaced); ok && to == key && each.Name != of.Name && each.DeletionTimestamp == nil {
 				return true, nil
 			}
 		}
@@ -189,7 +193,14 @@ func uidIn(manifest *unstructured.Unstructured) types.UID {
 	return types.UID(manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
 }
 
-// bindingID stands for the bindings that a Work is of.
+// bindingID stands for the bindings that a Work is of; empty when they have no id. The
+// names are part of it: an id can be copied to a binding of another name.
 func bindingID(of *workv1alpha1.Work) string {
-	return of.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + of.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	id := of.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + of.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	for _, namespaced := range []bool{true, false} {
+		if key, ok := binding.LedTo(of, namespaced); ok && id != "" {
+			id += " " + key.String()
+		}
+	}
+	return id
 }

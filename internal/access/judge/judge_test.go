@@ -161,6 +161,14 @@ func leaving(name string) *workv1alpha1.Work {
 	return of
 }
 
+// copied is the Work of a binding in another namespace that has the id of binding "a".
+func copied() *workv1alpha1.Work {
+	of := leaving("a")
+	of.Name, of.UID, of.DeletionTimestamp = "copied", "work-copied", nil
+	of.Annotations[workv1alpha2.ResourceBindingNamespaceAnnotation] = "evil"
+	return of
+}
+
 // carrying is the Work of a Namespace, in deletion.
 func carrying(owner types.UID) *workv1alpha1.Work {
 	of := leaving("shop")
@@ -198,6 +206,8 @@ func TestWhatExplainsADeletion(t *testing.T) {
 				renamed.Name, renamed.UID, renamed.DeletionTimestamp = "b", "work-b", nil
 				return renamed
 			}()}, want: guard.Delete},
+		"a Work of another binding with the same id": {
+			of: leaving("a"), stored: []client.Object{boundTo("a", "m1"), copied()}, want: guard.HandOver},
 		"a binding that wants another template of the name": {
 			of: leaving("a"), stored: []client.Object{func() client.Object {
 				bound := boundTo("a", "m1")
@@ -517,5 +527,18 @@ func TestWhatAnUpdateOfABindingExplains(t *testing.T) {
 				t.Errorf("explains m1 %t, m2 %t; want %t, %t", m1, m2, test.m1, test.m2)
 			}
 		})
+	}
+}
+
+func TestWhatIsProvenOfABindingIsNotProvenOfOneWithTheSameID(t *testing.T) {
+	w := newWorld(t, templateObject("a"))
+	stranger, deleted := copied(), metav1.NewTime(noon)
+	stranger.DeletionTimestamp = &deleted
+	stranger.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(stranger.Spec.Workload.Manifests[0].Raw), `"shop"`, `"evil"`))
+	if state := w.prove(t.Context(), stranger); state != guard.Deleted {
+		t.Fatalf("the template in namespace evil: %d", state)
+	}
+	if state := w.prove(t.Context(), leaving("a")); state == guard.Deleted {
+		t.Error("the template of shop/a counts as deleted, and exists")
 	}
 }

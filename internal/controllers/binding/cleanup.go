@@ -37,7 +37,7 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		if belongs(&list.Items[i], bound) {
+		if binding.IsOf(&list.Items[i], bound) {
 			works = append(works, &list.Items[i])
 		}
 	}
@@ -62,14 +62,6 @@ func judgeable(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alph
 	}
 	label, id := binding.PermanentIDLabel(bound), binding.PermanentID(bound)
 	return slices.DeleteFunc(orphans, func(each *workv1alpha1.Work) bool { return each.Labels[label] != id })
-}
-
-// belongs tells whether a Work that bears the binding's id is the binding's. The
-// id alone does not prove it: a binding that was copied with its labels has the id
-// of another, and must not take away what that one made.
-func belongs(of *workv1alpha1.Work, bound binding.Object) bool {
-	key, ok := binding.LedTo(of, binding.Namespaced(bound))
-	return !ok || key == client.ObjectKeyFromObject(bound)
 }
 
 // release deletes the Works of a binding that goes, and lets it go. The Works'

@@ -78,7 +78,7 @@ func (r *reconciler) write(ctx context.Context, b batch) []result {
 func (r *reconciler) writeOne(ctx context.Context, b batch, target workv1alpha2.TargetCluster) result {
 	failed := func(err error) result { return result{cluster: target.Name, err: err} }
 	present := b.in(target.Name)
-	if kept := lasting(present); len(kept) == 1 && belongs(kept[0], b.bound) && policy.Released(b.bound) {
+	if kept := lasting(present); len(kept) == 1 && binding.IsOf(kept[0], b.bound) && policy.Released(b.bound) {
 		// What the template says by now nobody asked for. A pass that came by chance, as
 		// after a start, must not bring it to the member.
 		return result{cluster: target.Name, work: kept[0].Name}

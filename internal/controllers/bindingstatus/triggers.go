@@ -152,7 +152,7 @@ func (r *reconciler) works(ctx context.Context, of binding.Object) ([]*workv1alp
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		if key, ok := binding.LedTo(&list.Items[i], binding.Namespaced(of)); !ok || key == client.ObjectKeyFromObject(of) {
+		if binding.IsOf(&list.Items[i], of) {
 			works = append(works, &list.Items[i])
 		}
 	}

@@ -118,6 +118,14 @@ func in(cluster string, applied int64) *workv1alpha1.Work {
 	return made
 }
 
+// copied is the Work of a binding in another namespace that has the same id.
+func copied(cluster string) *workv1alpha1.Work {
+	made := in(cluster, 2)
+	made.Name = "copied"
+	made.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "evil", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment"}
+	return made
+}
+
 func (w *world) pass() time.Duration {
 	w.t.Helper()
 	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
@@ -170,6 +178,7 @@ func TestWhatProvesAReplacement(t *testing.T) {
 		"not one that the member refuses":                 {objects: []client.Object{cluster("m1", tainted), cluster("m2"), failed}},
 		"not one that is being deleted":                   {objects: []client.Object{cluster("m1", tainted), cluster("m2"), deleted}},
 		"not one without a Work":                          {objects: []client.Object{cluster("m1", tainted), cluster("m2")}},
+		"not one whose only Work is of another binding":   {objects: []client.Object{cluster("m1", tainted), cluster("m2"), copied("m2")}},
 		"not one in a cluster that cannot be asked":       {objects: []client.Object{cluster("m1", tainted), cluster("m2", silent), in("m2", 2)}},
 		"not one in a cluster that nobody knows":          {objects: []client.Object{cluster("m1", tainted), in("m2", 2)}},
 		"not one that is not healthy":                     {objects: []client.Object{cluster("m1", tainted), cluster("m2"), in("m2", 2)}, change: func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = "Unknown" }},
@@ -344,6 +353,20 @@ func TestAPurgeWaitsForTheOldCopyUnlessItsClusterIsDead(t *testing.T) {
 	w.pass()
 	if got := w.state(); got != "in m2:2" {
 		t.Errorf("with the cluster given up: %s", got)
+	}
+}
+
+func TestAWorkOfABindingWithTheSameIDDoesNotKeepACopy(t *testing.T) {
+	directly := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.GracefulEvictionTasks[0].PurgeMode = policyv1alpha1.PurgeModeDirectly
+		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
+	}
+	w := newWorld(t, directly, cluster("m1", silent), cluster("m2"), copied("m1"), in("m2", 2))
+	w.pass()
+	w.clock = w.clock.Add(w.options.Steady)
+	w.pass()
+	if got := w.state(); got != "in m2:2" {
+		t.Error(got)
 	}
 }
 

@@ -3,6 +3,7 @@ package gracefuleviction
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,7 +116,7 @@ func (l *look) present(cluster string) bool {
 }
 
 // works are those that the binding has in a cluster, in deletion or not. They are
-// shared with the cache.
+// shared with the cache. A Work of another binding that has the same id is left out.
 func (l *look) works(cluster string) ([]workv1alpha1.Work, error) {
 	id := binding.PermanentID(l.bound)
 	if id == "" {
@@ -127,7 +128,7 @@ func (l *look) works(cluster string) ([]workv1alpha1.Work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing Works in cluster %s: %w", cluster, err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.IsOf(&each, l.bound) }), nil
 }
 
 // emptied tells that no Work of the binding is left in a cluster, or that an

@@ -6,8 +6,8 @@
 // and the plugin inside an API server call the same functions.
 //
 // Invariants:
-//   - Default is idempotent, apart from permanent ids of new objects, which are
-//     always fresh, so that nobody can choose one;
+//   - Default is idempotent, apart from permanent ids of new policies and bindings,
+//     which are always fresh: no user chooses the id of another tenant's object;
 //   - every error names the exact path of the field, and all errors are
 //     returned, not the first one;
 //   - fields that are accepted but do nothing are warned about;
@@ -76,13 +76,13 @@ func Default(obj, old runtime.Object, newID func() string) error {
 	case *policyv1alpha1.OverridePolicy:
 		defaultSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
 	case *workv1alpha2.ResourceBinding:
-		ensureID(o, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+		stampBinding(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha2.ClusterResourceBinding:
-		ensureID(o, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+		stampBinding(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.ResourceBinding:
-		ensureID(o, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+		stampBinding(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.ClusterResourceBinding:
-		ensureID(o, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+		stampBinding(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.Work:
 		// A manifest that cannot be read must not keep its Work from going.
 		if o.DeletionTimestamp == nil {
@@ -114,6 +114,10 @@ func (r *report) immutable(obj, old runtime.Object) {
 		r.policyIdentity(o, old, policyv1alpha1.PropagationPolicyPermanentIDLabel)
 	case *policyv1alpha1.ClusterPropagationPolicy:
 		r.policyIdentity(o, old, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
+	case *workv1alpha2.ResourceBinding, *workv1alpha1.ResourceBinding:
+		r.bindingID(obj, old, workv1alpha2.ResourceBindingPermanentIDLabel)
+	case *workv1alpha2.ClusterResourceBinding, *workv1alpha1.ClusterResourceBinding:
+		r.bindingID(obj, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel)
 	case *networkingv1alpha1.MultiClusterService:
 		r.exposure(o, previous(o, old))
 	}

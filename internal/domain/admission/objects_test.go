@@ -45,7 +45,12 @@ func TestBindingRules(t *testing.T) {
 			new:  `{kind: ResourceBinding, metadata: {name: b}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 			want: `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: new-id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 		},
-		"a binding keeps its id": {
+		"a new binding does not keep the id of another one": {
+			new:  `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: other}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
+			want: `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: new-id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
+		},
+		"a stored binding keeps its id": {
+			old:  `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 			new:  `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 			want: `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 		},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -21,6 +22,15 @@ func stampPolicy(policy metav1.Object, oldLabels map[string]string, label, final
 	setLabel(policy, label, newID())
 	if policy.GetDeletionTimestamp() == nil && !slices.Contains(policy.GetFinalizers(), finalizer) {
 		policy.SetFinalizers(append(slices.Clone(policy.GetFinalizers()), finalizer))
+	}
+}
+
+// stampBinding gives a new binding its id, whatever id it came with: the Works and the
+// objects of another binding are known by its id, and a copy or a backup of a binding
+// has it too. What an earlier binding of the same name left is found by the name.
+func stampBinding(binding metav1.Object, old runtime.Object, label string, newID func() string) {
+	if old == nil {
+		setLabel(binding, label, newID())
 	}
 }
 
@@ -50,6 +60,18 @@ func (r *report) permanentID(labels, oldLabels map[string]string, label string) 
 	case oldID != "" && id != oldID:
 		r.add(field.Invalid(path, id, "the permanent id is immutable"))
 	}
+}
+
+// bindingID wants the id of a stored binding not to change. One that was stored without
+// an id, while admission was off, may get one.
+func (r *report) bindingID(binding, old runtime.Object, label string) {
+	stored, ok := old.(metav1.Object)
+	changed, ok2 := binding.(metav1.Object)
+	if !ok || !ok2 || stored.GetLabels()[label] == "" || changed.GetLabels()[label] == stored.GetLabels()[label] {
+		return
+	}
+	r.add(field.Invalid(field.NewPath("metadata", "labels").Key(label), changed.GetLabels()[label],
+		fmt.Sprintf("the permanent id is immutable; keep %q, or apply the binding without this label", stored.GetLabels()[label])))
 }
 
 // Deletable returns an error, fit for the user, when the object is protected

@@ -67,6 +67,35 @@ func TestOverridesThatMakeAnotherObjectAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheIDOfABindingStays(t *testing.T) {
+	for label, kinds := range map[string][]runtime.Object{
+		workv1alpha2.ResourceBindingPermanentIDLabel:        {&workv1alpha2.ResourceBinding{}, &workv1alpha1.ResourceBinding{}},
+		workv1alpha2.ClusterResourceBindingPermanentIDLabel: {&workv1alpha2.ClusterResourceBinding{}, &workv1alpha1.ClusterResourceBinding{}},
+	} {
+		for what, tc := range map[string]struct {
+			old, new map[string]string
+			refused  bool
+		}{
+			"it is as it was":        {map[string]string{label: "id"}, map[string]string{label: "id", "a": "b"}, false},
+			"it is another one":      {map[string]string{label: "id"}, map[string]string{label: "other"}, true},
+			"it is taken away":       {map[string]string{label: "id"}, nil, true},
+			"there was none":         {nil, map[string]string{label: "id"}, false},
+			"there is still no id":   {nil, nil, false},
+			"it is empty, as it was": {map[string]string{label: ""}, nil, false},
+		} {
+			for _, kind := range kinds {
+				old, changed := kind.DeepCopyObject(), kind.DeepCopyObject()
+				old.(metav1.Object).SetLabels(tc.old)
+				changed.(metav1.Object).SetLabels(tc.new)
+				broken, _ := Rules{}.Validate(changed, old)
+				if got := len(broken) > 0; got != tc.refused {
+					t.Errorf("%T, %s: %v", kind, what, broken)
+				}
+			}
+		}
+	}
+}
+
 func TestBindingsReferToTheirOwn(t *testing.T) {
 	served := NewServed(nil, []*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "secrets", Kind: "Secret", Namespaced: true}}},

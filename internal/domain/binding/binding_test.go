@@ -272,3 +272,26 @@ func TestACopyIsTheSameAndSharesNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestIsOf(t *testing.T) {
+	bound := New(true)
+	bound.SetNamespace("shop")
+	bound.SetName("web")
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"it leads to the binding":                      {Coordinates(bound), true},
+		"it leads nowhere":                             {nil, true},
+		"it leads to a binding of another namespace":   {map[string]string{"resourcebinding.karmada.io/namespace": "evil", "resourcebinding.karmada.io/name": "web"}, false},
+		"it leads to another binding of the namespace": {map[string]string{"resourcebinding.karmada.io/namespace": "shop", "resourcebinding.karmada.io/name": "api"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := New(true)
+			object.SetAnnotations(tc.annotations)
+			if got := IsOf(object, bound); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -68,6 +68,14 @@ func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bo
 	return key, key.Namespace != "" && key.Name != ""
 }
 
+// IsOf reports whether a Work or a member object with the id of a binding is of that
+// binding. The id alone does not prove it: a binding that was copied with its labels has
+// the id of another one. An object without Coordinates is of the binding.
+func IsOf(object metav1.Object, bound Object) bool {
+	key, ok := LedTo(object, Namespaced(bound))
+	return !ok || key.Namespace == bound.GetNamespace() && key.Name == bound.GetName()
+}
+
 // Finalizer is what holds a deleted binding until its Works are deleted too.
 func Finalizer(obj Object) string {
 	if Namespaced(obj) {
