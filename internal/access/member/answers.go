@@ -26,15 +26,16 @@ func verifying(memberClient client.Client, ledger *bounds.Ledger) client.Client 
 
 // Get implements client.Reader.
 func (v *verified) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	asked := v.address(object, key)
 	if err := v.Client.Get(ctx, key, object, options...); err != nil {
 		return v.absence(object, key.Name, err)
 	}
-	return v.same(object, key, "")
+	return v.same(object, asked, "")
 }
 
 // Create implements client.Writer.
 func (v *verified) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	asked := client.ObjectKeyFromObject(object)
+	asked := v.address(object, client.ObjectKeyFromObject(object))
 	if err := v.Client.Create(ctx, object, options...); err != nil || asked.Name == "" {
 		return err
 	}
@@ -43,7 +44,7 @@ func (v *verified) Create(ctx context.Context, object client.Object, options ...
 
 // Update implements client.Writer.
 func (v *verified) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	asked, uid := client.ObjectKeyFromObject(object), object.GetUID()
+	asked, uid := v.address(object, client.ObjectKeyFromObject(object)), object.GetUID()
 	if err := v.Client.Update(ctx, object, options...); err != nil {
 		return v.absence(object, asked.Name, err)
 	}
@@ -57,11 +58,23 @@ func (v *verified) Delete(ctx context.Context, object client.Object, options ...
 
 // Patch implements client.Writer.
 func (v *verified) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	asked, uid := client.ObjectKeyFromObject(object), object.GetUID()
+	asked, uid := v.address(object, client.ObjectKeyFromObject(object)), object.GetUID()
 	if err := v.Client.Patch(ctx, object, patch, options...); err != nil {
 		return v.absence(object, asked.Name, err)
 	}
 	return v.same(object, asked, uid)
+}
+
+// address returns the key under which the member is asked for an object: a request
+// for a kind that is cluster-scoped there has no namespace in its path.
+func (v *verified) address(object client.Object, key client.ObjectKey) client.ObjectKey {
+	if key.Namespace == "" {
+		return key
+	}
+	if namespaced, err := v.IsObjectNamespaced(object); err == nil && !namespaced {
+		key.Namespace = ""
+	}
+	return key
 }
 
 // same returns an error for another object than the one that was asked for.

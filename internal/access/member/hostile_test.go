@@ -226,3 +226,24 @@ func TestErrorsOfAMemberAreShortAndPrintable(t *testing.T) {
 		})
 	}
 }
+
+// TestAClusterScopedObjectIsNoOtherObject asks for an object of a namespace where its
+// kind has no namespaces. Whether the object that answers may be touched is for the
+// caller to judge by its marks; the member told no lie.
+func TestAClusterScopedObjectIsNoOtherObject(t *testing.T) {
+	server := hostiletest.New(t)
+	m := opened(t, "m1", server)
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+	node := objectOf(kind)
+	node.SetName("one")
+	if err := m.Client().Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	found, err := m.Find(t.Context(), kind, client.ObjectKey{Namespace: "shop", Name: "one"})
+	if err != nil || found == nil || found.GetNamespace() != "" || hit(m, bounds.Identity) {
+		t.Errorf("found %v, error %v, bound hit: %t", found, err, hit(m, bounds.Identity))
+	}
+	if namespaced, err := m.Namespaced(kind); err != nil || namespaced {
+		t.Errorf("namespaced: %t, error %v", namespaced, err)
+	}
+}

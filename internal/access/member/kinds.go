@@ -37,6 +37,15 @@ func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error 
 	return nil
 }
 
+// Namespaced reports whether the member serves a kind as a namespaced one.
+func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, fmt.Errorf("looking up the scope of %s in member %q: %w", kind, m.Name, err)
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
 // unserved returns an error if the watch of a kind has ended.
 func (m *Member) unserved(kind schema.GroupVersionKind, known *kindWatch) error {
 	if known == nil || !known.state.Ended {

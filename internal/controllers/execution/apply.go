@@ -44,6 +44,13 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	if err := d.target.Watch(ctx, kind); err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describe(manifest), d.target.Name, err)
 	}
+	namespaced, err := d.target.Namespaced(kind)
+	if err != nil {
+		return fmt.Errorf("applying %s in cluster %s: %w", describe(manifest), d.target.Name, err)
+	}
+	if err := work.CheckScope(d.target.Name, manifest, namespaced); err != nil {
+		return err
+	}
 	d.target.AwaitSync(ctx, kind, syncPatience)
 	observed, _, err := d.target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	switch {

@@ -1,0 +1,103 @@
+package execution
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/member/hostiletest"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// noRules knows no kind.
+type noRules struct{}
+
+func (noRules) Rules(schema.GroupVersionKind) interpreter.Rules { return interpreter.Rules{} }
+
+// site is a member cluster and what delivers to it.
+type site struct {
+	*controller
+	*delivery
+	server *hostiletest.Member
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	server := hostiletest.New(t)
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1"}, Spec: clusterv1alpha1.ClusterSpec{
+		SyncMode: clusterv1alpha1.Push, APIEndpoint: server.URL, InsecureSkipTLSVerification: true,
+		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1"},
+	}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m1"}, Data: map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")},
+	}
+	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, secret).Build()
+	members := member.NewClusters(t.Context(), member.Options{Karmada: karmada, Secrets: karmada, Now: time.Now})
+	t.Cleanup(func() { members.Forget("m1") })
+	target, err := members.For(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, err := newCounters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{
+		controller: &controller{applied: newLedger(), counters: counted, rules: noRules{}, now: time.Now},
+		delivery:   &delivery{target: target, of: &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "w"}}},
+		server:     server,
+	}
+}
+
+// deliver applies a manifest that is part of a Work with these annotations.
+func (s *site) deliver(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
+	t.Helper()
+	manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
+	manifest.SetNamespace(namespace)
+	manifest.SetName(name)
+	manifest.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
+	s.of.Annotations = annotations
+	raw, err := manifest.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	return errors.Join(s.applyAll(t.Context(), s.delivery)...)
+}
+
+func TestNothingIsSentWhereAKindHasAnotherScope(t *testing.T) {
+	s := newSite(t)
+	for _, tc := range []struct{ kind, namespace, path string }{
+		{"Node", "shop", "/api/v1/nodes/x"},
+		{"ConfigMap", "", "/api/v1/configmaps/x"},
+	} {
+		err := s.deliver(t, nil, tc.kind, tc.namespace, "x")
+		if err == nil || !strings.Contains(err.Error(), "was not sent to cluster m1") || s.server.Has(tc.path) {
+			t.Errorf("%s in namespace %q: %v; the member has it: %t", tc.kind, tc.namespace, err, s.server.Has(tc.path))
+		}
+	}
+	for _, tc := range []struct{ kind, namespace, path string }{
+		{"Node", "", "/api/v1/nodes/y"},
+		{"ConfigMap", "shop", "/api/v1/namespaces/shop/configmaps/y"},
+	} {
+		if err := s.deliver(t, nil, tc.kind, tc.namespace, "y"); err != nil || !s.server.Has(tc.path) {
+			t.Errorf("%s in namespace %q: %v", tc.kind, tc.namespace, err)
+		}
+	}
+}

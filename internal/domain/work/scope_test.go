@@ -1,0 +1,31 @@
+package work
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAnObjectGoesWhereItsKindHasItsScope(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespace  string
+		namespaced bool
+		says       string
+	}{
+		"an object of a namespace, where the kind is namespaced":      {"shop", true, ""},
+		"an object without a namespace, where the kind has none":      {"", false, ""},
+		"an object of a namespace, where the kind is cluster-scoped":  {"shop", false, "Widget shop/x was not sent to cluster east: the object has scope Namespaced, and the cluster serves kind Widget of group \"example.io\" with scope Cluster"},
+		"an object without a namespace, where the kind is namespaced": {"", true, "Widget x was not sent to cluster east: the object has scope Cluster, and the cluster serves kind Widget of group \"example.io\" with scope Namespaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.io/v1", "kind": "Widget"}}
+			manifest.SetNamespace(tc.namespace)
+			manifest.SetName("x")
+			err := CheckScope("east", manifest, tc.namespaced)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+		})
+	}
+}
