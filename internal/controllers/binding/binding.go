@@ -190,7 +190,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 		return r.conclude(done)
 	}
 	if err := r.withinReach(ctx, bound); err != nil {
-		done.failAll(targets, err)
+		done.failAll(targets, withDelivered(err, works))
 		return r.conclude(done)
 	}
 	template, err := r.template(ctx, spec.Resource)

@@ -2,12 +2,14 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/reach"
 )
@@ -47,4 +49,13 @@ func (r *reconciler) clustersWith(ctx context.Context, secret types.NamespacedNa
 		names = append(names, list.Items[i].Name)
 	}
 	return names, nil
+}
+
+// withDelivered adds to a refusal what becomes of the Works that a binding has, which
+// were made before it was refused.
+func withDelivered(err error, works []*workv1alpha1.Work) error {
+	if refusal := new(reach.RefusedError); len(works) == 0 || !errors.As(err, &refusal) {
+		return err
+	}
+	return fmt.Errorf("%w; what was delivered stays in the clusters: delete the binding to remove it", err)
 }

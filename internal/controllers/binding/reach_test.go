@@ -67,6 +67,9 @@ func TestABindingReachesOnlyItsOwn(t *testing.T) {
 			if tc.want != "" && !strings.Contains(failures["m1"], tc.want) {
 				t.Errorf("the binding says %q, want %q", failures, tc.want)
 			}
+			if stays := strings.Contains(failures["m1"], "what was delivered stays in the clusters: delete the binding"); stays != (tc.want != "") {
+				t.Errorf("the binding says %q", failures)
+			}
 		})
 	}
 }

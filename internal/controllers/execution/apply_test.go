@@ -2,6 +2,7 @@ package execution
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/member/hostiletest"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -99,5 +102,37 @@ func TestNothingIsSentWhereAKindHasAnotherScope(t *testing.T) {
 		if err := s.deliver(t, nil, tc.kind, tc.namespace, "y"); err != nil || !s.server.Has(tc.path) {
 			t.Errorf("%s in namespace %q: %v", tc.kind, tc.namespace, err)
 		}
+	}
+}
+
+// TestAWorkDeliversOnlyWhatItsBindingReaches is about Works that were made before their
+// bindings and overrides were judged.
+func TestAWorkDeliversOnlyWhatItsBindingReaches(t *testing.T) {
+	bound := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
+	overridden := maps.Clone(bound)
+	overridden[policyv1alpha1.AppliedClusterOverrides] = "[]"
+	for what, tc := range map[string]struct {
+		annotations           map[string]string
+		kind, namespace, path string
+		delivered             bool
+	}{
+		"an object of the namespace":                     {bound, "ConfigMap", "shop", "/api/v1/namespaces/shop/configmaps/x", true},
+		"the credentials of a cluster":                   {bound, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
+		"the credentials of a cluster, with an override": {overridden, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
+		"an object of another namespace":                 {bound, "Secret", "bank", "/api/v1/namespaces/bank/secrets/x", false},
+		"an object without a namespace":                  {bound, "Namespace", "", "/api/v1/namespaces/x", false},
+		"an object that an administrator moved":          {overridden, "ConfigMap", "bank", "/api/v1/namespaces/bank/configmaps/x", true},
+		"a Namespace that goes to every cluster":         {nil, "Namespace", "", "/api/v1/namespaces/x", true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSite(t)
+			err := s.deliver(t, tc.annotations, tc.kind, tc.namespace, "x")
+			if (err == nil) != tc.delivered || s.server.Has(tc.path) != tc.delivered {
+				t.Errorf("the member has it: %t, error %v", s.server.Has(tc.path), err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "what was delivered stays: delete ResourceBinding shop/loot to remove it") {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -235,6 +235,10 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.target.Name, ordinal, err))
 			continue
 		}
+		if err := work.Deliverable(d.of, manifest); err != nil {
+			failures = append(failures, fmt.Errorf("cluster %s: %w", d.target.Name, err))
+			continue
+		}
 		if err := c.apply(ctx, d, manifest); err != nil {
 			failures = append(failures, err)
 		}

@@ -16,6 +16,7 @@ package reach
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -163,4 +164,16 @@ func (p Party) TakesOver(kind schema.GroupKind, namespace string) bool {
 		return true
 	}
 	return p.reaches(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
+}
+
+// Delivers returns a refusal unless the party may have an object in a member: one of its
+// own namespace, and never one of a namespace of the control plane.
+func (p Party) Delivers(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
+	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
+		return refuse("%s %s is never propagated: its namespace belongs to the control plane", kind.Kind, key)
+	}
+	if p.reaches(key.Namespace) {
+		return nil
+	}
+	return refuse("%s %s is out of reach of a ResourceBinding of namespace %q, which delivers objects of that namespace only", kind.Kind, strings.TrimPrefix(key.String(), "/"), p.Namespace)
 }

@@ -113,20 +113,27 @@ func TestWhatAPartyReaches(t *testing.T) {
 		kind            schema.GroupKind
 		namespace       string
 		along, takeOver bool
+		// deliver is whether it may be in a member.
+		deliver bool
 	}{
-		"its own namespace":                       {tenant, configMap, "shop", true, true},
-		"another namespace":                       {tenant, configMap, "bank", false, false},
-		"what has no namespace":                   {tenant, configMap, "", false, false},
-		"a Namespace":                             {tenant, namespace, "", false, false},
-		"what calls itself a Namespace":           {tenant, namespace, "shop", true, false},
-		"no namespace of a party without one":     {Party{}, configMap, "", false, false},
-		"another namespace, for an administrator": {operator, configMap, "bank", true, true},
-		"a Namespace, for an administrator":       {operator, namespace, "", true, true},
+		"its own namespace":                       {tenant, configMap, "shop", true, true, true},
+		"another namespace":                       {tenant, configMap, "bank", false, false, false},
+		"what has no namespace":                   {tenant, configMap, "", false, false, false},
+		"a Namespace":                             {tenant, namespace, "", false, false, false},
+		"what calls itself a Namespace":           {tenant, namespace, "shop", true, false, true},
+		"no namespace of a party without one":     {Party{}, configMap, "", false, false, false},
+		"another namespace, for an administrator": {operator, configMap, "bank", true, true, true},
+		"a Namespace, for an administrator":       {operator, namespace, "", true, true, true},
+		"credentials of a cluster":                {operator, schema.GroupKind{Kind: "Secret"}, "karmada-cluster", true, true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if refusal := tc.party.TakesAlong(tc.kind.Kind, tc.namespace); (refusal == nil) != tc.along {
 				t.Errorf("takes along: %q", says(refusal))
+			}
+			refusal := tc.party.Delivers(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
+			if (refusal == nil) != tc.deliver {
+				t.Errorf("delivers: %q", says(refusal))
 			}
 			if got := tc.party.TakesOver(tc.kind, tc.namespace); got != tc.takeOver {
 				t.Errorf("takes over: %v", got)

@@ -1,7 +1,10 @@
 package work
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -33,10 +36,28 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 // unless a ClusterOverridePolicy moved the object elsewhere. What was made
 // without a namespaced binding is within the reach of its author.
 func TakesOver(of *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
-	bound, ok := binding.LedTo(of, true)
+	party, _, ok := partyOf(of)
+	return !ok || party.TakesOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
+}
+
+// Deliverable returns a *reach.RefusedError unless a Work may bring a manifest to its
+// member. It holds for Works that were stored before bindings and overrides were judged:
+// what they delivered is neither deleted nor made again.
+func Deliverable(of *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
+	party, bound, ok := partyOf(of)
 	if !ok {
-		return true
+		return nil
 	}
-	party := reach.Party{Namespace: bound.Namespace, Cluster: of.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}
-	return party.TakesOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
+	object := types.NamespacedName{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}
+	if refusal := party.Delivers(manifest.GroupVersionKind(), object); refusal != nil {
+		return fmt.Errorf("%w; nothing is written, and what was delivered stays: delete ResourceBinding %s to remove it", refusal, bound)
+	}
+	return nil
+}
+
+// partyOf returns for whom a Work acts, and its ResourceBinding. It is false for Works
+// without one, which administrators and the components make.
+func partyOf(of *workv1alpha1.Work) (party reach.Party, bound types.NamespacedName, ok bool) {
+	bound, ok = binding.LedTo(of, true)
+	return reach.Party{Namespace: bound.Namespace, Cluster: of.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
 }
