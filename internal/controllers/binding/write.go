@@ -169,8 +169,11 @@ func (r *reconciler) update(ctx context.Context, bound binding.Object, stored, d
 	if holder != "" {
 		return false, &waitError{fmt.Sprintf("Work %s belongs to binding %s; rename one of the two templates", key, holder)}
 	}
-	if object, another := work.CarriesAnother(stored, desired); another && !leadsTo(stored, bound) {
-		return false, &waitError{fmt.Sprintf("Work %s carries %s, which is not of this binding; delete that Work if nothing needs it, or rename the template", key, object)}
+	if !leadsTo(stored, bound) {
+		// To compare what they carry decodes both, so only a Work of another maker is compared.
+		if object, another := work.CarriesAnother(stored, desired); another {
+			return false, &waitError{fmt.Sprintf("Work %s carries %s, which is not of this binding; delete that Work if nothing needs it, or rename the template", key, object)}
+		}
 	}
 	merged, changed, err := work.Merge(stored, desired)
 	if err != nil {
