@@ -59,7 +59,7 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 // not attached; what follows it already is left as it is.
 func Within(party reach.Party, references []Reference) (within []Reference, refused []*reach.RefusedError) {
 	for i := range references {
-		if refusal := party.TakesAlong(references[i].Kind, references[i].Namespace); refusal != nil {
+		if refusal := party.TakesAlong(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
 			refused = append(refused, refusal)
 			continue
 		}

@@ -89,14 +89,26 @@ type Propagated struct {
 // Refuses returns a refusal for an object that is never propagated, whatever
 // policies and bindings say.
 func (p Propagated) Refuses(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
-	if p.APIs.Skips(kind) {
-		return refuse("%s of %s is never propagated: objects of this kind belong to the control plane, or --skipped-propagating-apis lists it",
-			kind.Kind, kind.GroupVersion())
-	}
-	if p.Namespaces.Skips(kind, key.Namespace, key.Name) {
-		return refuse("%s %s is never propagated: its namespace belongs to the control plane, or --skipped-propagating-namespaces lists it", kind.Kind, key)
+	object := name(kind.Kind, key)
+	switch {
+	case p.APIs.Skips(kind) && DefaultSkippedAPIs().Skips(kind):
+		return refuse("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s", object, removeReference)
+	case p.APIs.Skips(kind):
+		return refuse("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object, removeReference)
+	case (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name):
+		return refuse("%s is never propagated: it belongs to the control plane; %s", object, removeReference)
+	case p.Namespaces.Skips(kind, key.Namespace, key.Name):
+		return refuse("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s", object, removeReference)
 	}
 	return nil
+}
+
+// removeReference is what an author does about an object that is never propagated.
+const removeReference = "remove the selector or the binding that refers to it"
+
+// name is an object as it is written in a message.
+func name(kind string, key types.NamespacedName) string {
+	return kind + " " + strings.TrimPrefix(key.String(), "/")
 }
 
 // IsSecret reports whether the kind is that of Secrets.
@@ -125,7 +137,7 @@ func Credentials(secret types.NamespacedName, clusters []string) *RefusedError {
 	if len(clusters) == 0 {
 		return nil
 	}
-	return refuse("Secret %s is never propagated: it holds the credentials of cluster %q", secret, slices.Min(clusters))
+	return refuse("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReference)
 }
 
 // Party is what acts on objects for its author.
@@ -143,18 +155,22 @@ func (p Party) reaches(namespace string) bool {
 	return p.Cluster || namespace != "" && namespace == p.Namespace
 }
 
-// TakesAlong returns a refusal unless objects in a namespace may follow an object of
-// the party to its clusters. The namespace of cluster-scoped objects is empty.
-func (p Party) TakesAlong(kind, namespace string) *RefusedError {
-	if p.reaches(namespace) {
+// TakesAlong returns a refusal unless an object may follow an object of the party to its
+// clusters. The namespace of a cluster-scoped object is empty, and so is the name of
+// objects that labels select.
+func (p Party) TakesAlong(kind string, key types.NamespacedName) *RefusedError {
+	if p.reaches(key.Namespace) {
 		return nil
 	}
-	where := "cluster-scoped objects"
-	if namespace != "" {
-		where = fmt.Sprintf("objects in namespace %q", namespace)
+	object, where := name(kind, key), "cluster-scoped objects"
+	if key.Name == "" {
+		object = kind + " selected by labels"
+	}
+	if key.Namespace != "" {
+		where = fmt.Sprintf("objects in namespace %q", key.Namespace)
 	}
 	return refuse("%s: an object of namespace %q must not take along %s; propagate them with a policy that selects them, or select the object with a ClusterPropagationPolicy",
-		kind, p.Namespace, where)
+		object, p.Namespace, where)
 }
 
 // TakesOver reports whether the party may take over an object that a member already
@@ -170,10 +186,10 @@ func (p Party) TakesOver(kind schema.GroupKind, namespace string) bool {
 // own namespace, and never one of a namespace of the control plane.
 func (p Party) Delivers(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
-		return refuse("%s %s is never propagated: its namespace belongs to the control plane", kind.Kind, key)
+		return refuse("%s is never propagated: it belongs to the control plane", name(kind.Kind, key))
 	}
 	if p.reaches(key.Namespace) {
 		return nil
 	}
-	return refuse("%s %s is out of reach of a ResourceBinding of namespace %q, which delivers objects of that namespace only", kind.Kind, strings.TrimPrefix(key.String(), "/"), p.Namespace)
+	return refuse("%s is out of reach of a ResourceBinding of namespace %q, which delivers objects of that namespace only", name(kind.Kind, key), p.Namespace)
 }

@@ -97,7 +97,7 @@ func TestSecretsOfClusters(t *testing.T) {
 	if SecretsOf(&clusterv1alpha1.Cluster{}) != nil {
 		t.Error("a cluster without credentials has Secrets")
 	}
-	if got, want := says(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"`; got != want {
+	if got, want := says(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"; remove the selector or the binding that refers to it`; got != want {
 		t.Errorf("got %q", got)
 	}
 	if got := says(Credentials(want[0], nil)); got != "" {
@@ -128,7 +128,7 @@ func TestWhatAPartyReaches(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if refusal := tc.party.TakesAlong(tc.kind.Kind, tc.namespace); (refusal == nil) != tc.along {
+			if refusal := tc.party.TakesAlong(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.along {
 				t.Errorf("takes along: %q", says(refusal))
 			}
 			refusal := tc.party.Delivers(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
@@ -137,6 +137,45 @@ func TestWhatAPartyReaches(t *testing.T) {
 			}
 			if got := tc.party.TakesOver(tc.kind, tc.namespace); got != tc.takeOver {
 				t.Errorf("takes over: %v", got)
+			}
+		})
+	}
+}
+
+func TestRefusalsNameObjectAndRemedy(t *testing.T) {
+	skipped, err := ParseSkippedAPIs("apps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces, err := ParseSkippedNamespaces([]string{"kube-.*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	propagated, tenant := Propagated{APIs: skipped, Namespaces: namespaces}, Party{Namespace: "shop"}
+	kind := func(group, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	}
+	object := func(namespace, name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	tests := map[string]struct {
+		refusal *RefusedError
+		says    []string
+	}{
+		"a Lease":                       {propagated.Refuses(kind("coordination.k8s.io", "Lease"), object("shop", "l")), []string{"Lease shop/l is", "Events and Leases", "remove the selector"}},
+		"a kind that a flag lists":      {propagated.Refuses(kind("apps", "Deployment"), object("shop", "web")), []string{"Deployment shop/web is", "take it out of that flag"}},
+		"a namespace that a flag lists": {propagated.Refuses(kind("", "ConfigMap"), object("kube-public", "c")), []string{"ConfigMap kube-public/c is", "--skipped-propagating-namespaces", "take it out of that flag"}},
+		"a Namespace of the system":     {propagated.Refuses(kind("", "Namespace"), object("", "karmada-system")), []string{"Namespace karmada-system is", "belongs to the control plane", "remove the selector"}},
+		"a dependency":                  {tenant.TakesAlong("Secret", object("bank", "s")), []string{"Secret bank/s: ", `objects in namespace "bank"`}},
+		"a cluster-scoped dependency":   {tenant.TakesAlong("ClusterRole", object("", "r")), []string{"ClusterRole r: ", "cluster-scoped objects"}},
+		"dependencies by their labels":  {tenant.TakesAlong("Secret", object("bank", "")), []string{"Secret selected by labels: "}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, text := range tc.says {
+				if !strings.Contains(says(tc.refusal), text) {
+					t.Errorf("got %q, want %q", says(tc.refusal), text)
+				}
 			}
 		})
 	}
