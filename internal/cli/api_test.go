@@ -53,6 +53,8 @@ var resources = []resource{
 	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
 	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
 	{"work.karmada.io/v1alpha1", "works", "Work", true},
+	{"work.karmada.io/v1alpha2", "resourcebindings", "ResourceBinding", true},
+	{"work.karmada.io/v1alpha2", "clusterresourcebindings", "ClusterResourceBinding", false},
 	{"ships.example.io/v1", "ships", "Ship", true},
 	{"metrics.k8s.io/v1beta1", "pods", "PodMetrics", true},
 	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},

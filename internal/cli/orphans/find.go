@@ -7,20 +7,14 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/marked"
 	"karmada.io/karmada/internal/cli/place"
 	"karmada.io/karmada/internal/domain/work"
 )
-
-// pageSize is how many Works one request returns.
-const pageSize = 500
 
 // orphan is an object in a member that belongs to no Work.
 type orphan struct {
@@ -38,9 +32,13 @@ type orphan struct {
 type answer struct {
 	cluster string
 	orphans []orphan
+	// awaited is how many objects have no Work and are expected by a binding.
+	awaited int
 	// more is how many orphans are beyond the limit.
 	more   int
 	member dynamic.Interface
+	// unsettled says why the cluster may lack Works; nil if it has all.
+	unsettled error
 }
 
 // find returns the orphans in a member. The error names what could not be read.
@@ -64,11 +62,17 @@ func (o *options) find(ctx context.Context, where place.Place) (answer, error) {
 	if len(listing.Objects) == 0 {
 		return found, unread
 	}
-	// Works are read after the objects: an object that was made meanwhile has its Work.
-	claims, err := o.claims(ctx, where.Cluster)
+	karmada, err := o.karmada()
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
+	// Works are read after the objects: an object that was made meanwhile has its Work.
+	claims, err := karmada.claims(ctx, where.Cluster)
+	if err != nil {
+		return found, errors.Join(err, unread)
+	}
+	// The namespace is read after the Works: if it is old now, it held them.
+	found.unsettled = karmada.checkSettled(ctx, where.Cluster)
 	for _, each := range listing.Objects {
 		belongs, claim := claims.Of(each.Unstructured)
 		if belongs != work.Orphan && belongs != work.Wanted {
@@ -76,47 +80,49 @@ func (o *options) find(ctx context.Context, where place.Place) (answer, error) {
 		}
 		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, wanted: belongs == work.Wanted})
 	}
-	slices.SortFunc(found.orphans, compare)
-	if len(found.orphans) > o.limit {
-		found.more = len(found.orphans) - o.limit
-		found.orphans = found.orphans[:o.limit]
-	}
 	return found, unread
+}
+
+// dropAwaited removes the objects that a binding expects in their cluster: Works of them
+// follow. Bindings are read after all Works: a Work that was made meanwhile has its binding.
+func (o *options) dropAwaited(ctx context.Context, answers []answer) error {
+	var unsure []string
+	for i := range answers {
+		if slices.ContainsFunc(answers[i].orphans, func(one orphan) bool { return !one.wanted }) {
+			unsure = append(unsure, answers[i].cluster)
+		}
+	}
+	if len(unsure) == 0 {
+		return nil
+	}
+	karmada, err := o.karmada()
+	if err != nil {
+		return err
+	}
+	awaited, err := karmada.awaited(ctx, unsure)
+	if err != nil {
+		return err
+	}
+	for i := range answers {
+		a := &answers[i]
+		before := len(a.orphans)
+		a.orphans = slices.DeleteFunc(a.orphans, func(one orphan) bool { return !one.wanted && awaited.Has(a.cluster, one.object) })
+		a.awaited = before - len(a.orphans)
+	}
+	return nil
+}
+
+// sortAndLimit orders the orphans and keeps as many as the user wants.
+func (a *answer) sortAndLimit(limit int) {
+	slices.SortFunc(a.orphans, compare)
+	if len(a.orphans) > limit {
+		a.more = len(a.orphans) - limit
+		a.orphans = a.orphans[:limit]
+	}
 }
 
 func compare(a, b orphan) int {
 	return cmp.Or(
 		cmp.Compare(a.object.GetKind(), b.object.GetKind()), cmp.Compare(a.object.GetNamespace(), b.object.GetNamespace()),
 		cmp.Compare(a.object.GetName(), b.object.GetName()), cmp.Compare(a.resource.Group, b.resource.Group))
-}
-
-// claims reads the Works of a cluster.
-func (o *options) claims(ctx context.Context, cluster string) (work.Claims, error) {
-	config, err := o.Program.Karmada(o.Context).Config()
-	if err != nil {
-		return work.Claims{}, err
-	}
-	karmada, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return work.Claims{}, fmt.Errorf("making a client: %w", err)
-	}
-	space := work.ExecutionNamespace(cluster)
-	stored := karmada.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(space)
-	var works []workv1alpha1.Work
-	for page := (metav1.ListOptions{Limit: pageSize}); ; {
-		list, err := stored.List(ctx, page)
-		if err != nil {
-			return work.Claims{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", space, err)
-		}
-		for i := range list.Items {
-			one := workv1alpha1.Work{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &one); err != nil {
-				return work.Claims{}, fmt.Errorf("reading Work %s/%s: %w", space, list.Items[i].GetName(), err)
-			}
-			works = append(works, one)
-		}
-		if page.Continue = list.GetContinue(); page.Continue == "" {
-			return work.NewClaims(cluster, works)
-		}
-	}
 }

@@ -2,7 +2,8 @@
 // no Work, and what should become of it?
 //
 // Invariants: an object is an orphan only if all Works of its cluster were read from the
-// API server after the object was. Anything that cannot be read is reported as unknown
+// API server after the object was, and all bindings after the Works. Where Works may be
+// missing, nothing is deleted or released. Anything that cannot be read is reported as unknown
 // and never treated. A write names the UID and the version of the object that was found.
 package orphans
 
@@ -43,8 +44,13 @@ named clusters or in all.
 
 WANTED-BY names a Work that carries the same object but did not create it. --adopt gives
 such objects to that Work. --release takes the marks off objects that no Work wants: they
-stay and belong to the people of the member. --delete deletes objects that no Work wants.
-Each of them needs --yes, or --dry-run to see what it would do.
+stay and belong to the people of the member. --delete deletes objects that no Work wants,
+but neither Namespaces nor CustomResourceDefinitions: objects of others would be deleted
+with them. Each of them needs --yes, or --dry-run to see what it would do.
+
+An object that a binding expects in the cluster is no orphan, also if its Work is missing.
+--release and --delete refuse a cluster whose execution namespace in the control plane is
+missing, is being deleted or is younger than ten minutes: its Works may be missing.
 
 A cluster or a kind that cannot be read is named on standard error, and the exit code is 1.
 Its objects are unknown: they are neither listed nor changed.`,
@@ -107,13 +113,17 @@ func (o *options) run(ctx context.Context, wanted []string) error {
 		return nil
 	}
 	action := o.action()
-	answers, errs := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (answer, error) {
-		found, err := o.find(ctx, where)
-		if action == nil || !o.yes || o.dryRun {
-			return found, err
-		}
-		return found, errors.Join(err, found.treat(ctx, action))
-	})
+	answers, errs := place.AskAll(ctx, places, o.patience, o.find)
+	if err := o.dropAwaited(ctx, answers); err != nil {
+		return errors.Join(place.Failure(places, errs), err)
+	}
+	for i := range answers {
+		answers[i].sortAndLimit(o.limit)
+		errs[i] = errors.Join(errs[i], answers[i].refuse(action))
+	}
+	if action != nil && o.yes && !o.dryRun {
+		o.treatAll(ctx, places, answers, errs, action)
+	}
 	if err := o.print(answers, time.Now()); err != nil {
 		return err
 	}
@@ -128,7 +138,7 @@ func (o *options) confirmation(answers []answer, action *action) error {
 	count := 0
 	for _, a := range answers {
 		for i := range a.orphans {
-			if action.fits(&a.orphans[i]) {
+			if one := &a.orphans[i]; action.fits(one) && one.result == "" {
 				count++
 			}
 		}

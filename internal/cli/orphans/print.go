@@ -47,13 +47,20 @@ func (o *options) print(answers []answer, now time.Time) error {
 	if action != nil {
 		table.Header = append(table.Header, "RESULT")
 	}
-	objects := []shown{}
+	objects, skipped := []shown{}, 0
 	for _, a := range answers {
+		if a.awaited > 0 {
+			o.Program.Tell("cluster(%s): %d objects have no Work yet, but a binding expects them in the cluster: they are no orphans", a.cluster, a.awaited)
+		}
 		if a.more > 0 {
 			o.Program.Tell("cluster(%s): %d more orphans are not shown; --limit sets how many are", a.cluster, a.more)
 		}
 		for i := range a.orphans {
 			one := &a.orphans[i]
+			if o.remove && !one.wanted && one.containsOthers() {
+				o.Program.Tell("cluster(%s): %s is not deleted, because objects of others would be deleted with it; --release takes the marks of Karmada off it", a.cluster, one.title())
+				skipped++
+			}
 			if action != nil && !action.fits(one) {
 				continue
 			}
@@ -63,6 +70,9 @@ func (o *options) print(answers []answer, now time.Time) error {
 		}
 	}
 	table.Object = map[string]any{"items": objects}
+	if len(objects) == 0 && skipped > 0 && o.format.Table() {
+		return nil
+	}
 	if len(objects) == 0 && o.format.Table() {
 		o.Program.Tell("No orphans found")
 		return nil

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"karmada.io/karmada/internal/cli/place"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -18,7 +20,9 @@ type action struct {
 	verb, done string
 	// fits reports whether the action is for this orphan.
 	fits func(*orphan) bool
-	do   func(context.Context, dynamic.ResourceInterface, *orphan) error
+	// needsAllWorks is true if the action is wrong for an object whose Work is missing.
+	needsAllWorks bool
+	do            func(context.Context, dynamic.ResourceInterface, *orphan) error
 }
 
 // action returns what the flags say; nil is to list only.
@@ -26,22 +30,63 @@ func (o *options) action() *action {
 	unwanted := func(one *orphan) bool { return !one.wanted }
 	switch {
 	case o.adopt:
-		return &action{"adopt", "adopted", func(one *orphan) bool { return one.wanted }, adopt}
+		return &action{"adopt", "adopted", func(one *orphan) bool { return one.wanted }, false, adopt}
 	case o.release:
-		return &action{"release", "released", unwanted, release}
+		return &action{"release", "released", unwanted, true, release}
 	case o.remove:
-		return &action{"delete", "deleted", unwanted, remove}
+		return &action{"delete", "deleted", func(one *orphan) bool { return unwanted(one) && !one.containsOthers() }, true, remove}
 	}
 	return nil
 }
 
-// treat does the action to the orphans of a cluster that it is for. The failure of one
-// does not stop the others.
+// containsOthers reports whether objects of others would be deleted with the orphan.
+func (one *orphan) containsOthers() bool {
+	return work.ContainsOthers(one.object.GroupVersionKind().GroupKind())
+}
+
+// refuse marks the orphans that the action is for as refused if Works of the cluster may
+// be missing, and returns why.
+func (a *answer) refuse(action *action) error {
+	if action == nil || !action.needsAllWorks || a.unsettled == nil {
+		return nil
+	}
+	refused := false
+	for i := range a.orphans {
+		if one := &a.orphans[i]; action.fits(one) {
+			one.result, refused = "refused", true
+		}
+	}
+	if !refused {
+		return nil
+	}
+	return fmt.Errorf("nothing can be %s: %w", action.done, a.unsettled)
+}
+
+// treatAll does the action in all clusters, and puts what came of it into answers and errs.
+func (o *options) treatAll(ctx context.Context, places []place.Place, answers []answer, errs []error, action *action) {
+	found := map[string]answer{}
+	for _, a := range answers {
+		found[a.cluster] = a
+	}
+	treated, failures := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (answer, error) {
+		a := found[where.Cluster]
+		// What comes after the time limit is dropped.
+		a.orphans = slices.Clone(a.orphans)
+		err := a.treat(ctx, action)
+		return a, err
+	})
+	for i := range places {
+		answers[i], errs[i] = treated[i], errors.Join(errs[i], failures[i])
+	}
+}
+
+// treat does the action to the orphans of a cluster that it is for and that were not
+// refused. The failure of one does not stop the others.
 func (a *answer) treat(ctx context.Context, action *action) error {
 	var failures []error
 	for i := range a.orphans {
 		one := &a.orphans[i]
-		if !action.fits(one) {
+		if !action.fits(one) || one.result != "" {
 			continue
 		}
 		side := a.member.Resource(one.resource).Namespace(one.object.GetNamespace())

@@ -1,0 +1,109 @@
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// pageSize is how many Works or bindings one request returns.
+const pageSize = 500
+
+// karmada reads from the control plane what it wants in members.
+type karmada struct{ dynamic.Interface }
+
+func (o *options) karmada() (karmada, error) {
+	config, err := o.Program.Karmada(o.Context).Config()
+	if err != nil {
+		return karmada{}, err
+	}
+	karmadaClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return karmada{}, fmt.Errorf("making a client: %w", err)
+	}
+	return karmada{karmadaClient}, nil
+}
+
+// claims reads the Works of a cluster.
+func (k karmada) claims(ctx context.Context, cluster string) (work.Claims, error) {
+	space := work.ExecutionNamespace(cluster)
+	var works []workv1alpha1.Work
+	err := eachIn(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(space), func(stored *unstructured.Unstructured) error {
+		one := workv1alpha1.Work{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &one); err != nil {
+			return fmt.Errorf("reading Work %s/%s: %w", space, stored.GetName(), err)
+		}
+		works = append(works, one)
+		return nil
+	})
+	if err != nil {
+		return work.Claims{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", space, err)
+	}
+	return work.NewClaims(cluster, works)
+}
+
+// checkSettled returns an error if the execution namespace of a cluster may lack Works.
+func (k karmada) checkSettled(ctx context.Context, cluster string) error {
+	name := work.ExecutionNamespace(cluster)
+	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return work.CheckSettled(name, nil, time.Now())
+	}
+	if err != nil {
+		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
+	}
+	space := &corev1.Namespace{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, space); err != nil {
+		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
+	}
+	return work.CheckSettled(name, space, time.Now())
+}
+
+// awaited reads which objects the bindings expect in clusters.
+func (k karmada) awaited(ctx context.Context, clusters []string) (work.Awaited, error) {
+	awaited := work.NewAwaited(clusters...)
+	for resource, namespaced := range map[string]bool{"resourcebindings": true, "clusterresourcebindings": false} {
+		err := eachIn(ctx, k.Resource(workv1alpha2.GroupVersion.WithResource(resource)), func(stored *unstructured.Unstructured) error {
+			of := binding.New(namespaced)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, of); err != nil {
+				return fmt.Errorf("reading %s/%s: %w", stored.GetNamespace(), stored.GetName(), err)
+			}
+			awaited.Add(of.BindingSpec())
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing the %s of the control plane: %w", resource, err)
+		}
+	}
+	return awaited, nil
+}
+
+// eachIn calls a function for each object of a collection.
+func eachIn(ctx context.Context, stored dynamic.ResourceInterface, call func(*unstructured.Unstructured) error) error {
+	for page := (metav1.ListOptions{Limit: pageSize}); ; {
+		list, err := stored.List(ctx, page)
+		if err != nil {
+			return err //nolint:wrapcheck // the caller names the collection
+		}
+		for i := range list.Items {
+			if err := call(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if page.Continue = list.GetContinue(); page.Continue == "" {
+			return nil
+		}
+	}
+}
