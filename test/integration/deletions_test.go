@@ -141,7 +141,8 @@ func TestALabelThatAClusterLosesTakesNothingAway(t *testing.T) {
 }
 
 // TestAKindThatAMemberServesInAnotherVersionIsNotGone removes the version that a Work
-// carries, and then the kind while its group cannot be read.
+// carries, then all versions while the definition keeps the objects, and then the kind
+// while its group cannot be read.
 func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 	namespace := env.Namespace(t)
 	namespaceIn(t, member1, namespace)
@@ -167,7 +168,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 			"apiVersion": "springs.example.org/" + version, "kind": "Spring", "metadata": map[string]any{"namespace": namespace, "name": name},
 		}}
 	}
-	for _, name := range []string{"first", "second"} {
+	for _, name := range []string{"first", "second", "third"} {
 		storeCog(t, spring("v1", name))
 		await(t, env.Karmada, workOf(t, member1, spring("v1", name)), applied)
 	}
@@ -197,6 +198,36 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 		t.Errorf("the object was left behind: %v", err)
 	}
 
+	// A definition that serves no version keeps its objects.
+	held := func(name, message string) *workv1alpha1.Work {
+		return await(t, env.Karmada, workOf(t, member1, spring("v1", name)), func(w *workv1alpha1.Work) error {
+			return condition(w.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "KindNotServed", message)
+		})
+	}
+	serveSecond := func(is bool) {
+		testenv.Update(t, member(member1), kind.DeepCopy(), func(c *unstructured.Unstructured) {
+			second := served("v2", is)
+			second["storage"] = true
+			if err := unstructured.SetNestedSlice(c.Object, []any{served("v1", false), second}, "spec", "versions"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	serveSecond(false)
+	testenv.Eventually(t, "the member serves no version", func(ctx context.Context) error {
+		if member(member1).Get(ctx, client.ObjectKeyFromObject(spring("v2", "third")), spring("v2", "third")) == nil {
+			return errors.New("v2 is served")
+		}
+		return nil
+	})
+	deleteObject(t, env.Karmada, spring("v1", "third"))
+	kept := held("third", "cluster "+member1+" does not say whether it has objects of kind Spring in group \"springs.example.org\"")
+	serveSecond(true)
+	awaitGone(t, env.Karmada, kept)
+	if err := absent(t.Context(), member(member1), spring("v2", "third")); err != nil {
+		t.Errorf("the object was left behind: %v", err)
+	}
+
 	// Nobody knows what the group holds while one of its versions cannot be read.
 	stale := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v3.springs.example.org"},
@@ -216,10 +247,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 	deleteObject(t, member(member1), kind.DeepCopy())
 	awaitGone(t, member(member1), kind.DeepCopy())
 	deleteObject(t, env.Karmada, spring("v1", "second"))
-	of := workOf(t, member1, spring("v1", "second"))
-	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "KindNotServed", "cluster "+member1+" does not say whether it serves Spring in group \"springs.example.org\"")
-	})
+	of := held("second", "cluster "+member1+" does not say whether it has objects of kind Spring in group \"springs.example.org\"")
 	deleteObject(t, member(member1), stale.DeepCopy())
 	awaitGone(t, env.Karmada, of)
 }

@@ -12,8 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
 
+	offered "karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/domain/served"
 )
 
 // discoveryWorkers is how many group versions of an old server are read at once. The
@@ -23,16 +26,12 @@ const discoveryWorkers = 8
 // resources reads the resources of all group versions, within the bounds of discovery.
 // The error names the group versions that could not be read, if some could.
 func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	groups, known, failed, err := m.discovery.GroupsAndMaybeResources()
+	groups, known, failed, err := m.groups()
 	if err != nil || groups == nil {
 		return nil, err
 	}
-	versions := versionsOf(groups)
-	if err := m.exceeds(bounds.Groups, "discovery", "group versions", len(versions), m.bounds.Limits.GroupVersions); err != nil {
-		return nil, err
-	}
 	if known == nil {
-		known, failed = m.readEach(ctx, versions)
+		known, failed = m.readEach(ctx, versionsOf(groups))
 	}
 	lists := make([]*metav1.APIResourceList, 0, len(known))
 	count := 0
@@ -47,6 +46,50 @@ func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, erro
 		return lists, &discovery.ErrGroupDiscoveryFailed{Groups: failed}
 	}
 	return lists, nil
+}
+
+// groups reads the groups and, if the member aggregates discovery, their resources.
+func (m *Member) groups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	groups, known, failed, err := m.discovery.GroupsAndMaybeResources()
+	if err != nil || groups == nil {
+		return nil, nil, nil, err
+	}
+	err = m.exceeds(bounds.Groups, "discovery", "group versions", len(versionsOf(groups)), m.bounds.Limits.GroupVersions)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return groups, known, failed, nil
+}
+
+// inquiry is discovery for one question, which ends with its context.
+type inquiry struct {
+	ctx    context.Context //nolint:containedctx // an inquiry lives as long as one call
+	member *Member
+}
+
+// ServerResourcesForGroupVersion implements kinds.Discovery.
+func (i inquiry) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	parsed, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the version
+	}
+	return i.member.readVersion(i.ctx, parsed)
+}
+
+// GroupsAndMaybeResources implements kinds.Discovery.
+func (i inquiry) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return i.member.groups()
+}
+
+// ask returns what the member says about a kind now.
+func (m *Member) ask(ctx context.Context, kind schema.GroupVersionKind) served.Answer {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	answer, err := offered.Ask(inquiry{ctx, m}, kind)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Cannot tell whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
+	}
+	return answer
 }
 
 func versionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {

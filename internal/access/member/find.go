@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,8 +15,9 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// UnservedError says that a member does not tell whether it has objects of a kind: it
-// does not serve the version that was asked for, and what it serves could not be read.
+// UnservedError says that a member may have objects of a kind which cannot be read: it
+// does not serve the version that was asked for, and what else it serves is unknown or
+// proves nothing.
 type UnservedError struct {
 	Member string
 	Kind   schema.GroupVersionKind
@@ -23,7 +25,7 @@ type UnservedError struct {
 }
 
 func (e *UnservedError) Error() string {
-	return fmt.Sprintf("cluster %s does not say whether it serves %s in group %q, version %s or another: %v",
+	return fmt.Sprintf("cluster %s does not say whether it has objects of kind %s in group %q, version %s or another: %v",
 		e.Member, e.Kind.Kind, e.Kind.Group, e.Kind.Version, e.Cause)
 }
 
@@ -32,18 +34,24 @@ func (e *UnservedError) Unwrap() error { return e.Cause }
 // Find returns an object as the member has it now, nil if the member is proven to have
 // none. If the member does not serve the version, the object is read in another version
 // of the group. A kind that a complete answer of discovery shows in no version of its
-// group is proven to have no objects; of any other answer the error is an UnservedError.
+// group, and that no CustomResourceDefinition of the member defines, is proven to have no
+// objects; of any other answer the error is an UnservedError. All questions after the
+// first one have the time of one request together.
 func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !isUnserved(err, key.Name) {
 		return found(object, err, key.Name)
 	}
-	versions, answer, failure := offered.AskGroup(m.discovery, kind.GroupKind())
-	switch {
-	case failure != nil:
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	versions, answer, failure := offered.AskGroup(inquiry{ctx, m}, kind.GroupKind())
+	if answer == served.Absent {
+		if failure = m.proveUndefined(ctx, kind.GroupKind()); failure == nil {
+			return nil, nil
+		}
+	}
+	if failure != nil {
 		return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: failure}
-	case answer == served.Absent:
-		return nil, nil
 	}
 	// The mapper may remember what the member served before.
 	if err := m.mapper.forget(); err != nil {
@@ -60,9 +68,16 @@ func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key cli
 	return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: err}
 }
 
-// isUnserved reports whether an error says that the path of a kind is not served.
+// IsUnserved reports whether an error of a member says that it does not serve a kind, or
+// does not say whether it does.
+func IsUnserved(err error) bool {
+	return meta.IsNoMatchError(err) || errors.As(err, new(*noPathError))
+}
+
+// isUnserved reports whether an error says nothing about an object because the path of
+// its kind may not be served.
 func isUnserved(err error, name string) bool {
-	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
+	return IsUnserved(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
 }
 
 func found(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {

@@ -92,7 +92,7 @@ func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
 		"unmarked objects without end":         {hostiletest.ManyUnmarked(), bounds.Unmarked},
 		"another object than was asked for":    {hostiletest.LyingName(), bounds.Identity},
 		"nodes without end":                    {hostiletest.ManyNodes(), bounds.Nodes},
-		"404 for everything":                   {hostiletest.NotFound(), bounds.Identity},
+		"404 for everything":                   {hostiletest.NotFound(), ""},
 		"groups without end":                   {hostiletest.HugeDiscovery(), bounds.Groups},
 		"a page instead of an API":             {hostiletest.HTML(), ""},
 		"a huge error":                         {hostiletest.HugeError(), ""},

@@ -162,7 +162,7 @@ func (m *Member) renewClient() error {
 	if err != nil {
 		return fmt.Errorf("making client: %w", err)
 	}
-	made = verifying(made, m.bounds.Ledger)
+	made = verifying(made, m.bounds.Ledger, m.ask)
 	m.client.Store(&made)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,7 +83,7 @@ func (c *controller) takeBack(ctx context.Context, cluster *clusterv1alpha1.Clus
 }
 
 // reportUnserved reports in a condition that objects of a Work may exist in the member,
-// whose API server does not say whether it serves their kind.
+// whose API server does not let them be read.
 func (c *controller) reportUnserved(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
 	for _, failure := range failures {
 		if unserved := new(member.UnservedError); errors.As(failure, &unserved) {
@@ -197,7 +196,7 @@ func removeAsSeen(ctx context.Context, target holder, observed *unstructured.Uns
 // isStale reports whether a write failed because the object, or the kind that the member
 // serves, is not what was read before.
 func isStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || member.IsUnserved(err)
 }
 
 // release takes our marks off the member's object, which stays.

@@ -109,7 +109,7 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkBindingMissingReason, "the binding was deleted, and its template exists"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateUnknownReason, "the binding is gone, and its template cannot be read"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateKindNotServedReason, "the binding is gone, and the control plane does not serve the kind of its template"},
-		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member does not say whether it serves the kind"},
+		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member may store objects of a kind that it does not serve"},
 		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "somebody in the member undoes every repair"},
 		{kinds, workv1alpha1.WorkStatusCut, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
 		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "nobody undoes repairs any more"},

@@ -20,8 +20,8 @@ type Discovery struct {
 
 // Versions returns the versions in which a server serves a kind, in the order of the
 // server. The kind is Absent only if the groups are known and every version of its group
-// was read and lacks it: then the server has no object of the kind. It is Unknown if a
-// version of the group could not be read, and none of the others has the kind.
+// was read and lacks it; the server may store objects of it nevertheless. It is Unknown if
+// a version of the group could not be read, and none of the others has the kind.
 func (d Discovery) Versions(kind schema.GroupKind) ([]string, Answer) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
 		return nil, Unknown

@@ -54,7 +54,8 @@ func RestoreNotConfirmed(of *workv1alpha1.Work, message string) metav1.Condition
 }
 
 // KindNotServed is the condition that the objects of a deleted Work cannot be read in the
-// cluster, because its API server does not say whether it serves their kind.
+// cluster, because its API server does not serve their kind and may store them, or does
+// not say whether it serves the kind.
 func KindNotServed(of *workv1alpha1.Work, cluster, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,

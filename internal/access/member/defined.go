@@ -1,0 +1,67 @@
+package member
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/domain/served"
+)
+
+var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// definitionsPage is how many CustomResourceDefinitions one request returns.
+const definitionsPage = 100
+
+// proveUndefined returns nil if a kind that the member does not serve has no objects there:
+// those of a custom kind go with its CustomResourceDefinition. One that serves no version
+// keeps its objects, and so does an API server that does not serve a kind of its own.
+func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) error {
+	if served.IsBuiltIn(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
+		return fmt.Errorf("%s is a kind of Kubernetes, whose objects stay in the storage of an API server that does not serve it", kind)
+	}
+	page := &client.ListOptions{Limit: definitionsPage}
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(definitionKind.GroupVersion().WithKind(definitionKind.Kind + "List"))
+		err := m.Client().List(ctx, list, page)
+		if bounds.TooLarge(err) && page.Limit > 1 {
+			page.Limit = bounds.SmallerPage(page.Limit)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
+		}
+		for i := range list.Items {
+			if err := m.checkDefinition(ctx, kind, list.Items[i].Name); err != nil {
+				return err
+			}
+		}
+		if page.Continue = list.Continue; page.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// checkDefinition returns an error if a CustomResourceDefinition defines a kind, or may.
+func (m *Member) checkDefinition(ctx context.Context, kind schema.GroupKind, name string) error {
+	if !served.IsDefinitionOf(kind.Group, name) {
+		return nil
+	}
+	definition, err := m.GetLive(ctx, definitionKind, client.ObjectKey{Name: name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+	case served.Defines(definition.Object, kind):
+		return fmt.Errorf("CustomResourceDefinition %s keeps its objects and serves none of its versions", name)
+	}
+	return nil
+}
