@@ -152,6 +152,12 @@ func (j *Judge) gathering(of *workv1alpha1.Work, facts guard.Facts) time.Duratio
 	return max(0, of.DeletionTimestamp.Add(gathered).Sub(j.now()))
 }
 
+// CountHeld counts a deletion that is held after the verdict, until it is settled: what the
+// member holds of the Work cannot be read.
+func (j *Judge) CountHeld(cluster string, of *workv1alpha1.Work, reason string) {
+	j.held.add(cluster, client.ObjectKeyFromObject(of), reason)
+}
+
 // Settle notes that the objects of a Work were deleted or are about to be, or that the
 // Work was released with its objects. Later calls for the same Work do nothing.
 func (j *Judge) Settle(cluster string, of *workv1alpha1.Work, ruling Ruling) {

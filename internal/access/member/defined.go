@@ -6,11 +6,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/domain/served"
 )
 
@@ -26,27 +26,37 @@ func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) erro
 	if served.IsBuiltIn(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return fmt.Errorf("%s is a kind of Kubernetes, whose objects stay in the storage of an API server that does not serve it", kind)
 	}
-	page := &client.ListOptions{Limit: definitionsPage}
+	page := metav1.ListOptions{Limit: definitionsPage}
 	for {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(definitionKind.GroupVersion().WithKind(definitionKind.Kind + "List"))
-		err := m.Client().List(ctx, list, page)
-		if bounds.TooLarge(err) && page.Limit > 1 {
-			page.Limit = bounds.SmallerPage(page.Limit)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
-		}
-		for i := range list.Items {
-			if err := m.checkDefinition(ctx, kind, list.Items[i].Name); err != nil {
-				return err
+		if err := m.bounds.ReadPage(ctx, &page, m.listDefinitions, func(list runtime.Object) error {
+			names, ok := list.(*metav1.PartialObjectMetadataList)
+			if !ok {
+				return fmt.Errorf("listing its CustomResourceDefinitions: the list is a %T", list)
 			}
+			page.Continue = names.Continue
+			for i := range names.Items {
+				if err := m.checkDefinition(ctx, kind, names.Items[i].Name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		if page.Continue = list.Continue; page.Continue == "" {
+		if page.Continue == "" {
 			return nil
 		}
 	}
+}
+
+// listDefinitions returns the names of a page of the CustomResourceDefinitions.
+func (m *Member) listDefinitions(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(definitionKind.GroupVersion().WithKind(definitionKind.Kind + "List"))
+	if err := m.Client().List(ctx, list, &client.ListOptions{Limit: page.Limit, Continue: page.Continue}); err != nil {
+		return nil, fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
+	}
+	return list, nil
 }
 
 // checkDefinition returns an error if a CustomResourceDefinition defines a kind, or may.

@@ -82,12 +82,16 @@ func (c *controller) takeBack(ctx context.Context, cluster *clusterv1alpha1.Clus
 	return reconcile.Result{}, c.letGo(ctx, cluster, stored, ruling)
 }
 
-// reportUnserved reports in a condition that objects of a Work may exist in the member,
-// whose API server does not let them be read.
+// reportUnserved reports in a condition, and counts, that objects of a Work may exist in
+// the member, whose API server does not let them be read.
 func (c *controller) reportUnserved(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
 	for _, failure := range failures {
 		if unserved := new(member.UnservedError); errors.As(failure, &unserved) {
-			c.report(stored, report.Soon, work.KindNotServed(stored, cluster.Name, unserved.Error()))
+			held := work.KindNotServed(stored, cluster.Name, unserved.Error())
+			c.report(stored, report.Soon, held)
+			if c.judge != nil {
+				c.judge.CountHeld(cluster.Name, stored, held.Reason)
+			}
 			return
 		}
 	}
