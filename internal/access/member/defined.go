@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,20 +29,28 @@ func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) erro
 	}
 	page := metav1.ListOptions{Limit: definitionsPage}
 	for {
+		var names []string
 		if err := m.bounds.ReadPage(ctx, &page, m.listDefinitions, func(list runtime.Object) error {
-			names, ok := list.(*metav1.PartialObjectMetadataList)
-			if !ok {
-				return fmt.Errorf("listing its CustomResourceDefinitions: the list is a %T", list)
+			found, err := meta.ListAccessor(list)
+			if err != nil {
+				return fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
 			}
-			page.Continue = names.Continue
-			for i := range names.Items {
-				if err := m.checkDefinition(ctx, kind, names.Items[i].Name); err != nil {
-					return err
+			page.Continue = found.GetContinue()
+			return meta.EachListItem(list, func(definition runtime.Object) error {
+				named, err := meta.Accessor(definition)
+				if err == nil && served.IsDefinitionOf(kind.Group, named.GetName()) {
+					names = append(names, named.GetName())
 				}
-			}
-			return nil
+				return err
+			})
 		}); err != nil {
 			return err
+		}
+		// Not while the page keeps its place among the large answers, which one of these may be.
+		for _, name := range names {
+			if err := m.checkDefinition(ctx, kind, name); err != nil {
+				return err
+			}
 		}
 		if page.Continue == "" {
 			return nil
@@ -61,9 +70,6 @@ func (m *Member) listDefinitions(ctx context.Context, page metav1.ListOptions) (
 
 // checkDefinition returns an error if a CustomResourceDefinition defines a kind, or may.
 func (m *Member) checkDefinition(ctx context.Context, kind schema.GroupKind, name string) error {
-	if !served.IsDefinitionOf(kind.Group, name) {
-		return nil
-	}
 	definition, err := m.GetLive(ctx, definitionKind, client.ObjectKey{Name: name})
 	switch {
 	case apierrors.IsNotFound(err):
