@@ -48,6 +48,9 @@ type Options struct {
 	// administrator are valid; 0 means pki.DefaultLeafLifetime. They are renewed when
 	// a third of it is left. What is signed for others is valid no longer, either.
 	CertificateLifetime time.Duration
+	// StartOver says what a user can do if the key of the storage is lost and there is no
+	// copy of it, as the end of a sentence. Empty means to start without Dir.
+	StartOver string
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
 	// Admission are plugins that run inside the API server.
@@ -117,8 +120,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	c.group.add(stageStorage, etcd)
-	plain, err := c.encryptSecrets(ctx)
-	if err != nil {
+	if err := c.encryptStorage(ctx); err != nil {
 		return nil, err
 	}
 	audit, err := auditFlags(o)
@@ -150,7 +152,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.awaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.encryptStored(ctx, plain)
+	return c, nil
 }
 
 // awaitReady polls the API server until it says that it is ready.

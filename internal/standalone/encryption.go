@@ -1,15 +1,17 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/standalone/atrest"
@@ -18,7 +20,7 @@ import (
 // etcdDialTimeout is how long the connection to an etcd of this machine may take.
 const etcdDialTimeout = 10 * time.Second
 
-// encryptionFile is the file with the key that encrypts Secrets in etcd.
+// encryptionFile is the file with the key that encrypts Secrets and Works in etcd.
 func (c *Cluster) encryptionFile() string { return filepath.Join(c.options.Dir, "encryption.yaml") }
 
 // dialEtcd opens a client of an etcd that startEtcd has started.
@@ -30,38 +32,30 @@ func dialEtcd(ctx context.Context, endpoint string) (*clientv3.Client, error) {
 	return store, nil
 }
 
-// encryptSecrets sees to it that the API server has the key of the Secrets in etcd,
-// and returns those that are stored as they are.
-func (c *Cluster) encryptSecrets(ctx context.Context) ([]types.NamespacedName, error) {
+// encryptStorage sees to it that the API server has the key of the Secrets and Works in
+// etcd, and encrypts those that an earlier release has stored as they are. What fails
+// of these is tried again by the next start.
+func (c *Cluster) encryptStorage(ctx context.Context) error {
 	store, err := dialEtcd(ctx, c.endpoint)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = store.Close() }()
-	plain, err := atrest.Prepare(ctx, c.encryptionFile(), store)
+	startOver := cmp.Or(c.options.StartOver, "start over without "+c.options.Dir)
+	plain, err := atrest.Prepare(ctx, c.encryptionFile(), startOver, store)
 	if err != nil {
-		return nil, fmt.Errorf("encryption of the Secrets of cluster %q: %w", c.options.Name, err)
+		return fmt.Errorf("encryption of the storage of cluster %q: %w", c.options.Name, err)
 	}
-	return plain, nil
-}
-
-// encryptStored encrypts the Secrets that an earlier release has stored as they are.
-// What fails is tried again by the next start.
-func (c *Cluster) encryptStored(ctx context.Context, plain []types.NamespacedName) error {
 	if len(plain) == 0 {
 		return nil
 	}
-	api, err := kubernetes.NewForConfig(c.Inside())
-	if err != nil {
-		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
-	}
-	encrypted, err := atrest.Rewrite(ctx, api, plain)
+	encrypted, err := atrest.Encrypt(ctx, c.encryptionFile(), store, plain)
 	logger := klog.FromContext(ctx).WithValues("cluster", c.options.Name, "found", len(plain), "encrypted", encrypted)
 	if err != nil {
-		logger.Error(err, "Encrypting Secrets of an earlier release, the next start tries again")
+		logger.Error(err, "Encrypting Secrets and Works of an earlier release, the next start tries again")
 		return nil
 	}
-	logger.Info("Encrypted Secrets of an earlier release")
+	logger.Info("Encrypted Secrets and Works of an earlier release")
 	return nil
 }
 
@@ -92,8 +86,8 @@ func ReadStored(ctx context.Context, dir, prefix string) (values [][]byte, err e
 
 // HasStorage reports whether a cluster has stored anything in dir.
 func HasStorage(dir string) (bool, error) {
-	found, err := filepath.Glob(filepath.Join(dir, etcdDir, "member", "*"))
-	if err != nil {
+	found, err := os.ReadDir(filepath.Join(dir, etcdDir, "member"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("looking for the etcd of %s: %w", dir, err)
 	}
 	return len(found) > 0, nil

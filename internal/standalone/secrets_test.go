@@ -13,19 +13,88 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/api/crds"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 const (
-	sentinel = "sentinel-that-must-not-be-on-the-disk"
-	oldKey   = "/registry/secrets/default/old"
+	sentinel   = "sentinel-that-must-not-be-on-the-disk"
+	secretsKey = "/registry/secrets/default/"
+	worksKey   = "/registry/work.karmada.io/works/default/"
+	encrypted  = "k8s:enc:secretbox:v1:key-"
 )
 
-// rawSecret is what etcd holds of a Secret.
-func rawSecret(t *testing.T, endpoint, key string) []byte {
+var worksResource = workv1alpha1.GroupVersion.WithResource(workv1alpha1.ResourcePluralWork)
+
+// workOf is a Work that delivers a Secret.
+func workOf(name, text string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": workv1alpha1.GroupVersion.String(), "kind": workv1alpha1.ResourceKindWork,
+		"metadata": map[string]any{"name": name, "namespace": "default"},
+		"spec": map[string]any{"workload": map[string]any{"manifests": []any{map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "default"},
+			"data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(text))},
+		}}}},
+	}}
+}
+
+// serveWorks has a cluster serve Works.
+func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.ResourceInterface {
+	t.Helper()
+	karmadaClient, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	for _, one := range all {
+		if one.Name() == worksResource.GroupResource().String() {
+			err = yaml.Unmarshal(one.YAML, &crd.Object)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	if _, err := karmadaClient.Resource(definitions).Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	works := karmadaClient.Resource(worksResource).Namespace("default")
+	err = wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := works.List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return works
+}
+
+// mustBeEncrypted demands that etcd holds a value encrypted.
+func mustBeEncrypted(t *testing.T, endpoint string, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if raw := rawValue(t, endpoint, key); !bytes.HasPrefix(raw, []byte(encrypted)) {
+			t.Errorf("%s is stored as %q", key, raw)
+		}
+	}
+}
+
+// rawValue is what etcd holds of an object.
+func rawValue(t *testing.T, endpoint, key string) []byte {
 	t.Helper()
 	store, err := dialEtcd(t.Context(), endpoint)
 	if err != nil {
@@ -39,7 +108,7 @@ func rawSecret(t *testing.T, endpoint, key string) []byte {
 	return found.Kvs[0].Value
 }
 
-// putOld stores a Secret as a release without encryption has.
+// putOld stores a Secret and a Work as a release without encryption has.
 func putOld(t *testing.T, dir string) {
 	t.Helper()
 	endpoint, etcd, err := startEtcd(t.Context(), EtcdOptions{DataDir: filepath.Join(dir, etcdDir)})
@@ -52,7 +121,17 @@ func putOld(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	_, err = store.Put(t.Context(), oldKey, `{"apiVersion":"v1","kind":"Secret","type":"Opaque",`+
+	work := workOf("old", "of before")
+	work.SetUID("d-e-f")
+	work.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	text, err := work.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(t.Context(), worksKey+"old", string(text)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Put(t.Context(), secretsKey+"old", `{"apiVersion":"v1","kind":"Secret","type":"Opaque",`+
 		`"metadata":{"name":"old","namespace":"default","uid":"a-b-c","creationTimestamp":"2026-01-01T00:00:00Z"},"data":{"a":"`+base64.StdEncoding.EncodeToString([]byte("of before"))+`"}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -77,8 +156,9 @@ func mustNotHold(t *testing.T, dir, text string) {
 	}
 }
 
-// TestSecretsAreEncryptedWhereTheyAreStored follows Secrets through the lives of a
-// cluster: one is written, one is left by an earlier release, and the key is lost.
+// TestSecretsAreEncryptedWhereTheyAreStored follows Secrets, and Works that deliver
+// them, through the lives of a cluster: one of each is written, one is left by an
+// earlier release, and the key is lost.
 func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
@@ -97,9 +177,10 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if _, err := client.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if raw := rawSecret(t, cluster.endpoint, "/registry/secrets/default/new"); !bytes.HasPrefix(raw, []byte("k8s:enc:secretbox:v1:key-")) {
-		t.Errorf("it is stored as %q", raw)
+	if _, err := serveWorks(ctx, t, cluster).Create(ctx, workOf("new", sentinel), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
+	mustBeEncrypted(t, cluster.endpoint, secretsKey+"new", worksKey+"new")
 	mustBeAudited(t, options.AuditLog, `"verb":"create"`, `"resource":"secrets","namespace":"default","name":"new"`)
 	mustNotHold(t, dir, sentinel)
 	options.Port = cluster.Port()
@@ -110,7 +191,7 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if err := os.Rename(key, key+".kept"); err != nil {
 		t.Fatal(err)
 	}
-	if lost, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "1 Secrets") || !strings.Contains(err.Error(), key) {
+	if lost, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "the 2 Secrets and Works") || !strings.Contains(err.Error(), key) {
 		lost.Stop()
 		t.Errorf("it starts without the key of what is stored: %v", err)
 	}
@@ -124,8 +205,10 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if cluster, err = Start(ctx, options); err != nil {
 		t.Fatal(err)
 	}
-	if raw := rawSecret(t, cluster.endpoint, oldKey); !bytes.HasPrefix(raw, []byte("k8s:enc:secretbox:v1:key-")) {
-		t.Errorf("the Secret of before is stored as %q", raw)
+	mustBeEncrypted(t, cluster.endpoint, secretsKey+"new", worksKey+"new", secretsKey+"old", worksKey+"old")
+	karmadaClient, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
 	}
 	if client, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
 		t.Fatal(err)
@@ -133,6 +216,13 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	for name, want := range map[string]string{"new": sentinel, "old": "of before"} {
 		if found, err := client.CoreV1().Secrets("default").Get(ctx, name, metav1.GetOptions{}); err != nil || string(found.Data["a"]) != want {
 			t.Errorf("Secret %s says %q, want %q (%v)", name, found.Data["a"], want, err)
+		}
+		found, err := karmadaClient.Resource(worksResource).Namespace("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(workOf(name, want).Object["spec"], found.Object["spec"]); diff != "" {
+			t.Errorf("Work %s (-want +got):\n%s", name, diff)
 		}
 	}
 }

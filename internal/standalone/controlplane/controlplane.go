@@ -60,6 +60,9 @@ type Options struct {
 	// CertificateLifetime is how long its certificates are valid; 0 means a year. They
 	// renew themselves.
 	CertificateLifetime time.Duration
+	// StartOver says what a user can do if the key of the storage is lost; see
+	// standalone.Options.
+	StartOver string
 	// Fsync makes its storage survive a crash of the machine.
 	Fsync bool
 	// Components are the names of the components to run; see programs.Components.
@@ -120,7 +123,7 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	var err error
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
-		Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
+		StartOver: c.options.StartOver, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
 		AuditLog: c.options.AuditLog, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a

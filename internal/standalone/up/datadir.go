@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -32,9 +33,40 @@ func (d dataDir) membersConfig() string     { return filepath.Join(d.path, "memb
 func (d dataDir) logs() string              { return filepath.Join(d.path, "logs") }
 func (d dataDir) audit() string             { return filepath.Join(d.path, "audit") }
 
+// dataDirOfMember is the data directory in which a member has its directory.
+func dataDirOfMember(path string) dataDir { return dataDir{filepath.Dir(filepath.Dir(path))} }
+
+// startOver says how to go on when the key of the control plane is lost.
+func (d dataDir) startOver() string {
+	return fmt.Sprintf("start over with `karmada down --purge --force --data-dir %s` and join the clusters again", d.path)
+}
+
+// startOverMember says how to go on when the key of a member is lost: the control plane
+// and the other members stay.
+func (d dataDir) startOverMember(name string) string {
+	return fmt.Sprintf("start over with this member alone: run `karmada down --data-dir %[1]s`, remove %[2]s, and run `karmada up --join=false --data-dir %[1]s`. "+
+		"Remove its Cluster with `karmadactl unjoin %[3]s --force`, or in pull mode with `karmadactl unregister %[3]s --force --cluster-kubeconfig=%[4]s --karmada-config=%[5]s`. "+
+		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.path, d.member(name), name, d.membersConfig(), d.karmadaConfig())
+}
+
 // beforeRestore and a time are added to the name of a control plane that a restore
 // replaced.
 const beforeRestore = ".before-restore-"
+
+// replaced are the directories of control planes that a restore replaced.
+func (d dataDir) replaced() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, fmt.Errorf("looking into data directory: %w", err)
+	}
+	var found []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), filepath.Base(d.controlPlane())+beforeRestore) {
+			found = append(found, filepath.Join(d.path, entry.Name()))
+		}
+	}
+	return found, nil
+}
 
 // staging is where a restore makes the data that it puts into its place at the end.
 func (d dataDir) staging() string            { return filepath.Join(d.path, "restore.new") }
@@ -91,11 +123,10 @@ func (d dataDir) close() error {
 
 // contents are what a data directory may hold. What tells that it is one comes last,
 // so that its removal can be interrupted.
-func (d dataDir) contents() []string {
-	// The pattern is a constant, so that it cannot be malformed.
-	replaced, _ := filepath.Glob(d.controlPlane() + beforeRestore + "*")
+func (d dataDir) contents() ([]string, error) {
+	replaced, err := d.replaced()
 	return append(replaced,
-		d.staging(), d.members(), d.controlPlane(), d.logs(), d.audit(), d.karmadaConfig(), d.membersConfig(), d.processesFile(), d.lockFile(), d.stateFile())
+		d.staging(), d.members(), d.controlPlane(), d.logs(), d.audit(), d.karmadaConfig(), d.membersConfig(), d.processesFile(), d.lockFile(), d.stateFile()), err
 }
 
 // foreign names a file in a directory that no start of ours can have left there, empty
@@ -133,7 +164,11 @@ func (d dataDir) remove(allowed func() error) (others []string, err error) {
 	if err := allowed(); err != nil {
 		return nil, err
 	}
-	for _, path := range d.contents() {
+	contents, err := d.contents()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range contents {
 		if err := errors.Join(os.RemoveAll(path+unfinished), os.RemoveAll(path)); err != nil {
 			return nil, fmt.Errorf("removing %s: %w", d.path, err)
 		}

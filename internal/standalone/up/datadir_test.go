@@ -184,3 +184,19 @@ func TestALogThatGrowsBeginsAnew(t *testing.T) {
 	write("too much to keep\n")
 	holds(log.Name(), "")
 }
+
+func TestALostKeyCostsOnlyWhatItEncrypts(t *testing.T) {
+	dir := dataDir{"/data/one"}
+	if got, want := dir.startOver(), "`karmada down --purge --force --data-dir /data/one`"; !strings.Contains(got, want) {
+		t.Errorf("of the control plane it says %q, not %q", got, want)
+	}
+	got := dataDirOfMember(dir.member("member2")).startOverMember("member2")
+	for _, want := range []string{"remove /data/one/members/member2,", "--data-dir /data/one`", "`karmadactl unjoin member2 --force`", "unregister member2 --force --cluster-kubeconfig=/data/one/members.config"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("of a member it says %q, not %q", got, want)
+		}
+	}
+	if strings.Contains(got, "--purge") {
+		t.Errorf("of a member it says %q, which removes the control plane", got)
+	}
+}

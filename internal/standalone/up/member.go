@@ -73,7 +73,7 @@ func (o memberOptions) cluster() standalone.Options {
 	return standalone.Options{
 		ProgramsOff: off, ProgramsUnconfined: o.ProgramsUnconfined,
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
-		Programs: true, Log: zapcore.AddSync(os.Stderr),
+		Programs: true, Log: zapcore.AddSync(os.Stderr), StartOver: dataDirOfMember(o.Dir).startOverMember(o.Name),
 		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},
 		// Whoever calls a simulated cluster administers it, and is never made to wait.
 		APIServerFlags: []string{"--enable-priority-and-fairness=false"},

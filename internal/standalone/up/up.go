@@ -123,6 +123,7 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
 		Components: components, Gates: o.Gates, Extra: o.Extra, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
+		StartOver: i.dir.startOver(),
 	})
 	if err != nil {
 		return err
