@@ -166,6 +166,28 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 	}
 }
 
+func TestUnjoinNamesWhatStaysInAMemberThatItDoesNotReach(t *testing.T) {
+	for name, dryRun := range map[string]bool{"a dry run": true, "a run": false} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			unjoin := Unjoin{Name: "far", ClusterNamespace: "ns", DryRun: dryRun, Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }}
+			far := sidetest.Registered("far", "id", clusterv1alpha1.Push)
+			if err := unjoin.remove(t.Context(), sidetest.With(t, "", &far), nil, &far); err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Join(told, "\n")
+			for _, want := range []string{
+				"ServiceAccount ns/karmada-far", "ServiceAccount ns/karmada-impersonator", "ClusterRoleBinding karmada-controller-manager:karmada-far",
+				"unjoin far --force --cluster-kubeconfig=<kubeconfig of far>",
+			} {
+				if !strings.Contains(all, want) {
+					t.Errorf("told %q, not %q", all, want)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatIsNotTheClusterIsNotCleanedUp(t *testing.T) {
 	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/api/v1/namespaces/kube-system" {

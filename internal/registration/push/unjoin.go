@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,12 @@ func (u Unjoin) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return u.remove(ctx, karmada, member, found)
+}
+
+// remove deletes the Cluster, if it was found, and cleans up in the member unless that
+// is nil.
+func (u Unjoin) remove(ctx context.Context, karmada, member *side.Side, found *clusterv1alpha1.Cluster) error {
 	if u.DryRun {
 		u.tellPlan(karmada, member, found)
 		return nil
@@ -80,6 +87,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 		return err
 	}
 	if member == nil {
+		u.tellLeft(karmada)
 		return nil
 	}
 	// The limit begins anew: with Force the first one may be used up.
@@ -191,11 +199,22 @@ func (u Unjoin) tellPlan(karmada, member *side.Side, found *clusterv1alpha1.Clus
 		u.logf("would delete %s in %s", karmada.Describe(found), karmada.Name)
 	}
 	if member == nil {
+		u.tellLeft(karmada)
 		return
 	}
 	for _, object := range u.leftovers().Objects() {
 		u.logf("would delete %s in %s", member.Describe(object), member.Name)
 	}
+}
+
+// tellLeft names what stays in a member that is not cleaned up, and how to delete it.
+func (u Unjoin) tellLeft(karmada *side.Side) {
+	var names []string
+	for _, object := range append(u.leftovers().Objects(), registration.Account(u.ClusterNamespace, grant.Impersonator)) {
+		names = append(names, karmada.Describe(object))
+	}
+	u.logf("warning: cluster %q is not cleaned up: what join created there stays, and the tokens of its accounts stay valid: %s. "+
+		"To delete it, run: unjoin %[1]s --force --cluster-kubeconfig=<kubeconfig of %[1]s>", u.Name, strings.Join(names, ", "))
 }
 
 func (u Unjoin) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }

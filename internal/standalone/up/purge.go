@@ -1,7 +1,6 @@
 package up
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,29 +25,51 @@ const (
 	purgeTimeout = 30 * time.Second
 	// maxHeldNames bounds the clusters that an error lists.
 	maxHeldNames = 10
+	// maxSaid bounds how much of the beginning, and of the end, of what a failed process
+	// wrote an error has.
+	maxSaid = 1 << 10
 )
 
 // heldError says that clusters which this installation has not made hold credentials of
 // its control plane.
 type heldError struct {
 	dir dataDir
+	// replaced is the directory of a control plane that a restore replaced, if that one
+	// names them; empty for the present one.
+	replaced string
 	// push and pull are their names, by mode.
 	push, pull []string
 }
 
 // Error implements error.
 func (e *heldError) Error() string {
-	var remedies []string
-	for verb, names := range map[string][]string{"karmadactl unjoin": e.push, "karmadactl unregister": e.pull} {
-		if len(names) > 0 {
-			remedies = append(remedies, fmt.Sprintf("`%s %s`", verb, names[0]))
+	found, removal, next := "you have joined", "Remove each first", ""
+	if e.replaced != "" {
+		found = "the control plane in " + e.replaced + " had joined, before a restore replaced it,"
+		removal, next = "Clean up in each first", fmt.Sprintf(", then remove %s", e.replaced)
+	}
+	return fmt.Sprintf("not removing %s: %s that %s would keep the credentials of this control plane: %s. "+
+		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster its credentials stay valid there. "+
+		"With --force the data is removed all the same; in the clusters stay service accounts with the rights that Karmada had, their roles and bindings, agents, and what was propagated",
+		e.dir.path, counted(len(e.push)+len(e.pull), "cluster"), found, listOf(e.push, e.pull), removal, e.dir.path, strings.Join(e.remedies(), ", "), next)
+}
+
+// remedies are commands that end the membership of one cluster of each mode. A control
+// plane that was restored may have no Cluster of that name, which needs --force.
+func (e *heldError) remedies() (commands []string) {
+	force := ""
+	if e.replaced != "" {
+		force = " --force"
+	}
+	for _, one := range []struct {
+		verb  string
+		names []string
+	}{{"unjoin", e.push}, {"unregister", e.pull}} {
+		if len(one.names) > 0 {
+			commands = append(commands, fmt.Sprintf("`karmadactl %s %s%s --cluster-kubeconfig=<kubeconfig of %[2]s>`", one.verb, one.names[0], force))
 		}
 	}
-	slices.Sort(remedies)
-	return fmt.Sprintf("not removing %s: %s that you have joined would keep the credentials of this control plane: %s. "+
-		"Let each leave first, while `karmada up --data-dir %[1]s` runs: %[4]s. "+
-		"With --force the data is removed all the same; in the clusters stay service accounts with the rights that Karmada had, their roles and bindings, agents, and what was propagated",
-		e.dir.path, counted(len(e.push)+len(e.pull), "cluster"), listOf(e.push, e.pull), strings.Join(remedies, ", "))
+	return commands
 }
 
 func listOf(push, pull []string) string {
@@ -115,10 +136,13 @@ func (d dataDir) memberAddresses() (map[string]string, error) {
 	return addresses, nil
 }
 
+// reader is a command that prints what the control plane in a directory has stored.
+type reader func(ctx context.Context, dir string) *exec.Cmd
+
 // heldNow asks the control plane, which runs, for the clusters that hold its
 // credentials. If it does not answer nothing is known: its storage is read later.
 func (d dataDir) heldNow(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
+	asking, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
 	members, err := d.memberAddresses()
 	if err != nil {
@@ -128,25 +152,55 @@ func (d dataDir) heldNow(ctx context.Context) error {
 	if err != nil {
 		return nil // It is still starting.
 	}
-	clusters, err := listClusters(ctx, karmada)
+	clusters, err := listClusters(asking, karmada)
 	if err != nil {
 		return nil // As said above.
 	}
-	return d.holders(clusters, members)
+	if err := d.holders(clusters, members); err != nil {
+		return err
+	}
+	return d.heldInReplaced(ctx, readerCommand)
 }
 
 // heldInStorage reads from the storage of a control plane that does not run which
 // clusters hold its credentials. The caller holds the lock of the directory.
 func (d dataDir) heldInStorage(ctx context.Context) error {
-	return d.heldAsRead(ctx, d.readerCommand())
+	return d.heldAsRead(ctx, readerCommand)
 }
 
-// heldAsRead does so by a command that prints what is stored.
-func (d dataDir) heldAsRead(ctx context.Context, reader *exec.Cmd) error {
-	clusters, err := d.storedClusters(ctx, reader)
+// heldAsRead does so by a reader.
+func (d dataDir) heldAsRead(ctx context.Context, read reader) error {
+	if err := d.heldIn(ctx, d.controlPlane(), read); err != nil {
+		return err
+	}
+	return d.heldInReplaced(ctx, read)
+}
+
+// heldInReplaced reads the same from the storage of control planes that a restore
+// replaced: a cluster that joined after the backup is in no other.
+func (d dataDir) heldInReplaced(ctx context.Context, read reader) error {
+	replaced, err := d.replaced()
 	if err != nil {
-		return fmt.Errorf("not removing %s, for it cannot be found out which clusters hold credentials of its control plane: %w. "+
-			"If you know that none does but its own members, add --force", d.path, err)
+		return err
+	}
+	for _, dir := range replaced {
+		err := d.heldIn(ctx, dir, read)
+		if held := (*heldError)(nil); errors.As(err, &held) {
+			held.replaced = dir
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heldIn reads which clusters hold credentials of the control plane in a directory.
+func (d dataDir) heldIn(ctx context.Context, dir string, read reader) error {
+	clusters, err := storedClusters(ctx, dir, read)
+	if err != nil {
+		return fmt.Errorf("not removing %s, for it cannot be found out which clusters hold credentials of the control plane in %s: %w. "+
+			"If you know that none does but its own members, add --force", d.path, dir, err)
 	}
 	members, err := d.memberAddresses()
 	if err != nil {
@@ -155,53 +209,61 @@ func (d dataDir) heldAsRead(ctx context.Context, reader *exec.Cmd) error {
 	return d.holders(clusters, members)
 }
 
-func (d dataDir) storedClusters(ctx context.Context, reader *exec.Cmd) ([]clusterv1alpha1.Cluster, error) {
-	switch has, err := standalone.HasStorage(d.controlPlane()); {
+func storedClusters(ctx context.Context, dir string, read reader) ([]clusterv1alpha1.Cluster, error) {
+	switch has, err := standalone.HasStorage(dir); {
 	case err != nil:
 		return nil, err
 	case !has:
 		return nil, nil // It never got so far as to join a cluster.
 	}
-	var out bytes.Buffer
-	reader.Stdout = &out
-	if err := reader.Start(); err != nil {
-		return nil, fmt.Errorf("starting to read the storage of the control plane: %w", err)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = reader.Process.Kill() })
-	defer stop()
-	limit := time.AfterFunc(purgeTimeout, func() { _ = reader.Process.Kill() })
-	defer limit.Stop()
-	if err := reader.Wait(); err != nil {
-		return nil, fmt.Errorf("reading the storage of the control plane: %w", err)
+	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
+	defer cancel()
+	out, err := read(ctx, dir).Output()
+	if err != nil {
+		return nil, fmt.Errorf("reading the storage of the control plane: %w", errors.Join(ctx.Err(), withStderr(err)))
 	}
 	var values [][]byte
-	if err := json.Unmarshal(out.Bytes(), &values); err != nil {
+	if err := json.Unmarshal(out, &values); err != nil {
 		return nil, fmt.Errorf("reading what is stored of the control plane: %w", err)
 	}
 	return parseClusters(values)
+}
+
+// withStderr adds to the error of a process what it wrote to stderr: its beginning, where
+// a panic says its cause, and its end.
+func withStderr(err error) error {
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {
+		return err
+	}
+	text := strings.TrimSpace(string(exit.Stderr))
+	if len(text) > 2*maxSaid {
+		text = text[:maxSaid] + " ... " + text[len(text)-maxSaid:]
+	}
+	return fmt.Errorf("%w: %s", err, text)
 }
 
 const readerName = "stored-clusters"
 
 // readerCommand runs readerCommandLine: an etcd that finds its files damaged ends its
 // process, which must not be this one.
-func (d dataDir) readerCommand() *exec.Cmd {
+func readerCommand(ctx context.Context, dir string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return exec.Command(self, readerName, "--data-dir", d.path)
+	return exec.CommandContext(ctx, self, readerName, "--dir", dir)
 }
 
 func readerCommandLine() *cobra.Command {
-	path := ""
+	dir := ""
 	cmd := &cobra.Command{
 		Use: readerName, Hidden: true, Args: NoArguments,
 		Short: "Print the Clusters in the storage of a control plane that does not run; `karmada down --purge` starts this",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), purgeTimeout)
 			defer cancel()
-			values, err := standalone.ReadStored(ctx, dataDir{path}.controlPlane(), clustersPrefix)
+			values, err := standalone.ReadStored(ctx, dir, clustersPrefix)
 			if err != nil {
 				return err
 			}
@@ -211,7 +273,7 @@ func readerCommandLine() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "data-dir", "", "Directory that was given to up")
+	cmd.Flags().StringVar(&dir, "dir", "", "Directory of the control plane")
 	return cmd
 }
 

@@ -1,6 +1,8 @@
 package up
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,9 +37,9 @@ func TestClustersThatArePeoplesHoldAPurge(t *testing.T) {
 		"a member under another name":            {clusters: []clusterv1alpha1.Cluster{joinedCluster("east", member1, clusterv1alpha1.Push)}},
 		"a member that has not said its address": {clusters: []clusterv1alpha1.Cluster{joinedCluster("member2", "", clusterv1alpha1.Pull)}},
 		"a cluster with the name of a member":    {clusters: []clusterv1alpha1.Cluster{joinedCluster("member1", "https://far.example:6443", clusterv1alpha1.Push)}, want: []string{"1 cluster ", "member1 (push)"}},
-		"a cluster without an address":           {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent`"}},
+		"a cluster without an address":           {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent --cluster-kubeconfig=<kubeconfig of silent>`"}},
 		"a push and a pull cluster": {clusters: []clusterv1alpha1.Cluster{far, edge, joinedCluster("member1", member1, clusterv1alpha1.Push)},
-			want: []string{"2 clusters ", "edge (pull), far (push)", "`karmadactl unjoin far`", "`karmadactl unregister edge`", "--force"}},
+			want: []string{"2 clusters ", "edge (pull), far (push)", "`karmadactl unjoin far --cluster-kubeconfig=<kubeconfig of far>`", "`karmadactl unregister edge --cluster-kubeconfig=<kubeconfig of edge>`", "--force"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,18 +67,39 @@ func TestAPurgeNamesAFewOfManyClusters(t *testing.T) {
 	}
 }
 
+// readBy is a reader that runs the same command for every directory.
+func readBy(name string, args ...string) reader {
+	return func(ctx context.Context, _ string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
+}
+
 func TestAPurgeThatKnowsNothingIsRefused(t *testing.T) {
 	broken := made(t, "state.json", "control-plane/etcd/member/wal/0.wal", "control-plane/etcd/member/snap/db")
-	for name, reader := range map[string]*exec.Cmd{
-		"a reader that ends": exec.Command("false"), "a reader that says nothing": exec.Command("true"), "a reader that is not there": exec.Command("/nowhere"),
-	} {
-		_, err := broken.remove(func() error { return broken.heldAsRead(t.Context(), reader) })
-		if err == nil || !strings.Contains(err.Error(), "--force") {
+	tests := map[string]struct {
+		read reader
+		told string
+	}{
+		"a reader that ends":             {readBy("false"), "exit status 1"},
+		"a reader that says nothing":     {readBy("true"), "what is stored"},
+		"a reader that is not there":     {readBy("/nowhere"), "/nowhere"},
+		"a reader that says its error":   {readBy("sh", "-c", "echo the file is damaged >&2; exit 3"), "exit status 3: the file is damaged"},
+		"a reader that says very much":   {readBy("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"), "xend"},
+		"a reader that panics at length": {readBy("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
+	}
+	for name, test := range tests {
+		_, err := broken.remove(func() error { return broken.heldAsRead(t.Context(), test.read) })
+		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), test.told) || len(err.Error()) > 3000 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(broken.path, "state.json")); err != nil {
 		t.Errorf("its data is removed: %v", err)
+	}
+	odd := dataDir{filepath.Join(broken.path, "data[1]")}
+	if err := os.MkdirAll(filepath.Join(odd.controlPlane(), "etcd", "member", "snap"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := odd.heldAsRead(t.Context(), readBy("false")); err == nil {
+		t.Error("a directory with a bracket in its name is taken for one without storage")
 	}
 	empty := made(t, "state.json")
 	if _, err := empty.remove(func() error { return empty.heldInStorage(t.Context()) }); err != nil {
@@ -86,5 +109,60 @@ func TestAPurgeThatKnowsNothingIsRefused(t *testing.T) {
 		if _, err := parseClusters([][]byte{[]byte(value)}); err == nil {
 			t.Errorf("%s is read as a Cluster", name)
 		}
+	}
+}
+
+func TestAPurgeReadsWhatARestoreReplaced(t *testing.T) {
+	const kept = "control-plane.before-restore-20300501T120000Z"
+	prints := func(clusters ...clusterv1alpha1.Cluster) []string {
+		values := make([][]byte, len(clusters))
+		for i, cluster := range clusters {
+			value, err := json.Marshal(cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[i] = value
+		}
+		text, err := json.Marshal(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"printf", "%s", string(text)}
+	}
+	prod, agent := joinedCluster("prod", "https://prod.example:6443", clusterv1alpha1.Push), joinedCluster("edge", "https://10.0.0.1", clusterv1alpha1.Pull)
+	tests := map[string]struct {
+		present, replaced []string
+		want              []string
+	}{
+		"none in either":                       {present: prints(), replaced: prints()},
+		"a cluster that joined after a backup": {present: prints(), replaced: prints(prod), want: []string{kept, "prod (push)", "`karmadactl unjoin prod --force --cluster-kubeconfig=<kubeconfig of prod>`, then remove "}},
+		"an agent that came after a backup":    {present: prints(), replaced: prints(agent), want: []string{kept, "`karmadactl unregister edge --force --cluster-kubeconfig=<kubeconfig of edge>`"}},
+		"a cluster in both":                    {present: prints(prod), replaced: prints(prod), want: []string{"`karmadactl unjoin prod --cluster-kubeconfig"}},
+		"one that cannot be read":              {present: prints(), replaced: []string{"false"}, want: []string{kept, "cannot be found out", "--force"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := made(t, "state.json", "control-plane/etcd/member/snap/db", kept+"/etcd/member/snap/db")
+			_, err := dir.remove(func() error {
+				return dir.heldAsRead(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
+					command := test.present
+					if of == filepath.Join(dir.path, kept) {
+						command = test.replaced
+					}
+					return exec.CommandContext(ctx, command[0], command[1:]...)
+				})
+			})
+			if (err == nil) != (len(test.want) == 0) {
+				t.Fatalf("error %v, want %q", err, test.want)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error %q does not tell %q", err, part)
+				}
+			}
+			if _, there := os.Stat(filepath.Join(dir.path, kept)); err != nil && there != nil {
+				t.Errorf("its data is removed: %v", there)
+			}
+		})
 	}
 }
