@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -21,6 +22,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/api/crds"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 // mustBePrivate demands that no other user of the machine can reach anything in an
@@ -106,8 +110,13 @@ func addressOf(t *testing.T, text string) string {
 	return net.JoinHostPort(net.IP(raw).String(), strconv.FormatUint(number, 10))
 }
 
-// openPaths answer everybody: how the server is, and which version it has.
-var openPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
+// clusterInfo is what clusters read that register: where the control plane is, and its
+// certificate authority.
+const clusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+
+// openPaths answer requests without credentials: how the server is, which version it
+// has, and clusterInfo.
+var openPaths = []string{"/healthz", "/livez", "/readyz", "/version", clusterInfo}
 
 // TestNothingListensForOthers looks for open doors: every address at which a process
 // of an installation listens, asked without credentials.
@@ -122,6 +131,7 @@ func TestNothingListensForOthers(t *testing.T) {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // it asks for less
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	var informing, converting int
 	for _, address := range listeners {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
@@ -133,27 +143,51 @@ func TestNothingListensForOthers(t *testing.T) {
 		for _, scheme := range []string{"http", "https"} {
 			for _, path := range append([]string{
 				"/", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/configz", "/flagz", "/statusz", "/api/v1/secrets", "/apis", "/openapi/v2", "/logs",
-				"/apis/cluster.karmada.io/v1alpha1/clusters", "/pods", "/exec/default/a/b", "/containerLogs/default/a/b", "/v2/keys", "/v3/kv/range",
+				"/apis/cluster.karmada.io/v1alpha1/clusters", "/api/v1/namespaces/kube-public/configmaps", "/pods", "/exec/default/a/b", "/containerLogs/default/a/b", "/v2/keys", "/v3/kv/range",
 			}, openPaths...) {
-				code := answer(t, stranger, scheme+"://"+address+path)
+				code := answer(t, stranger, http.MethodGet, scheme+"://"+address+path, "")
 				switch {
 				case code == 0, code >= http.StatusBadRequest:
+				case path == clusterInfo:
+					informing++
 				case slices.Contains(openPaths, path):
 				default:
 					t.Errorf("%s://%s%s answers a stranger with %d", scheme, address, path, code)
 				}
 			}
+			converting += accepted(t, stranger, scheme+"://"+address)
 		}
+	}
+	if informing != 1 || converting != 1 {
+		t.Errorf("%d ports answer %s and %d convert, want one of each: those of the control plane", informing, clusterInfo, converting)
 	}
 }
 
-// answer is the code of an answer, 0 without one.
-func answer(t *testing.T, stranger *http.Client, url string) int {
+// accepted sends reviews as an API server does for webhooks, and returns how many the
+// conversion answers. Admission answers none: it runs inside the API server.
+func accepted(t *testing.T, stranger *http.Client, server string) (conversions int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	const conversion = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"work.karmada.io/v1alpha2","objects":[]}}`
+	const admission = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"DELETE"}}`
+	if code := answer(t, stranger, http.MethodPost, server+crds.ConversionPath, conversion); code == http.StatusOK {
+		conversions++
+	}
+	for _, path := range []string{"/mutate-work", "/validate-propagationpolicy", "/validate-resourcedeletionprotection", "/validate-agentquota"} {
+		if code := answer(t, stranger, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
+			t.Errorf("POST %s%s is answered with %d", server, path, code)
+		}
+	}
+	return conversions
+}
+
+// answer is the code of an answer, 0 without one.
+func answer(t *testing.T, stranger *http.Client, method, url, body string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	response, err := stranger.Do(request)
 	if err != nil {
 		return 0
@@ -218,7 +252,7 @@ func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
 // TestAPurgeLeavesNoCredentialsBehind joins a cluster that belongs to somebody, and
 // looks on the way at what the installation keeps of its credentials.
 func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
-	const far = "far"
+	const far, sentinel = "far", "sentinel-that-must-not-be-on-the-disk"
 	i := &installation{dir: filepath.Join(t.TempDir(), "purged")}
 	t.Cleanup(func() {
 		invoke(context.Background(), nil, "karmada", "down", "--purge", "--force", "--data-dir", i.dir)
@@ -235,23 +269,49 @@ func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
 	purge().mustFail(t, 1, "far (push)")
 	invoke(ctx, nil, "karmada", "status", "--data-dir", i.dir).mustSucceed(t)
 	i.mustBePrivate(t)
-	i.mustKeepSecrets(t)
+	i.propagateSecret(t, far, sentinel)
+	i.mustKeepSecrets(t, sentinel)
 
 	invoke(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
-	purge().mustFail(t, 1, "`karmadactl unjoin far`")
+	refused := purge()
+	const placeholder = "<kubeconfig of " + far + ">"
+	refused.mustFail(t, 1, "`karmadactl unjoin far --cluster-kubeconfig="+placeholder+"`")
 	if err := i.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	i.karmadactl(ctx, "unjoin", far, "--cluster-kubeconfig", shared.memberConfig(t, member2)).mustSucceed(t)
+	_, remedy, _ := strings.Cut(refused.stderr, "`karmadactl ")
+	remedy, _, _ = strings.Cut(remedy, "`")
+	i.karmadactl(ctx, strings.Fields(strings.ReplaceAll(remedy, placeholder, shared.memberConfig(t, member2)))...).mustSucceed(t)
+	account := &corev1.ServiceAccount{ObjectMeta: named("karmada-cluster", "karmada-"+far)}
+	eventually(t, "no account in the member", func(ctx context.Context) error { return gone(ctx, shared.members[member2], account) })
 	purge().mustSucceed(t)
 	if _, err := os.Stat(i.dir); !os.IsNotExist(err) {
 		t.Errorf("the data is still there (%v)", err)
 	}
 }
 
-// mustKeepSecrets demands that what is in Secrets is in no file of the control plane,
-// and that its audit log tells of them.
-func (i *installation) mustKeepSecrets(t *testing.T) {
+// propagateSecret delivers a Secret to a cluster, and returns when a Work holds it.
+func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: named("default", "propagated"), Data: map[string][]byte{"a": []byte(text)}}
+	selector := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret", Name: secret.Name}
+	for _, object := range []client.Object{secret, every(selector).to("default", cluster)} {
+		if err := i.karmada.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "a Work with the Secret", func(ctx context.Context) error {
+		works, err := worksFor(ctx, i, cluster, "default")
+		if err == nil && len(works) == 0 {
+			err = errors.New("there is none")
+		}
+		return err
+	})
+}
+
+// mustKeepSecrets demands that what is in Secrets, and the given text of another one,
+// is in no file of the control plane, and that its audit log tells of them.
+func (i *installation) mustKeepSecrets(t *testing.T, text string) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	if err := i.karmada.List(t.Context(), secrets, client.InNamespace("karmada-cluster")); err != nil {
@@ -266,6 +326,7 @@ func (i *installation) mustKeepSecrets(t *testing.T) {
 	if len(tokens) == 0 {
 		t.Fatalf("no credentials among %d Secrets", len(secrets.Items))
 	}
+	tokens["propagated"], tokens["propagated as base64"] = []byte(text), []byte(base64.StdEncoding.EncodeToString([]byte(text)))
 	audited := false
 	err := filepath.WalkDir(i.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -277,7 +338,7 @@ func (i *installation) mustKeepSecrets(t *testing.T) {
 		}
 		for name, token := range tokens {
 			if bytes.Contains(data, token) {
-				t.Errorf("the token of Secret %s stands in %s", name, strings.TrimPrefix(path, i.dir))
+				t.Errorf("what is in Secret %s stands in %s", name, strings.TrimPrefix(path, i.dir))
 			}
 			secret, _, _ := strings.Cut(name, " ")
 			audited = audited || entry.Name() == "audit.log" && bytes.Contains(data, []byte(`"resource":"secrets","namespace":"karmada-cluster","name":"`+secret+`"`))
