@@ -57,6 +57,10 @@ func attacks() map[string]attack {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","namespace":%[1]q},"involvedObject":{"kind":%[2]q,"namespace":%[4]q,"name":%[3]q},"reason":"r","message":%[5]q,"type":"Normal"}`,
 			namespace, kind, name, map[bool]string{true: "", false: namespace}[namespace == "default"], message)
 	}
+	with := func(body, metadata string) string {
+		return strings.Replace(body, `"metadata":{`, `"metadata":{`+metadata+`,`, 1)
+	}
+	const keeps, owns = `"finalizers":["mine.example.com/x"]`, `"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"x","uid":"x"}]`
 	const rbacVersion, policyVersion = "rbac.authorization.k8s.io/v1", "policy.karmada.io/v1alpha1"
 	return map[string]attack{
 		"read a Work of another cluster":                {verb: "GET", path: works + "/victim"},
@@ -105,6 +109,10 @@ func attacks() map[string]attack {
 		"write an Event by the newer API":               {verb: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events", body: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e","namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reason":"r","type":"Normal","reportingController":"a/b","reportingInstance":"c","regarding":{"kind":"Cluster","name":"member1"}}`},
 		"write an Event that is a book":                 {verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: event("karmada-es-newcomer", "Work", "own", strings.Repeat("a", 10000))},
 		"ask for a certificate with a book":             {verb: "POST", path: signing, body: named("CertificateSigningRequest", "certificates.k8s.io/v1", "book", `,"spec":{"signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"],"request":"`+base64.StdEncoding.EncodeToString(make([]byte, 20000))+`"}`)},
+		"keep an Event":                                 {verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: with(event("karmada-es-newcomer", "Work", "own", ""), keeps)},
+		"own an Event":                                  {verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: with(event("karmada-es-newcomer", "Work", "own", ""), owns)},
+		"write an Event about a path that is a book":    {verb: "POST", path: core + "/namespaces/karmada-es-newcomer/events", body: strings.Replace(event("karmada-es-newcomer", "Work", "own", ""), `"involvedObject":{`, `"involvedObject":{"fieldPath":"`+strings.Repeat("a", 20000)+`",`, 1)},
+		"report a book":                                 {verb: "PATCH", path: ownWorks + "/own/status", body: `{"status":{"manifestStatuses":[{"identifier":{"ordinal":0,"version":"v1","kind":"ConfigMap","resource":"configmaps","namespace":"a","name":"a"},"status":{"a":"` + strings.Repeat("a", 60000) + `"}}]}}`},
 		"reach another member":                          {verb: "GET", path: clusters + "/member1/proxy/api/v1/secrets"},
 		"run a command in another member":               {verb: "POST", path: clusters + "/member1/proxy/api/v1/namespaces/default/pods/web/exec?command=sh"},
 		"reach all members":                             {verb: "GET", path: clusters + "/*/proxy/api/v1/secrets"},
@@ -289,6 +297,20 @@ func agentDoesNotFillTheStore(t *testing.T) {
 	const flooder = "flooder"
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.User(flooder), Groups: []string{agents.Group, "system:masters"}}
+	for what, keep := range map[string]func(client.Object){
+		"a request that is kept": func(o client.Object) { o.SetFinalizers([]string{"mine.example.com/x"}) },
+		"a request that is owned": func(o client.Object) {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "x", UID: "x"}})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			request := signingRequest(t, "flood-kept", agents.User(flooder))
+			keep(request)
+			if err := as(t, config).Create(t.Context(), request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "owners or finalizers") {
+				t.Error(err)
+			}
+		})
+	}
 	t.Run("certificates without end", func(t *testing.T) {
 		const tries = 30
 		asked := 0

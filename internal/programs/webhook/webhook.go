@@ -9,7 +9,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -59,7 +58,7 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada), Agents: admission.NewAgentQuotas(time.Now)}
+	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada)}
 	reviewer.Rules.Served, reviewer.Rules.Clusters = admission.ServedKinds(resources), admission.StoredClusters(karmada)
 	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
 	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)

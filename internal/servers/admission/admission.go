@@ -50,7 +50,8 @@ type Reviewer struct {
 	// is nil on creation. An error that carries an API status is passed on as it
 	// is, others refuse the request.
 	Quota func(ctx context.Context, binding, old *workv1alpha2.ResourceBinding, dryRun bool) error
-	// Agents bounds how many objects the agent of a cluster creates; nil means no bound.
+	// Agents bounds how much the agent of a cluster writes; nil means no bound. Only the
+	// plugin asks: a webhook does not know the user of a request for certain.
 	Agents *AgentQuotas
 }
 

@@ -120,7 +120,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetOperation() == admission.Delete {
 		return validateDelete(a)
 	}
-	if err := p.reviewer.Agents.validateQuota(a); err != nil {
+	if err := p.reviewer.validateAgent(a); err != nil {
 		return err
 	}
 	kind, ok := p.ruled(a)

@@ -34,7 +34,14 @@ func Webhook(reviewer Reviewer) http.Handler {
 		}
 	}
 	mux.Handle("POST "+deletionPath, review(answerDelete))
-	mux.Handle("POST "+agentPath, review(reviewer.Agents.answer))
+	mux.Handle("POST "+agentPath, review(answerAgent))
+	mux.Handle("POST "+ConversionPath, Conversion())
+	return mux
+}
+
+// Conversion answers ConversionReviews on /convert, and nothing else.
+func Conversion() http.Handler {
+	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+ConversionPath, serveConversion)
 	return mux
 }

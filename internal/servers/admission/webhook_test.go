@@ -20,6 +20,11 @@ import (
 
 func post(t *testing.T, path string, body any) *httptest.ResponseRecorder {
 	t.Helper()
+	return postTo(t, Webhook(reviewer()), path, body)
+}
+
+func postTo(t *testing.T, webhook http.Handler, path string, body any) *httptest.ResponseRecorder {
+	t.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +33,7 @@ func post(t *testing.T, path string, body any) *httptest.ResponseRecorder {
 		data = []byte(text)
 	}
 	recorder := httptest.NewRecorder()
-	Webhook(reviewer()).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(data)))
+	webhook.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(data)))
 	return recorder
 }
 
@@ -133,6 +138,16 @@ func TestWebhookRefusesWhatIsNoReview(t *testing.T) {
 	}
 }
 
+func TestAServerOfConversionsAnswersNothingElse(t *testing.T) {
+	for path, want := range map[string]int{"/convert": http.StatusBadRequest, "/validate-agentquota": http.StatusNotFound, "/mutate-work": http.StatusNotFound} {
+		recorder := httptest.NewRecorder()
+		Conversion().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
+		if recorder.Code != want {
+			t.Errorf("%s: status %d, want %d", path, recorder.Code, want)
+		}
+	}
+}
+
 func TestConversion(t *testing.T) {
 	const newBinding = `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {replicas: 2, resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}}}`
 	tests := map[string]struct {
@@ -231,7 +246,7 @@ func TestConfigurations(t *testing.T) {
 		{"multiclusterservice.karmada.io", "/validate-multiclusterservice", "networking.karmada.io/multiclusterservices", both, "Namespaced", "None", 3},
 		{"workloadrebalancer.karmada.io", "/validate-workloadrebalancer", "apps.karmada.io/workloadrebalancers", "CREATE", "Cluster", "None", 3},
 		{"remedy.karmada.io", "/validate-remedy", "remedy.karmada.io/remedies", "CREATE", "Cluster", "None", 3},
-		{"agentquota.karmada.io", "/validate-agentquota", "/events", "CREATE", "*", "NoneOnDryRun", 3},
+		{"agentquota.karmada.io", "/validate-agentquota", "/events", both, "*", "None", 3},
 		{"resourcedeletionprotection.karmada.io", "/validate-resourcedeletionprotection", "*/*", "DELETE", "*", "None", 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

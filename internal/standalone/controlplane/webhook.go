@@ -16,7 +16,7 @@ import (
 const webhookHeaderTimeout = 10 * time.Second
 
 // startWebhook serves the conversion of binding versions and returns its port. Admission runs inside
-// the API server and needs no webhook here.
+// the API server: users of the machine reach this port and must not be able to ask for more.
 func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[Webhook])
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
 	}
 	server := &http.Server{
-		Handler:           admission.Webhook(c.reviewer()),
+		Handler:           admission.Conversion(),
 		ReadHeaderTimeout: webhookHeaderTimeout,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.GetCertificate},
 	}

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// MaxObjectBytes bounds an Event and a request for a certificate by an agent, in
+	// bytes of JSON, metadata included.
+	MaxObjectBytes = 16 << 10
+
+	// An agent cuts the status of each object at 16 KiB. The rest is room for
+	// conditions, identifiers and the owners of fields.
+	reportBytes         = 32 << 10
+	reportManifestBytes = 24 << 10
+	// maxReportBytes leaves room for the spec: etcd accepts objects of 1.5 MiB.
+	maxReportBytes = 1200 << 10
+)
+
+// CheckObjectBytes returns an error for an Event or a request for a certificate that is
+// too large.
+func CheckObjectBytes(kind string, bytes int) error {
+	if bytes <= MaxObjectBytes {
+		return nil
+	}
+	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
+}
+
+// Report returns what an agent may change of a Work: the status, the finalizers and
+// the owners of fields.
+func Report(work map[string]any) map[string]any {
+	report := map[string]any{"status": work["status"]}
+	if metadata, ok := work["metadata"].(map[string]any); ok {
+		report["finalizers"], report["managedFields"] = metadata["finalizers"], metadata["managedFields"]
+	}
+	return report
+}
+
+// Manifests returns the number of manifests in a Work.
+func Manifests(work map[string]any) int {
+	manifests, _, _ := unstructured.NestedFieldNoCopy(work, "spec", "workload", "manifests")
+	list, _ := manifests.([]any)
+	return len(list)
+}
+
+// ReportBytes returns how many bytes of JSON the Report on so many manifests may have.
+func ReportBytes(manifests int) int {
+	return reportBytes + min(manifests, (maxReportBytes-reportBytes)/reportManifestBytes)*reportManifestBytes
+}
+
+// CheckReportBytes returns an error for a Report that is too large. One that was too
+// large before may stay, but not grow: manifests that are gone leave their statuses
+// until the agent reports again.
+func CheckReportBytes(manifests, before, bytes int) error {
+	limit := ReportBytes(manifests)
+	if bytes <= max(limit, before) {
+		return nil
+	}
+	return fmt.Errorf("status, finalizers and managedFields have %d bytes, and the agent of a cluster may store at most %d for %d manifests: reflect less of the status of each object",
+		bytes, limit, manifests)
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"karmada.io/karmada/internal/domain/work"
+)
+
+func TestAnEventOrRequestOfAnAgentIsSmall(t *testing.T) {
+	for bytes, want := range map[int]bool{0: true, 16 << 10: true, 16<<10 + 1: false, 1400 << 10: false} {
+		if got := CheckObjectBytes("Event", bytes) == nil; got != want {
+			t.Errorf("%d bytes are accepted: %v", bytes, got)
+		}
+	}
+}
+
+func TestAReportOnAWorkIsSmall(t *testing.T) {
+	tests := map[string]struct {
+		manifests, before, bytes int
+		want                     bool
+	}{
+		"conditions of no manifest":              {0, 0, 32 << 10, true},
+		"more than that":                         {0, 0, 32<<10 + 1, false},
+		"statuses of 3 manifests":                {3, 0, 104 << 10, true},
+		"more than 3 statuses":                   {3, 0, 104<<10 + 1, false},
+		"what etcd cannot hold, of any number":   {1 << 40, 0, 1200<<10 + 1, false},
+		"statuses of manifests that are gone":    {1, 200 << 10, 200 << 10, true},
+		"statuses of manifests that go, in part": {1, 200 << 10, 190 << 10, true},
+		"growth of what was too large before":    {1, 200 << 10, 200<<10 + 1, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := CheckReportBytes(tc.manifests, tc.before, tc.bytes) == nil; got != tc.want {
+				t.Errorf("accepted: %v", got)
+			}
+		})
+	}
+}
+
+// An honest agent reports a cut status for each manifest, its identifier, and
+// conditions.
+func TestNoHonestReportIsTooLarge(t *testing.T) {
+	const identifier, conditions = 2 << 10, 24 << 10
+	rapid.Check(t, func(t *rapid.T) {
+		manifests := rapid.IntRange(0, 48).Draw(t, "manifests")
+		if err := CheckReportBytes(manifests, 0, manifests*(work.MaxStatusBytes+identifier)+conditions); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestReport(t *testing.T) {
+	manifests := []any{map[string]any{"kind": "A"}, map[string]any{"kind": "B"}}
+	stored := map[string]any{
+		"metadata": map[string]any{"name": "w", "finalizers": []any{"f"}, "managedFields": []any{"m"}, "labels": map[string]any{"a": "b"}},
+		"spec":     map[string]any{"workload": map[string]any{"manifests": manifests}},
+		"status":   map[string]any{"conditions": []any{}},
+	}
+	want := map[string]any{"finalizers": []any{"f"}, "managedFields": []any{"m"}, "status": map[string]any{"conditions": []any{}}}
+	if diff := cmp.Diff(want, Report(stored)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if got := Manifests(stored); got != 2 {
+		t.Errorf("%d manifests", got)
+	}
+	for _, odd := range []map[string]any{nil, {"metadata": 1, "spec": "text"}} {
+		if diff := cmp.Diff(map[string]any{"status": nil}, Report(odd)); diff != "" || Manifests(odd) != 0 {
+			t.Errorf("%v: %d manifests, report %s", odd, Manifests(odd), diff)
+		}
+	}
+}
