@@ -201,6 +201,10 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	if stale(template, spec.Resource) {
 		return reconcile.Result{RequeueAfter: lagDelay}, nil
 	}
+	if refusal := reach.Marked(template); refusal != nil {
+		done.failAll(targets, refusal)
+		return r.conclude(done)
+	}
 	done.template = template
 	r.syncAll(ctx, done, targets, works)
 	return r.conclude(done)

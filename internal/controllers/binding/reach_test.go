@@ -29,6 +29,8 @@ func TestABindingReachesOnlyItsOwn(t *testing.T) {
 	secret := func(namespace, name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"token": []byte("secret")}}
 	}
+	joining := secret("shop", "m3")
+	joining.Labels = map[string]string{"karmada.io/system": "true"}
 	holder := cluster("m2")
 	holder.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "shop", Name: "m2-credentials"}
 	to := func(apiVersion, kind, namespace, name string) workv1alpha2.ObjectReference {
@@ -41,6 +43,7 @@ func TestABindingReachesOnlyItsOwn(t *testing.T) {
 	}{
 		"the credentials of a cluster":          {secret("karmada-cluster", "m2"), to("v1", "Secret", "karmada-cluster", "m2"), `must not refer to Secret "m2" in namespace "karmada-cluster"`},
 		"credentials beside the templates":      {secret("shop", "m2-credentials"), to("v1", "Secret", "shop", "m2-credentials"), `it holds the credentials of cluster "m2"`},
+		"credentials of a cluster that joins":   {joining, to("v1", "Secret", "shop", "m3"), "the label karmada.io/system=true marks it"},
 		"a Secret of another namespace":         {secret("bank", "s"), to("v1", "Secret", "bank", "s"), `must not refer to Secret "s" in namespace "bank"`},
 		"an object without a namespace":         {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank"}}, to("v1", "Namespace", "", "bank"), "without a namespace"},
 		"a kind that belongs to Karmada":        {&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "w"}}, to("work.karmada.io/v1alpha1", "Work", "shop", "w"), "is never propagated"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -239,12 +240,14 @@ func TestATenantTakesAlongOnlyWhatIsInTheNamespace(t *testing.T) {
 		"an object of another namespace": {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", Name: "settings"},
 		"objects of another namespace":   {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", LabelSelector: &metav1.LabelSelector{}},
 		"an object without a namespace":  {APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"},
+		"the credentials of a cluster":   refersTo("Secret", "east"),
 		"an object of the control plane": {APIVersion: "policy.karmada.io/v1alpha1", Kind: "OverridePolicy", Namespace: "shop", Name: "p"},
 	}
 	for name, reference := range refused {
 		t.Run(name, func(t *testing.T) {
 			policy := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}}
-			w := newWorld(t, deployment("web"), dependent("web"), clusterRole("view"), elsewhere.DeepCopy(), settings(), policy)
+			credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "east", Labels: map[string]string{"karmada.io/system": "true"}}}
+			w := newWorld(t, deployment("web"), dependent("web"), clusterRole("view"), elsewhere.DeepCopy(), settings(), policy, credentials)
 			w.needed = []dependency.Reference{reference, refersTo("ConfigMap", "settings")}
 			result, writes, events := w.pass("web-deployment")
 			expect(t, "writes", writes, "patch web-deployment", "create settings-configmap")

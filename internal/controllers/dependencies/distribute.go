@@ -14,6 +14,7 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/reach"
 )
 
 // distribute lets everything that a dependent needs follow it.
@@ -91,6 +92,10 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 		}
 		for _, object := range objects {
 			if refusal := r.propagated.Refuses(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); refusal != nil {
+				failures = append(failures, refusal)
+				continue
+			}
+			if refusal := reach.Marked(object); refusal != nil {
 				failures = append(failures, refusal)
 				continue
 			}
