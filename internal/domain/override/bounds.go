@@ -72,7 +72,7 @@ func (b *bounds) check(manifest *unstructured.Unstructured) error {
 	return failure
 }
 
-var errGranting = errors.New("an OverridePolicy must not change what gives rights in its namespace, or limits it")
+var errGranting = errors.New("an OverridePolicy must not change what gives rights in its namespace, limits it or leads its traffic elsewhere")
 
 // violations are what is changed, in a fixed order, without the entries that did it.
 func (b *bounds) violations(manifest *unstructured.Unstructured) []RuleError {

@@ -67,7 +67,9 @@ func TestAnOverrideMayChangeTheVersionAndUndoWhatItDid(t *testing.T) {
 func TestAnOverridePolicyChangesNoRights(t *testing.T) {
 	const binding = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: shop, name: readers}, roleRef: {kind: ClusterRole, name: view}}`
 	const quota = `{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: shop, name: q}, spec: {hard: {pods: "1"}}}`
+	const slice = `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {namespace: shop, name: s}, endpoints: [{addresses: [10.0.0.1]}]}`
 	tests := map[string]struct{ object, rule, path string }{
+		"where traffic goes":   {slice, `{path: /endpoints/0/addresses/0, operator: replace, value: 10.0.0.2}`, "/endpoints"},
 		"who may do something": {binding, `{path: /subjects, operator: add, value: [{kind: User, name: mallory}]}`, "/subjects"},
 		"what they may do":     {binding, `{path: /roleRef/name, operator: replace, value: cluster-admin}`, "/roleRef"},
 		"a quota":              {quota, `{path: /spec/hard/pods, operator: replace, value: "100"}`, "/spec"},

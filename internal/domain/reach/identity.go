@@ -51,15 +51,17 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// Granting reports whether objects of a kind give rights in their namespace or set
-// its limits. An author who may write policies in a namespace may not write these:
-// the roles edit and admin of Kubernetes do not allow it, or check for escalation.
-// So an OverridePolicy must not write them either.
+// Granting reports whether objects of a kind give rights in their namespace, set its
+// limits or lead its traffic elsewhere. An author who may write policies in a namespace
+// may not write these: the roles edit and admin of Kubernetes do not allow it, or check
+// for escalation. So an OverridePolicy must not write them either. The list is that of
+// the kinds of Kubernetes; which other kinds an author may not write is not known here.
 func Granting(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
 		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
-		schema.GroupKind{Kind: "ResourceQuota"}, schema.GroupKind{Kind: "LimitRange"}:
+		schema.GroupKind{Kind: "ResourceQuota"}, schema.GroupKind{Kind: "LimitRange"},
+		schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:
 		return true
 	}
 	return false

@@ -68,6 +68,8 @@ func TestGranting(t *testing.T) {
 	const rbac = "rbac.authorization.k8s.io"
 	for kind, want := range map[schema.GroupKind]bool{
 		{Group: rbac, Kind: "Role"}: true, {Group: rbac, Kind: "RoleBinding"}: true, {Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
+		{Kind: "Endpoints"}: true, {Group: "discovery.k8s.io", Kind: "EndpointSlice"}: true,
+		{Kind: "EndpointSlice"}: false, {Kind: "Service"}: false,
 		{Kind: "Role"}: false, {Kind: "ConfigMap"}: false, {Group: "apps", Kind: "Deployment"}: false,
 	} {
 		if Granting(kind) != want {
