@@ -29,19 +29,25 @@ func resourceOf(object runtime.Object) *workv1alpha2.ObjectReference {
 
 // bound judges what a binding of a namespace refers to; the namespace of a
 // ClusterResourceBinding is empty. A reference that is stored already is warned
-// about: nothing is made of it, and the rest of the binding must stay writable.
+// about: nothing is made of it, and the rest of the binding must stay writable. The scope
+// of its kind is not asked for: components change bindings often, and asking may take time.
 //
 // The flags of the control plane that skip further kinds and namespaces are not
 // known here. They hold when something is made of the binding.
 func (r *report) bound(namespace string, to, stored *workv1alpha2.ObjectReference) {
-	refusal, path := reach.Bound(namespace, *to, r.scopeOf(*to)), specPath().Child("resource")
+	scope, path := reach.UnknownScope, specPath().Child("resource")
+	unchanged := stored != nil && sameObject(*to, *stored)
+	if !unchanged {
+		scope = r.scopeOf(*to)
+	}
+	refusal := reach.Bound(namespace, *to, scope)
 	if refusal == nil {
 		kind := schema.FromAPIVersionAndKind(to.APIVersion, to.Kind)
 		refusal = reach.Propagated{APIs: reach.DefaultSkippedAPIs()}.Refuses(kind, types.NamespacedName{Namespace: to.Namespace, Name: to.Name})
 	}
 	switch {
 	case refusal == nil:
-	case stored != nil && sameObject(*to, *stored):
+	case unchanged:
 		r.warn(path, "nothing is made of this binding: %v", refusal)
 	default:
 		r.add(field.Forbidden(path, refusal.Error()))

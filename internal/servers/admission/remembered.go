@@ -32,12 +32,17 @@ type remembered[T any] struct {
 }
 
 // get returns the answer, and false when there is none in time. It asks anew when
-// the answer is old or does not satisfy the caller.
+// the answer is old or does not satisfy the caller. An old one that satisfies is
+// returned at once: the next caller gets the new one.
 func (r *remembered[T]) get(satisfies func(T) bool) (answer T, known bool) {
 	r.mu.Lock()
 	if r.needed(satisfies) && r.done == nil {
 		r.done = make(chan struct{})
 		go r.renew(r.done)
+	}
+	if r.known && satisfies(r.answer) {
+		defer r.mu.Unlock()
+		return r.answer, true
 	}
 	done := r.done
 	r.mu.Unlock()

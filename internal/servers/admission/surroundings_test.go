@@ -115,3 +115,20 @@ func TestARequestDoesNotWaitLongForAnAnswer(t *testing.T) {
 		t.Errorf("the late answer is %d, %v", answer, known)
 	}
 }
+
+func TestAnOldAnswerIsReturnedWhileItIsRenewed(t *testing.T) {
+	renewing, release := make(chan struct{}), make(chan struct{})
+	r := &remembered[int]{answer: 7, known: true, asked: time.Now().Add(-2 * trust), ask: func() (int, error) {
+		close(renewing)
+		<-release
+		return 8, nil
+	}}
+	if answer, known := r.get(func(n int) bool { return n == 7 }); !known || answer != 7 {
+		t.Errorf("an answer that satisfies is waited for: %d, %v", answer, known)
+	}
+	<-renewing
+	close(release)
+	if answer, known := r.get(func(n int) bool { return n == 8 }); !known || answer != 8 {
+		t.Errorf("the new answer is %d, %v", answer, known)
+	}
+}
