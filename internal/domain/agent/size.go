@@ -46,15 +46,19 @@ func Manifests(work map[string]any) int {
 }
 
 // ReportBytes returns how many bytes of JSON the Report on so many manifests may have.
-func ReportBytes(manifests int) int {
+// With the feature gate LargeStatus statuses are not cut.
+func ReportBytes(manifests int, large bool) int {
+	if large {
+		return maxReportBytes
+	}
 	return reportBytes + min(manifests, (maxReportBytes-reportBytes)/reportManifestBytes)*reportManifestBytes
 }
 
 // CheckReportBytes returns an error for a Report that is too large. One that was too
 // large before may stay, but not grow: manifests that are gone leave their statuses
 // until the agent reports again.
-func CheckReportBytes(manifests, before, bytes int) error {
-	limit := ReportBytes(manifests)
+func CheckReportBytes(manifests, before, bytes int, large bool) error {
+	limit := ReportBytes(manifests, large)
 	if bytes <= max(limit, before) {
 		return nil
 	}

@@ -20,20 +20,23 @@ func TestAnEventOrRequestOfAnAgentIsSmall(t *testing.T) {
 func TestAReportOnAWorkIsSmall(t *testing.T) {
 	tests := map[string]struct {
 		manifests, before, bytes int
-		want                     bool
+		// large is the feature gate LargeStatus.
+		large, want bool
 	}{
-		"conditions of no manifest":              {0, 0, 32 << 10, true},
-		"more than that":                         {0, 0, 32<<10 + 1, false},
-		"statuses of 3 manifests":                {3, 0, 104 << 10, true},
-		"more than 3 statuses":                   {3, 0, 104<<10 + 1, false},
-		"what etcd cannot hold, of any number":   {1 << 40, 0, 1200<<10 + 1, false},
-		"statuses of manifests that are gone":    {1, 200 << 10, 200 << 10, true},
-		"statuses of manifests that go, in part": {1, 200 << 10, 190 << 10, true},
-		"growth of what was too large before":    {1, 200 << 10, 200<<10 + 1, false},
+		"conditions of no manifest":              {0, 0, 32 << 10, false, true},
+		"more than that":                         {0, 0, 32<<10 + 1, false, false},
+		"statuses of 3 manifests":                {3, 0, 104 << 10, false, true},
+		"more than 3 statuses":                   {3, 0, 104<<10 + 1, false, false},
+		"what etcd cannot hold, of any number":   {1 << 40, 0, 1200<<10 + 1, false, false},
+		"statuses of manifests that are gone":    {1, 200 << 10, 200 << 10, false, true},
+		"statuses of manifests that go, in part": {1, 200 << 10, 190 << 10, false, true},
+		"growth of what was too large before":    {1, 200 << 10, 200<<10 + 1, false, false},
+		"with the gate, a large status":          {1, 0, 1200 << 10, true, true},
+		"with the gate, what etcd cannot hold":   {1, 0, 1200<<10 + 1, true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := CheckReportBytes(tc.manifests, tc.before, tc.bytes) == nil; got != tc.want {
+			if got := CheckReportBytes(tc.manifests, tc.before, tc.bytes, tc.large) == nil; got != tc.want {
 				t.Errorf("accepted: %v", got)
 			}
 		})
@@ -46,7 +49,7 @@ func TestNoHonestReportIsTooLarge(t *testing.T) {
 	const identifier, conditions = 2 << 10, 24 << 10
 	rapid.Check(t, func(t *rapid.T) {
 		manifests := rapid.IntRange(0, 48).Draw(t, "manifests")
-		if err := CheckReportBytes(manifests, 0, manifests*(work.MaxStatusBytes+identifier)+conditions); err != nil {
+		if err := CheckReportBytes(manifests, 0, manifests*(work.MaxStatusBytes+identifier)+conditions, false); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -63,6 +63,7 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
 	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
 	reviewer.Rules.OverrideIdentity = o.gates.Enabled(gates.OverrideIdentity)
+	reviewer.LargeStatus = o.gates.Enabled(gates.LargeStatus)
 	reviewer.Rules.Disabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
 	return reviewer, nil
 }

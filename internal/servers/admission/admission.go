@@ -53,6 +53,8 @@ type Reviewer struct {
 	// Agents bounds how much the agent of a cluster writes; nil means no bound. Only the
 	// plugin asks: a webhook does not know the user of a request for certain.
 	Agents *AgentQuotas
+	// LargeStatus is the feature gate of that name.
+	LargeStatus bool
 }
 
 // StandardRules are the zero rules with the checks of schedules and time zones.

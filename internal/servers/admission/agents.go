@@ -173,7 +173,7 @@ func (r Reviewer) validateAgent(a admission.Attributes) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if err := checkSize(resource, size, contentOf(a.GetObject()), contentOf(a.GetOldObject())); err != nil {
+	if err := r.checkSize(resource, size, contentOf(a.GetObject()), contentOf(a.GetOldObject())); err != nil {
 		return admission.NewForbidden(a, err)
 	}
 	if a.IsDryRun() {
@@ -188,7 +188,7 @@ func (r Reviewer) validateAgent(a admission.Attributes) error {
 
 // checkSize returns why an object is too large for an agent. content and old are those of
 // a Work.
-func checkSize(resource schema.GroupResource, size int, content, old map[string]any) error {
+func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, old map[string]any) error {
 	switch {
 	case slices.Contains(eventResources(), resource):
 		return agent.CheckObjectBytes("an Event", size)
@@ -198,7 +198,7 @@ func checkSize(resource schema.GroupResource, size int, content, old map[string]
 		return nil
 	}
 	manifests := agent.Manifests(content)
-	if size <= agent.ReportBytes(manifests) {
+	if size <= agent.ReportBytes(manifests, r.LargeStatus) {
 		return nil // the report is a part of the Work
 	}
 	reported, err := sizeOf(agent.Report(content))
@@ -209,7 +209,7 @@ func checkSize(resource schema.GroupResource, size int, content, old map[string]
 	if err != nil {
 		return err
 	}
-	return agent.CheckReportBytes(manifests, before, reported)
+	return agent.CheckReportBytes(manifests, before, reported, r.LargeStatus)
 }
 
 // sizeOf returns the size of an object as JSON, about as it is stored.
@@ -228,7 +228,7 @@ func sizeOf(object any) (int, error) {
 
 // answerAgent is validateAgent over HTTPS, without the quotas: a webhook does not know who
 // asks, so it must not count what a request says of its user.
-func answerAgent(_ *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func (r Reviewer) answerAgent(_ *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	if !agent.IsAgent(question.UserInfo.Username) {
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}
@@ -241,7 +241,7 @@ func answerAgent(_ *http.Request, question *admissionv1.AdmissionRequest) *admis
 		return refused(err)
 	}
 	resource := schema.GroupResource{Group: question.Resource.Group, Resource: question.Resource.Resource}
-	if err := checkSize(resource, size, object, old); err != nil {
+	if err := r.checkSize(resource, size, object, old); err != nil {
 		return refused(err)
 	}
 	return &admissionv1.AdmissionResponse{Allowed: true}

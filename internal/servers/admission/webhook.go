@@ -34,7 +34,7 @@ func Webhook(reviewer Reviewer) http.Handler {
 		}
 	}
 	mux.Handle("POST "+deletionPath, review(answerDelete))
-	mux.Handle("POST "+agentPath, review(answerAgent))
+	mux.Handle("POST "+agentPath, review(reviewer.answerAgent))
 	mux.Handle("POST "+ConversionPath, Conversion())
 	return mux
 }

@@ -255,6 +255,7 @@ func (c *ControlPlane) reviewer() admission.Reviewer {
 	if set := c.options.Gates; set != nil {
 		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 		inside.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
+		inside.LargeStatus = set.Enabled(gates.LargeStatus)
 		inside.Rules.Disabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
 	}
 	return inside
