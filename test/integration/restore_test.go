@@ -152,17 +152,19 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 	r := &restoration{t: t, pulled: newPulled(t, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
 	running := r.pulled.run(t)
 	r.pulled.awaitReady(t)
-	stay, gone, moved, late := r.group("stay"), r.group("gone"), r.group("moved"), r.group("late")
-	env.Create(t, r.policy("stay", r.clusters()...), r.policy("gone", r.clusters()...), r.policy("late", r.clusters()...), r.policy("moved", member1))
+	stay, gone, moved, late, back := r.group("stay"), r.group("gone"), r.group("moved"), r.group("late"), r.group("back")
+	env.Create(t, r.policy("stay", r.clusters()...), r.policy("gone", r.clusters()...), r.policy("late", r.clusters()...), r.policy("moved", member1), r.policy("back", r.pulled.name))
 	for _, group := range [][]*corev1.ConfigMap{stay, gone, moved} {
 		r.create(group)
 		r.awaitIn(member1, group, exists)
 	}
 	r.awaitIn(r.pulled.name, stay, exists)
+	r.create(back)
 	r.awaitIn(r.pulled.name, gone, exists)
-	if _, err := standalone.SaveSnapshot(t.Context(), env.Storage(), r.snapshot, "/registry/"); err != nil {
-		t.Fatal(err)
-	}
+	r.awaitIn(r.pulled.name, back, exists)
+	_ = running.stop(t)
+	r.saveBetween(back)
+	running = r.pulled.run(t)
 
 	last := r.changeALot(stay, gone, moved, late)
 	before, err := r.uids(t.Context())
@@ -191,9 +193,12 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: c.Data[clusterv1alpha1.EpochIDKey]}
 	})
 	for uid, name := range before {
-		if strings.HasSuffix(name, "/"+doomed.Name) {
+		if strings.HasSuffix(name, "/"+doomed.Name) || strings.Contains(name, "/back-") {
 			delete(before, uid)
 		}
+	}
+	for _, template := range back {
+		awaitGone(t, r.side(r.pulled.name), empty(template))
 	}
 	for _, cluster := range r.clusters() {
 		awaitGone(t, r.side(cluster), doomed)
@@ -216,6 +221,42 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 	}
 }
 
+// moveTo changes the placement of a group.
+func (r *restoration) moveTo(group, cluster string) {
+	r.t.Helper()
+	testenv.Update(r.t, env.Karmada, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: group}},
+		func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(cluster) })
+}
+
+// saveBetween saves a snapshot in which the agent, which does not run, may delete a group
+// of objects, and then moves that group back to the cluster of the agent.
+func (r *restoration) saveBetween(back []*corev1.ConfigMap) {
+	r.t.Helper()
+	r.moveTo("back", member1)
+	for _, template := range back {
+		await(r.t, env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
+			if of.DeletionTimestamp == nil || domain.PermittedIn(of) == "" {
+				return fmt.Errorf("annotations %v of Work %s", of.Annotations, of.Name)
+			}
+			return nil
+		})
+	}
+	r.awaitIn(member1, back, exists)
+	if _, err := standalone.SaveSnapshot(r.t.Context(), env.Storage(), r.snapshot, "/registry/"); err != nil {
+		r.t.Fatal(err)
+	}
+	r.moveTo("back", r.pulled.name)
+	for _, template := range back {
+		await(r.t, env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
+			if of.DeletionTimestamp != nil {
+				return fmt.Errorf("Work %s is still in deletion", of.Name)
+			}
+			return nil
+		})
+		awaitGone(r.t, member(member1), empty(template))
+	}
+}
+
 // changeALot makes a thousand changes, waits until the members have them, and returns
 // the last color of what stays.
 func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (last string) {
@@ -224,8 +265,7 @@ func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (l
 	for _, template := range gone {
 		deleteObject(r.t, env.Karmada, empty(template))
 	}
-	testenv.Update(r.t, env.Karmada, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "moved"}},
-		func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(r.pulled.name) })
+	r.moveTo("moved", r.pulled.name)
 	for round := range rounds {
 		last = fmt.Sprintf("round-%02d", round)
 		change := client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"`+last+`"}}`))
