@@ -31,7 +31,7 @@ func Roles() []client.Object {
 	return []client.Object{
 		userRole("karmada-view", "view", append(ownedByUsers(readVerbs()), ownedByComponents(readVerbs()))...),
 		userRole("karmada-edit", "edit", ownedByUsers(writeVerbs())...),
-		// Not aggregated: whoever writes bindings decides on clusters without any policy.
+		// Not aggregated: a user who writes bindings decides on clusters without any policy.
 		role("karmada-binding-edit", ownedByComponents(append(readVerbs(), writeVerbs()...))),
 		role("cluster-proxy-admin", proxyAdmin),
 		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),

@@ -22,14 +22,14 @@ type within struct {
 	lists *domain.Lists
 }
 
-// begin tells that a list is read from now on.
+// begin is called before the first page of a list is read.
 func (w within) begin() {
 	w.inventory.mu.Lock()
 	defer w.inventory.mu.Unlock()
 	w.lists.Begin()
 }
 
-// end tells that the list is not read on. What it brought is dropped.
+// end is called when reading a list failed. What the list brought is dropped.
 func (w within) end() {
 	w.inventory.mu.Lock()
 	defer w.inventory.mu.Unlock()

@@ -72,12 +72,12 @@ func (c *contents) remove(a *Amounts) {
 
 func (c *contents) size() Size { return Size{Bytes: c.bytes, Names: len(c.names)} }
 
-// Begin tells that a list of objects is read from now on.
+// Begin is called before a list of objects is read.
 func (l *Lists) Begin() {
 	l.listed = &listed{contents: contents{names: map[corev1.ResourceName]int{}}, texts: map[string]bool{}}
 }
 
-// End tells that no list of objects is read any more. What came with it and is not used
+// End is called after a list of objects was read. What came with the list and is not used
 // is dropped.
 func (l *Lists) End() {
 	l.listed = nil

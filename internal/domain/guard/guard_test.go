@@ -111,7 +111,7 @@ func anyFacts(t *rapid.T) Facts {
 	}
 }
 
-// anyScale is a burst in a cluster and one in some clusters of which it is one.
+// anyScale is a burst in a cluster, and a burst in several clusters, this one included.
 func anyScale(t *rapid.T) Scale {
 	works, others := rapid.IntRange(0, 1000).Draw(t, "works"), rapid.IntRange(0, 10_000).Draw(t, "works of others")
 	s := Scale{Cluster: Burst{Open: rapid.IntRange(0, works).Draw(t, "open"), Works: works}, Clusters: rapid.IntRange(0, 50).Draw(t, "clusters")}

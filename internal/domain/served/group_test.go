@@ -71,7 +71,7 @@ func TestIsObjectAbsent(t *testing.T) {
 		"a path that the server lacks":      {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "web", "404 page not found", 0, true), false},
 		"the user may not read the object":  {apierrors.NewForbidden(resource, "web", errors.New("no")), false},
 		"a server that does not answer":     {errors.New("EOF"), false},
-		"a kind that nobody ever heard of ": {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
+		"a kind that is not known anywhere": {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

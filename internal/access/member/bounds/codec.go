@@ -75,7 +75,7 @@ func (w *weighing) Decode(data []byte, defaults *schema.GroupVersionKind, into r
 }
 
 // check returns an error for a text that takes too much memory when it is decoded. into
-// is nil for events, of which no smaller one can be asked for.
+// is nil for events, which cannot be asked for in smaller parts.
 func (c *codec) check(data []byte, into runtime.Object) error {
 	subject, weight, err := c.weigh(data, into)
 	if err != nil || weight <= c.limit {

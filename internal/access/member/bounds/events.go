@@ -55,7 +55,7 @@ func (s *stream) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// lines is a watch in JSON: one object after the other, each of which is an event.
+// lines is a watch in JSON: one object after the other, and each is an event.
 type lines struct{ stream }
 
 // Read implements io.Reader.
