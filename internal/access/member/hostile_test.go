@@ -108,7 +108,7 @@ func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
 			hostile.Turn(tc.mode)
 			bad := opened(t, "bad", hostile)
 			// What waits for the member ends with this context, as a worker's does.
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			using := make(chan struct{})
 			go func() {

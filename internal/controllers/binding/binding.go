@@ -202,7 +202,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 		return reconcile.Result{RequeueAfter: lagDelay}, nil
 	}
 	if refusal := reach.Marked(template); refusal != nil {
-		done.failAll(targets, refusal)
+		done.failAll(targets, withDelivered(refusal, works))
 		return r.conclude(done)
 	}
 	done.template = template
