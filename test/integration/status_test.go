@@ -437,7 +437,7 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
 	})
 	// The status of a Job that has failed is final: what comes later does not count.
-	await(t, env.Karmada, template, func(j *batchv1.Job) error { return same("succeeded", 1, j.Status.Succeeded) })
+	await(t, env.Karmada, template, func(j *batchv1.Job) error { return same("succeeded", int32(1), j.Status.Succeeded) })
 	reports(t, member2, template, func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)}
 	})
