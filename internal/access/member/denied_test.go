@@ -23,8 +23,12 @@ func TestAKindThatMayBeWatchedAgainIsToldOfOnce(t *testing.T) {
 	m.kinds.watched[kind] = &kindWatch{}
 	var failure error
 	from := permitting{toolscache.ToListerWatcherWithContext(&toolscache.ListWatch{
-		ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return &unstructured.UnstructuredList{}, failure },
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewEmptyWatch(), failure },
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &unstructured.UnstructuredList{}, failure
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewEmptyWatch(), failure
+		},
 	}), func() { m.permit(kind) }}
 	list := func() { _, _ = from.ListWithContext(context.Background(), metav1.ListOptions{}) }
 	begin := func() { _, _ = from.WatchWithContext(context.Background(), metav1.ListOptions{}) }

@@ -101,10 +101,10 @@ func TestAnAccountFitsIntoABinding(t *testing.T) {
 	large := func(bytes int) workv1alpha1.ManifestStatus {
 		return webStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
 	}
-	many := func(clusters int, make func(cluster string) *workv1alpha1.Work) []*workv1alpha1.Work {
+	many := func(clusters int, of func(cluster string) *workv1alpha1.Work) []*workv1alpha1.Work {
 		var works []*workv1alpha1.Work
 		for i := range clusters {
-			works = append(works, make(fmt.Sprintf("m%04d", i)))
+			works = append(works, of(fmt.Sprintf("m%04d", i)))
 		}
 		return works
 	}

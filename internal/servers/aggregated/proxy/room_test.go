@@ -24,8 +24,14 @@ func says(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
 }
 
+// head is an answer without its body.
+type head struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // listed asks all clusters for Pods and returns where the Pods are from.
-func listed(t *testing.T, url string) (resp *http.Response, clusters string) {
+func listed(t *testing.T, url string) (answer head, clusters string) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(request(t, "GET", url+"/everywhere/api/v1/namespaces/a/pods", ""))
 	if err != nil {
@@ -41,7 +47,7 @@ func listed(t *testing.T, url string) (resp *http.Response, clusters string) {
 	for _, pod := range pods.Items {
 		clusters += pod.Annotations["resource.karmada.io/query-from-cluster"] + " "
 	}
-	return resp, strings.TrimSpace(clusters)
+	return head{resp.StatusCode, resp.Header}, strings.TrimSpace(clusters)
 }
 
 func TestAnswersOfAllClustersAreBounded(t *testing.T) {
