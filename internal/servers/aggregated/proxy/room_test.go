@@ -120,14 +120,14 @@ func TestRequestsToAllClustersWaitForRoomAndThenSayWhenToTryAgain(t *testing.T) 
 		resp, clusters = listed(t, front.URL)
 	}
 	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("got %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+		t.Errorf("got %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	close(release)
 	if clusters := <-done; clusters != "m1" {
 		t.Errorf("the request that has the room gets Pods of %q", clusters)
 	}
 	if resp, clusters := listed(t, front.URL); clusters != "m1" {
-		t.Errorf("afterwards: %s with Pods of %q", resp.Status, clusters)
+		t.Errorf("afterwards: %d with Pods of %q", resp.StatusCode, clusters)
 	}
 }
 
