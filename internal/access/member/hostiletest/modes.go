@@ -67,25 +67,43 @@ func EndlessPages() Mode {
 	return onLists(func(w io.Writer, kind string) { _, _ = io.WriteString(w, head(kind, "more")+"]}") })
 }
 
+// Large texts are made once: tests measure the memory of the process.
+var (
+	smallValues = strings.Repeat(`{"a":0},`, 400_000) + "{}]}]}"
+	arrays      = strings.Repeat("[", 2_000_000)
+	nulls       = strings.Repeat("null,", 800_000) + "null]}"
+	groups      = "groups:\n" + strings.Repeat("-\n", 1_000_000)
+	emptyPods   = inProtobuf("PodList", bytes.Repeat([]byte{0x12, 0}, 2_000_000))
+	podEvent    = eventOf(inProtobuf("Pod", delimited(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000))))
+)
+
+// eventOf is the event of a watch in protobuf, with its length before it.
+func eventOf(object []byte) []byte {
+	event := append(delimited(1, []byte("ADDED")), delimited(2, delimited(1, object))...)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...) //nolint:gosec // 4 MB
+}
+
 // DenseList answers each list with as many JSON objects as fit.
 func DenseList() Mode {
 	return onLists(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, head(kind, "")+`{"data":[`)
-		_, _ = io.WriteString(w, strings.Repeat(`{"a":0},`, 400_000)+"{}]}]}")
+		_, _ = io.WriteString(w, smallValues)
 	})
 }
 
 // DeepList answers each list with arrays in arrays.
 func DeepList() Mode {
 	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, "")+`{"data":`+strings.Repeat("[", 2_000_000))
+		_, _ = io.WriteString(w, head(kind, "")+`{"data":`)
+		_, _ = io.WriteString(w, arrays)
 	})
 }
 
 // NullList answers each list with as many nulls as fit.
 func NullList() Mode {
 	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, "")+strings.Repeat("null,", 800_000)+"null]}")
+		_, _ = io.WriteString(w, head(kind, ""))
+		_, _ = io.WriteString(w, nulls)
 	})
 }
 
@@ -96,7 +114,7 @@ func EmptyPods() Mode {
 			return false
 		}
 		w.Header().Set("Content-Type", "Application/vnd.kubernetes.Protobuf")
-		_, _ = w.Write(inProtobuf("PodList", bytes.Repeat([]byte{0x12, 0}, 2_000_000)))
+		_, _ = w.Write(emptyPods)
 		return true
 	}}
 }
@@ -109,9 +127,7 @@ func EmptyContainers() Mode {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
-		pod := inProtobuf("Pod", delimited(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000)))
-		event := append(delimited(1, []byte("ADDED")), delimited(2, delimited(1, pod))...)
-		_, _ = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)) //nolint:gosec // 4 MB
+		_, _ = w.Write(podEvent)
 		return true
 	}}
 }
@@ -135,7 +151,7 @@ func YAMLDiscovery() Mode {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "groups:\n"+strings.Repeat("-\n", 1_000_000))
+		_, _ = io.WriteString(w, groups)
 		return true
 	}}
 }
