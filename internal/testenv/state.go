@@ -17,7 +17,7 @@ import (
 const stateLimit = 6
 
 // showState logs how far the templates of a namespace came: their bindings and Works,
-// and who wrote them when. A test that waited in vain says no more than what is missing
+// and who wrote them when. The failure of a wait says only what is missing
 // at the end of the chain.
 func (e *Env) showState(t testing.TB, namespace string) {
 	t.Helper()

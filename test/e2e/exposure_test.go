@@ -249,7 +249,7 @@ func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestAPurgeLeavesNoCredentialsBehind joins a cluster that belongs to somebody, and
+// TestAPurgeLeavesNoCredentialsBehind joins a cluster of a user, and
 // looks on the way at what the installation keeps of its credentials.
 func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
 	const far, sentinel = "far", "sentinel-that-must-not-be-on-the-disk"

@@ -97,7 +97,7 @@ func Encrypt(ctx context.Context, path string, store clientv3.KV, plain []string
 	return encrypted, errors.Join(failed...)
 }
 
-// resourceAt is the resource of which a key of the store is an object.
+// resourceAt is the resource of the object that a key of the store holds.
 func resourceAt(key string) schema.GroupResource {
 	for _, kind := range confidential {
 		if strings.HasPrefix(key, kind.prefix) {

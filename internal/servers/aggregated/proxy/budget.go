@@ -54,7 +54,7 @@ func (w *way) enter(req *http.Request, target *url.URL, upgrade bool) (leave fun
 	return func() { leaveAll(); leaveOwn() }, nil
 }
 
-// crowdedAll tells that all members together have as much under way as may be.
+// crowdedAll is the answer when all members together have as much under way as may be.
 func crowdedAll(limit int, what string) error {
 	return soon(failure(http.StatusTooManyRequests, "TooManyRequests",
 		"%d requests of the budget for %s are under way to all clusters together, which is the limit of this server: end some, or try again later", limit, what))

@@ -38,7 +38,7 @@ const roomBlock = 64 << 10
 // errNoRoom ends a request to all clusters when other such requests hold all room.
 var errNoRoom = errors.New("no room")
 
-// noRoom tells that the answers to other requests take all the room that there is.
+// noRoom is the error when the answers to other requests take all the room that there is.
 func noRoom(limit int64) error {
 	return soon(failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"requests to all clusters hold %d bytes of answers, which is the limit of this server: try again later, select less, or ask one cluster at clusters/NAME/proxy", limit))
