@@ -20,10 +20,10 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// awaitOverrides returns an error when overrides are missing that the policy
-// depends on. The request is queued again when one appears, or when the policy
-// changes.
-func (d *detector) awaitOverrides(ctx context.Context, asked request, template *unstructured.Unstructured, p policy.Object) error {
+// awaitOverrides returns an error when override policies are missing that the propagation
+// policy depends on. The request is queued again when one is created, or when the propagation
+// policy changes.
+func (d *detector) awaitOverrides(ctx context.Context, r templateRequest, template *unstructured.Unstructured, p policy.Object) error {
 	if len(p.PropagationSpec().DependentOverrides) == 0 {
 		return nil
 	}
@@ -32,33 +32,33 @@ func (d *detector) awaitOverrides(ctx context.Context, asked request, template *
 		return nil
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		d.waiting.add(asked.reference, template.GetLabels())
+		d.waitingTemplates.add(r.templateRef, template.GetLabels())
 	}
 	for _, override := range policy.DependentOverrides(p) {
-		d.overrides.add(override, asked)
+		d.waitingForOverride.add(override, r)
 	}
-	// One that appeared meanwhile woke nobody.
+	// An override policy that was created meanwhile has queued nothing.
 	return d.missingOverrides(ctx, p)
 }
 
-// awaitHolder returns an error when the binding that a template needs belongs to
-// another one. Nothing is written then, not even a claim. The request is queued
-// again when that binding goes.
-func (d *detector) awaitHolder(ctx context.Context, asked request, template *unstructured.Unstructured, bound binding.Object) error {
-	if bound == nil {
+// awaitBindingOwner returns an error when another template owns the binding of the name that
+// this template needs. Nothing is written then, not even a claim. The request is queued again
+// when that binding is deleted.
+func (d *detector) awaitBindingOwner(ctx context.Context, r templateRequest, template *unstructured.Unstructured, owned binding.Object) error {
+	if owned == nil {
 		return nil
 	}
-	err := policy.CheckHolder(bound, template)
+	err := policy.CheckHolder(owned, template)
 	var collision *policy.CollisionError
 	if !errors.As(err, &collision) {
-		return nil // the binding of an earlier template of the name is met later
+		return nil // a binding of an earlier template of the same name is handled later
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		d.waiting.add(asked.reference, template.GetLabels())
+		d.waitingTemplates.add(r.templateRef, template.GetLabels())
 	}
-	d.holders.add(client.ObjectKeyFromObject(bound), asked)
-	// One that went meanwhile woke nobody.
-	again, readErr := d.bindingOf(ctx, asked.reference)
+	d.waitingForBinding.add(client.ObjectKeyFromObject(owned), r)
+	// A binding that was deleted meanwhile has queued nothing.
+	again, readErr := d.bindingOf(ctx, r.templateRef)
 	if readErr != nil {
 		return readErr
 	}
@@ -87,7 +87,7 @@ func (d *detector) missingOverrides(ctx context.Context, p policy.Object) error 
 	return err
 }
 
-// metadataOf keeps a missing binding from becoming an interface that is not nil.
+// metadataOf returns nil for a missing binding, and not an interface that holds a nil pointer.
 func metadataOf(bound binding.Object) metav1.Object {
 	if bound == nil {
 		return nil
@@ -95,18 +95,18 @@ func metadataOf(bound binding.Object) metav1.Object {
 	return bound
 }
 
-// claim marks the template as the policy's and returns it as it is stored then;
-// nil when it is gone. state is recorded along with the claim.
-func (d *detector) claim(ctx context.Context, r reference, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
+// claim adds the claim of the policy and the user's state to the template. It returns the
+// template as it is stored then, or nil when the template does not exist any more.
+func (d *detector) claim(ctx context.Context, r templateRef, template *unstructured.Unstructured, p policy.Object, state string) (*unstructured.Unstructured, error) {
 	claimed := template.DeepCopy()
 	policy.ClaimOf(p).Apply(claimed)
-	recordState(claimed, state)
+	setUserState(claimed, state)
 	if policy.RelevantChange(template, claimed) {
-		d.echoes.expect(r, claimed, p)
+		d.claimWrites.expect(r, claimed, p)
 	}
 	_, err := patch.Object(ctx, d.karmada, template, claimed)
 	if err != nil {
-		d.echoes.forget(r)
+		d.claimWrites.delete(r)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -117,48 +117,48 @@ func (d *detector) claim(ctx context.Context, r reference, template *unstructure
 	return claimed, nil
 }
 
-// postpone remembers the user's state of a template whose Lazy policy has to
-// wait for the next one: on the binding, if there is one, else it returns what
-// to record on the template.
-func (d *detector) postpone(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, state string) (string, error) {
+// recordDeferredState stores the user's state of a template whose Lazy policy waits for the
+// next change. The state is stored on the binding if there is one. Otherwise it is returned,
+// and the caller records it on the template.
+func (d *detector) recordDeferredState(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, state string) (string, error) {
 	if bound == nil {
 		return state, nil
 	}
 	if bound.GetAnnotations()[policy.UserStateAnnotation] != "" || !metav1.IsControlledBy(bound, template) {
 		return "", nil
 	}
-	noted := binding.Copy(bound)
-	recordState(noted, state)
-	_, err := patch.Object(ctx, d.karmada, bound, noted)
-	return "", gone(err)
+	recorded := binding.Copy(bound)
+	setUserState(recorded, state)
+	_, err := patch.Object(ctx, d.karmada, bound, recorded)
+	return "", notFoundAsStale(err)
 }
 
-// recordState notes the user's state on an object; empty removes the note.
-func recordState(object metav1.Object, state string) {
+// setUserState records the user's state on an object. An empty state removes the annotation.
+func setUserState(object metav1.Object, state string) {
 	annotations := object.GetAnnotations()
 	if annotations[policy.UserStateAnnotation] == state {
 		return
 	}
-	kept := make(map[string]string, len(annotations)+1)
-	maps.Copy(kept, annotations)
-	delete(kept, policy.UserStateAnnotation)
+	remaining := make(map[string]string, len(annotations)+1)
+	maps.Copy(remaining, annotations)
+	delete(remaining, policy.UserStateAnnotation)
 	if state != "" {
-		kept[policy.UserStateAnnotation] = state
+		remaining[policy.UserStateAnnotation] = state
 	}
-	if len(kept) == 0 {
-		kept = nil
+	if len(remaining) == 0 {
+		remaining = nil
 	}
-	object.SetAnnotations(kept)
+	object.SetAnnotations(remaining)
 }
 
-// bind brings the binding in line with the claimed template, and creates it if
-// there is none, whole and at once. It reports whether it wrote anything.
+// bind updates the binding to match the claimed template. A missing binding is created
+// complete, in one request. bind reports whether it wrote anything.
 func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) (changed bool, err error) {
 	if bound == nil && template.GetDeletionTimestamp() != nil {
-		// Whoever deletes a template in the foreground waits for its binding to go.
+		// The foreground deletion of a template waits until its binding is deleted.
 		return false, nil
 	}
-	in, err := d.wanted(ctx, template, p)
+	in, err := d.bindInput(ctx, template, p)
 	if err != nil {
 		return false, err
 	}
@@ -171,10 +171,10 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 		return false, err
 	}
 	changed, err = patch.Object(ctx, d.karmada, bound, desired)
-	return changed, gone(err)
+	return changed, notFoundAsStale(err)
 }
 
-func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (done bool, err error) {
+func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (wrote bool, err error) {
 	created := binding.New(in.Template.GetNamespace() != "")
 	if err := policy.Bind(created, in); err != nil {
 		return false, err
@@ -183,16 +183,16 @@ func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (done
 	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
 	created.SetLabels(labels)
 	err = d.karmada.Create(ctx, created)
-	if err == nil || ending(err) {
+	if err == nil || isNamespaceTerminating(err) {
 		return err == nil, nil
 	}
-	return false, gone(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
+	return false, notFoundAsStale(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
 }
 
-// wanted gathers what a binding is made from.
-func (d *detector) wanted(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindInput, error) {
+// bindInput returns the input from which a binding is made.
+func (d *detector) bindInput(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindInput, error) {
 	in := policy.BindInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
-	if err := d.interpret(ctx, &in); err != nil {
+	if err := d.interpretTemplate(ctx, &in); err != nil {
 		return in, err
 	}
 	if template.GetNamespace() == "" {
@@ -203,13 +203,14 @@ func (d *detector) wanted(ctx context.Context, template *unstructured.Unstructur
 	return in, err
 }
 
-// interpret asks what pods the template makes.
-func (d *detector) interpret(ctx context.Context, in *policy.BindInput) (err error) {
+// interpretTemplate sets the components, or the replicas and requirements, of the template's
+// pods.
+func (d *detector) interpretTemplate(ctx context.Context, in *policy.BindInput) (err error) {
 	template := in.Template
 	rules := d.rules.Rules(template.GroupVersionKind())
 	if d.options.MultiplePodTemplates && rules.Components != nil {
 		in.Components, err = rules.Components(ctx, template)
-		return d.interpreted(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
+		return d.recordInterpretationEvent(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
 	}
 	if rules.Replicas == nil {
 		return nil
@@ -222,10 +223,10 @@ func (d *detector) interpret(ctx context.Context, in *policy.BindInput) (err err
 	if err == nil {
 		d.events.Succeeded(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", in.Replicas)
 	}
-	return d.interpreted(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
+	return d.recordInterpretationEvent(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
 }
 
-func (d *detector) interpreted(template *unstructured.Unstructured, reason, what string, err error) error {
+func (d *detector) recordInterpretationEvent(template *unstructured.Unstructured, reason, what string, err error) error {
 	if err == nil {
 		d.events.Recovered(template, reason)
 		return nil

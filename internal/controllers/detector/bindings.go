@@ -13,13 +13,12 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// policyIDField is the index of bindings by the id of the policy that claims
-// them.
+// policyIDField is the index of bindings by the permanent ID of the policy that claims them.
 const policyIDField = "detector/policy-permanent-id"
 
 func (d *detector) indexBindings(indexer client.FieldIndexer) error {
 	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		// The context bounds a wait that there is none of before the start.
+		// Before the manager starts, IndexField does not wait, so the context has no effect.
 		if err := indexer.IndexField(context.Background(), of, policyIDField, policyIDs); err != nil {
 			return fmt.Errorf("indexing bindings by policy: %w", err)
 		}
@@ -39,9 +38,9 @@ func policyIDs(of client.Object) []string {
 	return ids
 }
 
-// boundBy returns the templates whose bindings carry the claim.
-func (d *detector) boundBy(ctx context.Context, claim policy.Claim) ([]reference, error) {
-	var found []reference
+// templatesBoundBy returns the templates whose bindings carry the claim.
+func (d *detector) templatesBoundBy(ctx context.Context, claim policy.Claim) ([]templateRef, error) {
+	var found []templateRef
 	options := []client.ListOption{client.MatchingFields{policyIDField: claim.ID}, client.UnsafeDisableDeepCopy}
 	if !claim.IsCluster() {
 		options = append(options, client.InNamespace(claim.Namespace))
@@ -51,7 +50,7 @@ func (d *detector) boundBy(ctx context.Context, claim policy.Claim) ([]reference
 		return nil, fmt.Errorf("listing ResourceBindings of policy %s: %w", claim, err)
 	}
 	for i := range namespaced.Items {
-		found = append(found, referenceOf(&namespaced.Items[i].Spec.Resource))
+		found = append(found, refFromBinding(&namespaced.Items[i].Spec.Resource))
 	}
 	if !claim.IsCluster() {
 		return found, nil
@@ -61,14 +60,14 @@ func (d *detector) boundBy(ctx context.Context, claim policy.Claim) ([]reference
 		return nil, fmt.Errorf("listing ClusterResourceBindings of policy %s: %w", claim, err)
 	}
 	for i := range cluster.Items {
-		found = append(found, referenceOf(&cluster.Items[i].Spec.Resource))
+		found = append(found, refFromBinding(&cluster.Items[i].Spec.Resource))
 	}
 	return found, nil
 }
 
-// bindingOf is the binding that a template has, or that stands where it would
-// be; nil when there is none.
-func (d *detector) bindingOf(ctx context.Context, r reference) (binding.Object, error) {
+// bindingOf returns the binding with the name that the binding of the template has, or nil. It
+// may belong to another template.
+func (d *detector) bindingOf(ctx context.Context, r templateRef) (binding.Object, error) {
 	found := binding.New(r.key.Namespace != "")
 	key := client.ObjectKey{Namespace: r.key.Namespace, Name: binding.Name(r.key.Name, r.kind.Kind)}
 	err := d.karmada.Get(ctx, key, found)

@@ -10,57 +10,57 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// claims knows which templates carry the claim of which policy, also those
-// without a binding. It follows the watched kinds and may lag: a claim that it
-// does not know yet is met when its template is looked at.
-type claims struct {
+// claimIndex holds which templates carry the claim of which policy, including templates
+// without a binding. It is updated by the watches of kinds and may lag behind. A claim that it
+// does not contain yet is handled when its template is reconciled.
+type claimIndex struct {
 	mu         sync.RWMutex
-	byID       map[string]sets.Set[reference]
-	byTemplate map[reference]string
+	byID       map[string]sets.Set[templateRef]
+	byTemplate map[templateRef]string
 }
 
-func newClaims() *claims {
-	return &claims{byID: map[string]sets.Set[reference]{}, byTemplate: map[reference]string{}}
+func newClaimIndex() *claimIndex {
+	return &claimIndex{byID: map[string]sets.Set[templateRef]{}, byTemplate: map[templateRef]string{}}
 }
 
-// observe notes whose claim a template carries, if any.
-func (c *claims) observe(r reference, template metav1.Object) {
+// update records the claim that a template carries, if any.
+func (c *claimIndex) update(r templateRef, template metav1.Object) {
 	claim, _ := policy.ClaimedBy(template)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byTemplate[r] == claim.ID {
 		return
 	}
-	c.remove(r)
+	c.removeLocked(r)
 	if claim.ID == "" {
 		return
 	}
 	c.byTemplate[r] = claim.ID
 	if c.byID[claim.ID] == nil {
-		c.byID[claim.ID] = sets.New[reference]()
+		c.byID[claim.ID] = sets.New[templateRef]()
 	}
 	c.byID[claim.ID].Insert(r)
 }
 
-// forget drops a template that is gone.
-func (c *claims) forget(r reference) {
+// delete removes a deleted template.
+func (c *claimIndex) delete(r templateRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(r)
+	c.removeLocked(r)
 }
 
-// dropKind forgets all templates of a kind.
-func (c *claims) dropKind(kind schema.GroupVersionKind) {
+// deleteKind removes all templates of a kind.
+func (c *claimIndex) deleteKind(kind schema.GroupVersionKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for r := range c.byTemplate {
 		if r.kind == kind {
-			c.remove(r)
+			c.removeLocked(r)
 		}
 	}
 }
 
-func (c *claims) remove(r reference) {
+func (c *claimIndex) removeLocked(r templateRef) {
 	id, ok := c.byTemplate[r]
 	if !ok {
 		return
@@ -72,15 +72,15 @@ func (c *claims) remove(r reference) {
 	}
 }
 
-// has reports whether the template carries the claim of any policy.
-func (c *claims) has(r reference) bool {
+// isClaimed reports whether the template carries the claim of any policy.
+func (c *claimIndex) isClaimed(r templateRef) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.byTemplate[r] != ""
 }
 
-// of returns the templates that carry the id of a policy, in no order.
-func (c *claims) of(id string) []reference {
+// templatesOf returns the templates that carry the permanent ID of a policy, in no order.
+func (c *claimIndex) templatesOf(id string) []templateRef {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.byID[id].UnsortedList()

@@ -1,20 +1,18 @@
-// Package detector answers "which policy does an object of a user follow, and
-// what does its binding have to say?": it watches every kind that can be
-// propagated, claims each template for the policy that wins it, and keeps the
-// template's binding in line with both.
+// Package detector answers "which policy claims a template, and what is in its binding?". It
+// watches every kind that can be propagated, claims each template for the best matching
+// policy, and keeps the binding of the template equal to what the template and the policy
+// require.
 //
-// What is decided, is decided by the policy package; this one looks, asks and
-// writes. Invariants:
+// The policy package decides. This package reads, calls it, and writes. Invariants:
 //
-//   - policies are known before the first template is looked at;
-//   - a pass waits for no cache that does not come: what is not seen yet is asked
-//     for, or looked at again shortly;
-//   - a new template costs one patch (its claim, unless it was written along with
-//     the template) and one create (its binding); a pass that finds everything in
-//     order costs no write;
-//   - a claim is released only when its policy is known to be gone or to select
-//     the template no longer, from the binding first, then from the template;
-//   - nothing is ever deleted here.
+//   - all policies are in the catalog before the first template is reconciled;
+//   - a reconcile does not block on the cache of one kind: an object that is not in a cache
+//     yet is read from the API server, or the request is queued again shortly;
+//   - a new template costs one patch (its claim, unless it was created with the claim) and one
+//     create (its binding); a reconcile without a difference writes nothing;
+//   - a claim is released only when its policy is known to be deleted or to select the
+//     template no longer, first from the binding, then from the template;
+//   - the detector deletes no object.
 package detector
 
 import (
@@ -46,51 +44,50 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "resource-detector"
 
-// Options are what operators may tune.
+// Options are the settings that operators may change.
 type Options struct {
-	// Workers is how many templates are worked on at once.
+	// Workers is the number of templates that are reconciled in parallel.
 	Workers int
-	// PolicyWorkers and ClusterPolicyWorkers are how many policies of each kind are
-	// worked on at once.
+	// PolicyWorkers and ClusterPolicyWorkers are the numbers of policies of each kind that are
+	// reconciled in parallel.
 	PolicyWorkers, ClusterPolicyWorkers int
-	// DiscoveryInterval is how often the served kinds are listed when nothing
-	// tells of a change. A kind that is missing for that long, or whose definition
-	// was deleted, is watched no more.
+	// DiscoveryInterval is how often the served kinds are listed without a known change. The
+	// watch of a kind ends when the kind is not served for this long, or when its definition
+	// was deleted.
 	DiscoveryInterval time.Duration
-	// PriorityQueue handles what users change before what is only looked at again:
-	// the objects there are at the start, and those of a policy that changed.
+	// PriorityQueue handles changes by users before low-priority requests: the objects that
+	// exist at the start, and the templates of a policy that changed.
 	PriorityQueue bool
-	// Backoff is that of a template or policy that failed.
+	// Backoff is the backoff of a template or policy that failed.
 	Backoff queues.Backoff
-	// RetryRate is how many failed templates are tried again in a second, and
-	// likewise of policies, after RetryBurst that come at once. It counts without
-	// PriorityQueue only.
+	// RetryRate is how many failed templates are retried per second, and likewise failed
+	// policies. RetryBurst is how many may be retried at once. Both are used only without
+	// PriorityQueue.
 	RetryRate, RetryBurst int
 
-	// Propagated says which objects are never templates.
+	// Propagated selects the objects that are never templates.
 	Propagated reach.Propagated
 
 	// Preemption lets policies take templates from others.
 	Preemption bool
-	// MultiplePodTemplates lets interpreters tell the components of a template
-	// apart.
+	// MultiplePodTemplates uses the interpreters' components of a template in place of
+	// replicas.
 	MultiplePodTemplates bool
 	// WorkloadAffinity groups bindings by labels of their templates.
 	WorkloadAffinity bool
 	// PriorityScheduling gives bindings the value of the policy's PriorityClass.
 	PriorityScheduling bool
-	// ResourceQuotaEstimate records in which namespace a replica needs its
-	// resources.
+	// ResourceQuotaEstimate records the namespace in which a replica needs its resources.
 	ResourceQuotaEstimate bool
 
-	// Offer is given a claimant while this process decides, and nil when it ends.
-	// A nil Offer wants none.
+	// SetClaimLookup is called with a lookup while this process is the leader, and with nil
+	// when it ends. SetClaimLookup may be nil.
 	Offer func(Claimant)
-	// Events selects the successes that are written as events.
+	// Events selects the successes that are recorded as events.
 	Events observe.Mode
 }
 
-// DefaultOptions are the defaults of the control plane.
+// DefaultOptions returns the defaults of the control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
@@ -100,94 +97,97 @@ func DefaultOptions() Options {
 	}
 }
 
-// reference names a template.
-type reference struct {
+// templateRef identifies a template.
+type templateRef struct {
 	kind schema.GroupVersionKind
 	key  types.NamespacedName
 }
 
-// String is the name for people.
-func (r reference) String() string { return r.kind.Kind + " " + r.key.String() }
+// String returns the kind, namespace and name for messages.
+func (r templateRef) String() string { return r.kind.Kind + " " + r.key.String() }
 
-// request asks for one pass over a template. The same template may wait for two
-// passes, one for either cause.
-type request struct {
-	reference
+// templateRequest is a request to reconcile a template. The same template may be queued twice,
+// once per cause.
+type templateRequest struct {
+	templateRef
 	cause policy.Cause
 }
 
 type detector struct {
-	options  Options
-	karmada  client.Client
-	live     client.Reader
-	cache    cache.Cache
-	reader   *template.Reader
-	resolver discovery.ServerResourcesInterface
-	rules    interpreter.Source
-	events   *observe.Events
-	counters *counters
-	log      logr.Logger
+	options         Options
+	karmada         client.Client
+	karmadaReader   client.Reader
+	cache           cache.Cache
+	templateReader  *template.Reader
+	discoveryClient discovery.ServerResourcesInterface
+	rules           interpreter.Source
+	events          *observe.Events
+	counters        *counters
+	log             logr.Logger
 
-	templates controller.TypedController[request]
-	entrance  *entrance
-	kinds     *kinds
-	policies  *catalog
-	waiting   *waiting
-	claims    *claims
-	// overrides holds the passes that wait for an override policy, holders those
-	// that wait for the end of a binding that belongs to another template.
-	overrides, holders *blocked
-	echoes             *echoes
-	listed             *listed
-	// noMatchGrace is the constant of that name.
+	templateController controller.TypedController[templateRequest]
+	startup            *startupSource
+	watchedKinds       *watchedKinds
+	policies           *policyCatalog
+	waitingTemplates   *waitingTemplates
+	claims             *claimIndex
+	// waitingForOverride holds the requests that wait for an override policy.
+	// waitingForBinding holds those that wait for the deletion of a binding that another
+	// template owns.
+	waitingForOverride, waitingForBinding *blockedRequests
+	claimWrites                           *claimWriteTracker
+	initialTemplates                      *initialTemplates
+	// noMatchGrace has the value of the constant; tests change it.
 	noMatchGrace time.Duration
-	// definitions tells that the served kinds may have changed.
-	definitions chan struct{}
+	// definitionsChanged has an item when the served kinds may have changed.
+	definitionsChanged chan struct{}
 }
 
-// Add registers the controllers with a manager: one for templates, one for each
-// kind of policy, and the discovery of kinds, which are watched by the reader.
+// Add registers the controllers with a manager: one for templates, one for each kind of
+// policy, and the discovery of kinds. The reader watches the kinds.
 func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source, o Options) error {
 	resolver, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("making a discovery client: %w", err)
+		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	counted, err := newCounters(metrics.Registry)
+	counters, err := newCounters(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	d := &detector{
-		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), reader: reader,
-		resolver: resolver, rules: rules,
+		options: o, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader,
+		discoveryClient: resolver, rules: rules,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		counters: counted, log: mgr.GetLogger().WithName(Name),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(), listed: newListed(), noMatchGrace: noMatchGrace,
-		definitions: make(chan struct{}, 1),
+		counters: counters, log: mgr.GetLogger().WithName(Name),
+		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(),
+		waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(),
+		claimWrites: newClaimWriteTracker(), initialTemplates: newInitialTemplates(), noMatchGrace: noMatchGrace,
+		definitionsChanged: make(chan struct{}, 1),
 	}
 	if err := d.indexBindings(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	views, err := d.addPolicies(mgr)
+	policySyncs, err := d.addPolicyControllers(mgr)
 	if err != nil {
 		return err
 	}
-	if err := d.addTemplates(mgr, views); err != nil {
+	if err := d.addTemplateController(mgr, policySyncs); err != nil {
 		return err
 	}
 	if o.Offer != nil {
-		if err := mgr.Add(manager.RunnableFunc(d.offer)); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(d.publishClaimLookup)); err != nil {
 			return fmt.Errorf("adding %s: %w", Name, err)
 		}
 	}
-	return mgr.Add(manager.RunnableFunc(d.discover))
+	return mgr.Add(manager.RunnableFunc(d.runDiscovery))
 }
 
-// addTemplates registers the controller of templates. Its workers start when all
-// views are complete.
-func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
-	options := controllerOptions[request](mgr, d.options.Workers, d.options)
+// addTemplateController registers the controller of templates. Its workers start when all
+// handlers are in sync.
+func (d *detector) addTemplateController(mgr manager.Manager, policySyncs []*handlerSync) error {
+	options := controllerOptions[templateRequest](mgr, d.options.Workers, d.options)
 	options.Reconciler = templateReconciler{d}
-	options.LogConstructor = func(r *request) logr.Logger {
+	options.LogConstructor = func(r *templateRequest) logr.Logger {
 		if r == nil {
 			return d.log
 		}
@@ -197,40 +197,40 @@ func (d *detector) addTemplates(mgr manager.Manager, views []*view) error {
 	if err != nil {
 		return fmt.Errorf("adding %s: %w", Name, err)
 	}
-	d.templates = templates
-	d.entrance = newEntrance(d, views)
-	return templates.Watch(source.TypedSource[request](d.entrance))
+	d.templateController = templates
+	d.startup = newStartupSource(d, policySyncs)
+	return templates.Watch(source.TypedSource[templateRequest](d.startup))
 }
 
-// controllerOptions are those of the controllers of templates and of policies.
+// controllerOptions returns the options of the controllers of templates and of policies.
 func controllerOptions[T comparable](mgr manager.Manager, workers int, o Options) controller.TypedOptions[T] {
 	options := queues.Options[T](mgr, workers, o.Backoff)
 	// One process may run several control planes.
 	options.SkipNameValidation = new(true)
-	options.UsePriorityQueue, options.RateLimiter = &o.PriorityQueue, limiter[T](o)
+	options.UsePriorityQueue, options.RateLimiter = &o.PriorityQueue, newRateLimiter[T](o)
 	return options
 }
 
-// limiter paces retries: each item backs off by itself, and without priorities
-// all of them share a rate, so that they leave room for what users change.
-func limiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
-	single := queues.Limiter[T](o.Backoff)
+// newRateLimiter limits retries. Each item has its own backoff. Without a priority queue, all
+// items also share a rate, so that retries do not delay changes by users.
+func newRateLimiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
+	perItem := queues.Limiter[T](o.Backoff)
 	if o.PriorityQueue {
-		return single
+		return perItem
 	}
-	return workqueue.NewTypedMaxOfRateLimiter(single,
+	return workqueue.NewTypedMaxOfRateLimiter(perItem,
 		&workqueue.TypedBucketRateLimiter[T]{Limiter: rate.NewLimiter(rate.Limit(o.RetryRate), o.RetryBurst)})
 }
 
-// enqueue asks for a pass over templates because of a policy, behind whatever
-// users do meanwhile.
-func (d *detector) enqueue(ctx context.Context, cause policy.Cause, references ...reference) error {
-	queue, err := d.entrance.open(ctx)
+// enqueueTemplates queues templates because of a policy, with low priority, so that changes by
+// users are handled first.
+func (d *detector) enqueueTemplates(ctx context.Context, cause policy.Cause, references ...templateRef) error {
+	queue, err := d.startup.waitForQueue(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range references {
-		addLow(queue, request{reference: r, cause: cause})
+		enqueueLowPriority(queue, templateRequest{templateRef: r, cause: cause})
 	}
 	return nil
 }

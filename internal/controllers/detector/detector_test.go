@@ -15,84 +15,84 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-func TestANewTemplateCostsOnePatchAndOneCreate(t *testing.T) {
-	h := newHouse(t, deployment(2), propagation("p"))
-	_, writes := h.pass(policy.TemplateChanged)
-	expectWrites(t, "of the first pass", writes, "patch Deployment", "create ResourceBinding")
+func TestNewTemplateCostsOnePatchAndOneCreate(t *testing.T) {
+	h := newFixture(t, deployment(2), propagationPolicy("p"))
+	_, writes := h.reconcile(policy.TemplateChanged)
+	expectWrites(t, "of the first reconcile", writes, "patch Deployment", "create ResourceBinding")
 
 	template, bound := h.template(), h.binding()
-	if claimOn(template) != "id-p" || claimOn(bound) != "id-p" {
-		t.Errorf("claims: template %q, binding %q", claimOn(template), claimOn(bound))
+	if claimIDOf(template) != "id-p" || claimIDOf(bound) != "id-p" {
+		t.Errorf("claims: template %q, binding %q", claimIDOf(template), claimIDOf(bound))
 	}
 	if binding.PermanentID(bound) == "" || len(bound.Finalizers) != 1 || !metav1.IsControlledBy(bound, template) {
-		t.Errorf("not created whole: labels %v, finalizers %v, owners %v", bound.Labels, bound.Finalizers, bound.OwnerReferences)
+		t.Errorf("not created complete: labels %v, finalizers %v, owners %v", bound.Labels, bound.Finalizers, bound.OwnerReferences)
 	}
 	if bound.Spec.Replicas != 2 || bound.Spec.Resource.ResourceVersion != template.GetResourceVersion() {
 		t.Errorf("replicas %d, resourceVersion %s of %s", bound.Spec.Replicas, bound.Spec.Resource.ResourceVersion, template.GetResourceVersion())
 	}
-	_, writes = h.pass(policy.TemplateChanged)
-	expectWrites(t, "when all is in order", writes)
+	_, writes = h.reconcile(policy.TemplateChanged)
+	expectWrites(t, "without a difference", writes)
 
 	template = template.DeepCopy()
 	template.Object["spec"] = map[string]any{"replicas": int64(5)}
-	h.change(template)
-	_, writes = h.pass(policy.TemplateChanged)
+	h.update(template)
+	_, writes = h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "when the template changed", writes, "patch ResourceBinding")
 	if got := h.binding().Spec.Replicas; got != 5 {
 		t.Errorf("replicas %d", got)
 	}
 }
 
-func TestAWaitingTemplateIsFoundByANewPolicy(t *testing.T) {
-	h := newHouse(t, deployment(1))
-	if _, writes := h.pass(policy.TemplateChanged); len(writes) != 0 {
+func TestNewPolicyClaimsWaitingTemplate(t *testing.T) {
+	h := newFixture(t, deployment(1))
+	if _, writes := h.reconcile(policy.TemplateChanged); len(writes) != 0 {
 		t.Fatalf("wrote %v without a policy", writes)
 	}
-	h.policies.put(propagation("p"))
-	if err := h.spread(t.Context(), propagation("p")); err != nil {
+	h.policies.put(propagationPolicy("p"))
+	if err := h.enqueueTemplatesOf(t.Context(), propagationPolicy("p")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]request{{web, policy.PolicyChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+	if diff := cmp.Diff([]templateRequest{{webRef, policy.PolicyChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
-	_, writes := h.pass(policy.PolicyChanged)
+	_, writes := h.reconcile(policy.PolicyChanged)
 	expectWrites(t, "once there is a policy", writes, "patch Deployment", "create ResourceBinding")
-	if got := h.waiting.within(area{kind: deployments}); len(got) != 0 {
-		t.Errorf("%v still wait", got)
+	if got := h.waitingTemplates.matching(templateFilter{kind: deployments}); len(got) != 0 {
+		t.Errorf("%v are still waiting", got)
 	}
 }
 
-func TestATemplateIsReleasedWhenItsPolicySelectsItNoLonger(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p, clusterPropagation("fallback"))
-	h.pass(policy.TemplateChanged)
+func TestTemplateIsReleasedWhenPolicySelectsItNoLonger(t *testing.T) {
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p, clusterPropagationPolicy("fallback"))
+	h.reconcile(policy.TemplateChanged)
 	narrowed := &policyv1alpha1.PropagationPolicy{}
 	if err := h.karmada.Get(t.Context(), client.ObjectKeyFromObject(p), narrowed); err != nil {
 		t.Fatal(err)
 	}
 	narrowed.Spec.ResourceSelectors = selectors("another")
-	h.change(narrowed)
+	h.update(narrowed)
 
-	_, writes := h.pass(policy.PolicyChanged)
+	_, writes := h.reconcile(policy.PolicyChanged)
 	expectWrites(t, "of the release, binding first", writes, "patch ResourceBinding", "patch Deployment")
-	if claimOn(h.template()) != "" || claimOn(h.binding()) != "" {
-		t.Fatalf("claims: template %q, binding %q", claimOn(h.template()), claimOn(h.binding()))
+	if claimIDOf(h.template()) != "" || claimIDOf(h.binding()) != "" {
+		t.Fatalf("claims: template %q, binding %q", claimIDOf(h.template()), claimIDOf(h.binding()))
 	}
-	h.pass(policy.TemplateChanged)
-	if claimOn(h.template()) != "id-fallback" || claimOn(h.binding()) != "id-fallback" {
-		t.Errorf("claims after the next match: template %q, binding %q", claimOn(h.template()), claimOn(h.binding()))
+	h.reconcile(policy.TemplateChanged)
+	if claimIDOf(h.template()) != "id-fallback" || claimIDOf(h.binding()) != "id-fallback" {
+		t.Errorf("claims after the next match: template %q, binding %q", claimIDOf(h.template()), claimIDOf(h.binding()))
 	}
 }
 
-func TestAPolicyThatIsOnlyUnseenReleasesNothing(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p)
-	h.pass(policy.TemplateChanged)
-	h.policies.delete(p) // as in a view that is behind
-	result, writes := h.pass(policy.TemplateChanged)
+func TestPolicyMissingOnlyInCacheReleasesNothing(t *testing.T) {
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p)
+	h.reconcile(policy.TemplateChanged)
+	h.policies.delete(p) // as in a stale cache
+	result, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "while the policy exists", writes)
-	if result.RequeueAfter != patience {
-		t.Errorf("it looks again after %s", result.RequeueAfter)
+	if result.RequeueAfter != blockedRetryDelay {
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 	if err := h.karmada.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
@@ -100,169 +100,169 @@ func TestAPolicyThatIsOnlyUnseenReleasesNothing(t *testing.T) {
 	if err := h.karmada.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	h.pass(policy.TemplateChanged)
-	if claimOn(h.template()) != "" || claimOn(h.binding()) != "" {
-		t.Errorf("claims of a policy that is gone: template %q, binding %q", claimOn(h.template()), claimOn(h.binding()))
+	h.reconcile(policy.TemplateChanged)
+	if claimIDOf(h.template()) != "" || claimIDOf(h.binding()) != "" {
+		t.Errorf("claims of a deleted policy: template %q, binding %q", claimIDOf(h.template()), claimIDOf(h.binding()))
 	}
 }
 
-func TestADeletedPolicyLetsGoAndThenGoes(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p)
-	h.pass(policy.TemplateChanged)
+func TestDeletedPolicyReleasesTemplatesBeforeFinalizerIsRemoved(t *testing.T) {
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p)
+	h.reconcile(policy.TemplateChanged)
 	if err := h.karmada.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	h.writes = nil
-	r := &policyReconciler{detector: h.detector, scope: scopes[0]}
+	r := &policyReconciler{detector: h.detector, scope: policyScopes[0]}
 	if _, err := r.Reconcile(t.Context(), requestFor(p)); err != nil {
 		t.Fatal(err)
 	}
 	expectWrites(t, "of the deletion", h.writes, "patch ResourceBinding", "patch Deployment", "patch PropagationPolicy")
 	if err := h.karmada.Get(t.Context(), client.ObjectKeyFromObject(p), &policyv1alpha1.PropagationPolicy{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the policy is still there: %v", err)
+		t.Errorf("the policy still exists: %v", err)
 	}
-	if claimOn(h.template()) != "" || h.binding() == nil || claimOn(h.binding()) != "" {
-		t.Error("the binding has to stay, without a claim on it or on the template")
+	if claimIDOf(h.template()) != "" || h.binding() == nil || claimIDOf(h.binding()) != "" {
+		t.Error("the binding must stay, and neither the binding nor the template may have a claim")
 	}
 }
 
-func TestATemplateWaitsForTheOverridesOfItsPolicy(t *testing.T) {
-	p := propagation("p")
+func TestTemplateWaitsForDependentOverrides(t *testing.T) {
+	p := propagationPolicy("p")
 	p.Spec.DependentOverrides = []string{"o"}
-	h := newHouse(t, deployment(1), p)
-	if _, writes := h.pass(policy.TemplateChanged); len(writes) != 0 {
+	h := newFixture(t, deployment(1), p)
+	if _, writes := h.reconcile(policy.TemplateChanged); len(writes) != 0 {
 		t.Fatalf("wrote %v before the override exists", writes)
 	}
 	override := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "o"}}
 	if err := h.karmada.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
-	h.entrance.onOverrides().OnAdd(override, false)
-	if diff := cmp.Diff([]request{{web, policy.TemplateChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
-		t.Fatalf("woken (-want +got):\n%s", diff)
+	h.startup.onOverrides().OnAdd(override, false)
+	if diff := cmp.Diff([]templateRequest{{webRef, policy.TemplateChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
+		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
-	_, writes := h.pass(policy.TemplateChanged)
+	_, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "once the override exists", writes, "patch Deployment", "create ResourceBinding")
 }
 
-func TestALazyPolicyOnlyClaimsWhatWasWaiting(t *testing.T) {
-	p := propagation("p")
+func TestLazyPolicyOnlyClaimsWaitingTemplate(t *testing.T) {
+	p := propagationPolicy("p")
 	p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
-	h := newHouse(t, deployment(1), p)
-	_, writes := h.pass(policy.PolicyChanged)
+	h := newFixture(t, deployment(1), p)
+	_, writes := h.reconcile(policy.PolicyChanged)
 	expectWrites(t, "because of the policy", writes, "patch Deployment")
-	_, writes = h.pass(policy.TemplateChanged)
+	_, writes = h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "because of our own claim", writes)
 
 	template := h.template()
 	template.Object["spec"] = map[string]any{"replicas": int64(3)}
-	h.change(template)
-	_, writes = h.pass(policy.TemplateChanged)
+	h.update(template)
+	_, writes = h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "because of the user", writes, "patch Deployment", "create ResourceBinding")
 	if got := h.template().GetAnnotations()[policy.UserStateAnnotation]; got != "" {
-		t.Errorf("the template still says that it was not acted upon: %q", got)
+		t.Errorf("the template still has the recorded user state %q", got)
 	}
-	_, writes = h.pass(policy.TemplateChanged)
+	_, writes = h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "afterwards", writes)
 }
 
-func TestALazyPolicyTakesOverABindingWithoutTouchingItsSpec(t *testing.T) {
-	lazy := propagation("lazy")
+func TestLazyPolicyTakesOverBindingWithoutChangingSpec(t *testing.T) {
+	lazy := propagationPolicy("lazy")
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	lazy.Spec.PropagateDeps = true
-	first := propagation("first")
-	h := newHouse(t, deployment(1), first)
-	h.pass(policy.TemplateChanged)
+	first := propagationPolicy("first")
+	h := newFixture(t, deployment(1), first)
+	h.reconcile(policy.TemplateChanged)
 	h.policies.put(lazy)
 	template := h.template()
 	policy.ClaimOf(lazy).Apply(template)
-	h.change(template)
+	h.update(template)
 
-	h.pass(policy.PolicyChanged)
-	h.pass(policy.TemplateChanged)
-	if h.binding().Spec.PropagateDeps || claimOn(h.binding()) != "id-first" {
-		t.Fatal("the binding follows before the user changed anything")
+	h.reconcile(policy.PolicyChanged)
+	h.reconcile(policy.TemplateChanged)
+	if h.binding().Spec.PropagateDeps || claimIDOf(h.binding()) != "id-first" {
+		t.Fatal("the binding changed before the user changed the template")
 	}
 	template = h.template()
 	template.Object["spec"] = map[string]any{"replicas": int64(3)}
-	h.change(template)
-	h.pass(policy.TemplateChanged)
-	if !h.binding().Spec.PropagateDeps || claimOn(h.binding()) != "id-lazy" {
-		t.Error("the binding does not follow the user's change")
+	h.update(template)
+	h.reconcile(policy.TemplateChanged)
+	if !h.binding().Spec.PropagateDeps || claimIDOf(h.binding()) != "id-lazy" {
+		t.Error("the binding does not contain the user's change")
 	}
 }
 
 func TestPreemption(t *testing.T) {
-	preemptor := propagation("strong")
+	preemptor := propagationPolicy("strong")
 	preemptor.Spec.Preemption = policyv1alpha1.PreemptAlways
-	for name, on := range map[string]bool{"a template is taken when the feature is on": true, "nothing is taken when it is off": false} {
+	for name, on := range map[string]bool{"a template is preempted with the feature": true, "nothing is preempted without the feature": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, deployment(1), clusterPropagation("weak"))
+			h := newFixture(t, deployment(1), clusterPropagationPolicy("weak"))
 			h.options.Preemption = on
-			h.pass(policy.TemplateChanged)
+			h.reconcile(policy.TemplateChanged)
 			h.policies.put(preemptor)
 			if err := h.preempt(t.Context(), preemptor); err != nil {
 				t.Fatal(err)
 			}
 			want := map[bool]string{true: "id-strong", false: "id-weak"}[on]
-			if got := claimOn(h.template()); got != want {
+			if got := claimIDOf(h.template()); got != want {
 				t.Errorf("claimed by %q, want %q", got, want)
 			}
-			h.pass(policy.TemplateChanged)
-			if got := claimOn(h.binding()); got != want {
+			h.reconcile(policy.TemplateChanged)
+			if got := claimIDOf(h.binding()); got != want {
 				t.Errorf("the binding is claimed by %q, want %q", got, want)
 			}
 		})
 	}
 }
 
-func TestABindingOfAnEarlierTemplateIsWaitedFor(t *testing.T) {
-	h := newHouse(t, deployment(1), propagation("p"))
-	h.pass(policy.TemplateChanged)
+func TestTemplateWaitsForBindingOfEarlierTemplate(t *testing.T) {
+	h := newFixture(t, deployment(1), propagationPolicy("p"))
+	h.reconcile(policy.TemplateChanged)
 	if err := h.karmada.Delete(t.Context(), h.template()); err != nil {
 		t.Fatal(err)
 	}
-	again := deployment(1)
-	again.SetUID("uid-again")
-	if err := h.karmada.Create(t.Context(), again); err != nil {
+	recreated := deployment(1)
+	recreated.SetUID("uid-again")
+	if err := h.karmada.Create(t.Context(), recreated); err != nil {
 		t.Fatal(err)
 	}
-	result, writes := h.pass(policy.TemplateChanged)
-	expectWrites(t, "while the old binding is there", writes, "patch Deployment")
+	result, writes := h.reconcile(policy.TemplateChanged)
+	expectWrites(t, "while the old binding exists", writes, "patch Deployment")
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
-		t.Errorf("it looks again after %s", result.RequeueAfter)
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
-	h.entrance.onBindings().OnDelete(h.binding())
-	if len(h.queued()) != 1 {
-		t.Error("the end of the old binding wakes nobody")
+	h.startup.onBindings().OnDelete(h.binding())
+	if len(h.takeQueue()) != 1 {
+		t.Error("the deletion of the old binding queued nothing")
 	}
 }
 
-func TestALeftoverClaimOnABindingIsRemoved(t *testing.T) {
-	h := newHouse(t, deployment(1), propagation("p"))
-	h.pass(policy.TemplateChanged)
+func TestLeftoverClaimOnBindingIsRemoved(t *testing.T) {
+	h := newFixture(t, deployment(1), propagationPolicy("p"))
+	h.reconcile(policy.TemplateChanged)
 	template := h.template()
 	claim, _ := policy.ClaimedBy(template)
 	claim.Remove(template)
-	h.change(template)
-	h.policies.delete(propagation("p"))
-	_, writes := h.pass(policy.TemplateChanged)
+	h.update(template)
+	h.policies.delete(propagationPolicy("p"))
+	_, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "without a policy", writes, "patch ResourceBinding")
-	if got := claimOn(h.binding()); got != "" {
+	if got := claimIDOf(h.binding()); got != "" {
 		t.Errorf("the binding is still claimed by %q", got)
 	}
 }
 
-func TestATerminatingTemplateGetsNoNewBinding(t *testing.T) {
-	dying := deployment(1)
-	dying.SetFinalizers([]string{"example.com/keep"})
-	h := newHouse(t, dying, propagation("p"))
+func TestTerminatingTemplateGetsNoNewBinding(t *testing.T) {
+	terminating := deployment(1)
+	terminating.SetFinalizers([]string{"example.com/keep"})
+	h := newFixture(t, terminating, propagationPolicy("p"))
 	if err := h.karmada.Delete(t.Context(), h.template()); err != nil {
 		t.Fatal(err)
 	}
-	h.pass(policy.TemplateChanged)
+	h.reconcile(policy.TemplateChanged)
 	if h.binding() != nil {
-		t.Error("a binding was made for a template that goes")
+		t.Error("a binding was created for a template that is being deleted")
 	}
 }

@@ -14,63 +14,62 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// definitions are the kinds whose objects define other kinds. They are templates
-// as well, so that watching them unstructured costs no second watch.
-var definitions = [...]schema.GroupVersionKind{
+// definitionKinds are the kinds whose objects define other kinds. They are templates as well.
+// Watching them as unstructured objects shares the watch of the templates.
+var definitionKinds = [...]schema.GroupVersionKind{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 }
 
-// settling is when to look after a definition changed: the server takes a moment
-// to serve what it accepted, and says nothing when it does.
-var settling = [...]time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second}
+// rediscoveryDelays are the delays of the discoveries after a definition changed. The API
+// server serves an accepted definition a moment later and sends no notification.
+var rediscoveryDelays = [...]time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second}
 
-// discoveryRetry is when to ask a server again that did not answer.
-const discoveryRetry = time.Second
+// discoveryRetryDelay is the time until the next request to an API server that did not answer.
+const discoveryRetryDelay = time.Second
 
-// discover keeps the watched kinds in step with the served ones. It begins when
-// the controller of templates watches already, for what is watched from the
-// start has to be complete before any work begins.
-func (d *detector) discover(ctx context.Context) error {
-	if _, err := d.entrance.open(ctx); err != nil {
-		return nil // the manager ends
+// runDiscovery updates the watched kinds to match the served ones. It starts after the
+// controller of templates, because workers wait for every watch that exists at the start.
+func (d *detector) runDiscovery(ctx context.Context) error {
+	if _, err := d.startup.waitForQueue(ctx); err != nil {
+		return nil // the manager stops
 	}
 	d.watchDefinitions(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	pace := pace{interval: d.options.DiscoveryInterval}
+	schedule := discoverySchedule{interval: d.options.DiscoveryInterval}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-d.definitions:
-			if pace.hurry() {
-				timer.Reset(pace.next())
+		case <-d.definitionsChanged:
+			if schedule.recordChange() {
+				timer.Reset(schedule.nextDelay())
 			}
 		case <-timer.C:
-			if !d.look(ctx) {
-				timer.Reset(min(discoveryRetry, pace.interval))
+			if !d.discoverKinds(ctx) {
+				timer.Reset(min(discoveryRetryDelay, schedule.interval))
 				continue
 			}
-			pace.looked()
-			timer.Reset(pace.next())
+			schedule.recordDiscovery()
+			timer.Reset(schedule.nextDelay())
 		}
 	}
 }
 
-// pace says when to look for kinds again: at intervals, and a few times after
-// definitions changed.
-type pace struct {
-	interval time.Duration
-	step     int
-	hurried  bool
-	pending  bool
+// discoverySchedule decides when the served kinds are listed again: at intervals, and a few
+// times after definitions changed.
+type discoverySchedule struct {
+	interval  time.Duration
+	step      int
+	expedited bool
+	pending   bool
 }
 
-// hurry notes a change of definitions and reports whether to look sooner. A
-// steady stream of changes does not keep putting off the look.
-func (p *pace) hurry() bool {
-	p.step, p.hurried = 0, true
+// recordChange records a change of definitions and reports whether the timer must be set to an
+// earlier time. A steady stream of changes does not delay the discovery further.
+func (p *discoverySchedule) recordChange() bool {
+	p.step, p.expedited = 0, true
 	if p.pending {
 		return false
 	}
@@ -78,30 +77,30 @@ func (p *pace) hurry() bool {
 	return true
 }
 
-// looked notes that the look for pending changes is done.
-func (p *pace) looked() {
+// recordDiscovery records that the kinds were listed after the pending changes.
+func (p *discoverySchedule) recordDiscovery() {
 	p.pending = false
-	if p.hurried {
+	if p.expedited {
 		p.step++
 	}
-	if p.step >= len(settling) {
-		p.step, p.hurried = 0, false
+	if p.step >= len(rediscoveryDelays) {
+		p.step, p.expedited = 0, false
 	}
 }
 
-// next is how long to wait for the next look.
-func (p *pace) next() time.Duration {
-	if p.hurried {
-		return min(settling[p.step], p.interval)
+// nextDelay returns the time until the next discovery.
+func (p *discoverySchedule) nextDelay() time.Duration {
+	if p.expedited {
+		return min(rediscoveryDelays[p.step], p.interval)
 	}
 	return p.interval
 }
 
-// watchDefinitions tells of every change of what defines kinds. Where they are
-// not served, the intervals have to do.
+// watchDefinitions watches the objects that define kinds. If they are not served, new kinds
+// are found at intervals only.
 func (d *detector) watchDefinitions(ctx context.Context) {
-	for _, kind := range definitions {
-		informer, err := d.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
+	for _, kind := range definitionKinds {
+		informer, err := d.cache.GetInformer(ctx, newObject(kind), cache.BlockUntilSynced(false))
 		if err == nil {
 			_, err = informer.AddEventHandler(d.onDefinitions())
 		}
@@ -113,12 +112,12 @@ func (d *detector) watchDefinitions(ctx context.Context) {
 
 func (d *detector) onDefinitions() toolscache.ResourceEventHandler {
 	changed := func(obj any, defined bool) {
-		if kind, ok := definedBy(obj); ok {
-			d.kinds.define(kind, defined)
+		if kind, ok := definedKind(obj); ok {
+			d.watchedKinds.setDefined(kind, defined)
 		}
 		select {
-		case d.definitions <- struct{}{}:
-		default: // told already
+		case d.definitionsChanged <- struct{}{}:
+		default: // a change is pending already
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -130,18 +129,18 @@ func (d *detector) onDefinitions() toolscache.ResourceEventHandler {
 				changed(after, true)
 			}
 		},
-		DeleteFunc: func(obj any) { changed(final(obj), false) },
+		DeleteFunc: func(obj any) { changed(objectOfDelete(obj), false) },
 	}
 }
 
-// statusAndSpec is what a definition says of what is served.
+// statusAndSpec returns the parts of a definition that determine the served kinds.
 func statusAndSpec(definition *unstructured.Unstructured) [2]any {
 	return [2]any{definition.Object["status"], definition.Object["spec"]}
 }
 
-// definedBy is the kind that a CustomResourceDefinition defines. An APIService
-// does not tell its kinds.
-func definedBy(obj any) (schema.GroupKind, bool) {
+// definedKind returns the kind that a CustomResourceDefinition defines. An APIService does not
+// contain its kinds.
+func definedKind(obj any) (schema.GroupKind, bool) {
 	definition, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return schema.GroupKind{}, false
@@ -151,11 +150,11 @@ func definedBy(obj any) (schema.GroupKind, bool) {
 	return schema.GroupKind{Group: group, Kind: kind}, kind != ""
 }
 
-// look lists the served kinds, watches new ones and ends the watches of those
-// that are gone. The kinds of groups that cannot be listed stay as they are. It
-// reports whether the server answered.
-func (d *detector) look(ctx context.Context) bool {
-	lists, err := d.resolver.ServerPreferredResources()
+// discoverKinds lists the served kinds, watches new ones and ends the watches of removed ones.
+// The kinds of groups that cannot be listed stay as they are. It reports whether the server
+// answered.
+func (d *detector) discoverKinds(ctx context.Context) bool {
+	lists, err := d.discoveryClient.ServerPreferredResources()
 	var partial *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partial) {
 		d.log.Error(err, "Listing the served kinds")
@@ -164,21 +163,21 @@ func (d *detector) look(ctx context.Context) bool {
 	if partial != nil {
 		d.log.Info("Some groups cannot be listed", "reason", partial.Error())
 	}
-	served := watchable(d.options.Propagated.APIs, lists)
-	added, gone := d.kinds.compare(served, unlisted(partial), time.Now(), d.options.DiscoveryInterval)
+	served := watchableKinds(d.options.Propagated.APIs, lists)
+	added, removed := d.watchedKinds.compare(served, failedGroups(partial), time.Now(), d.options.DiscoveryInterval)
 	for _, kind := range added {
-		if err := d.watch(ctx, kind); err != nil {
+		if err := d.watchKind(ctx, kind); err != nil {
 			d.log.Error(err, "Watching templates", "kind", kind)
 		}
 	}
-	for _, kind := range gone {
-		d.unwatch(ctx, kind)
+	for _, kind := range removed {
+		d.unwatchKind(ctx, kind)
 	}
 	return true
 }
 
-// unlisted returns the groups with at least one version that could not be listed.
-func unlisted(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
+// failedGroups returns the groups with at least one version that could not be listed.
+func failedGroups(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
 	groups := sets.New[string]()
 	if partial != nil {
 		for version := range partial.Groups {

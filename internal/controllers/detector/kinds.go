@@ -14,92 +14,92 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// kinds are the kinds whose objects are watched.
-type kinds struct {
+// watchedKinds are the kinds whose objects are watched.
+type watchedKinds struct {
 	mu      sync.RWMutex
-	watched map[schema.GroupVersionKind]*watched
-	// undefined are the kinds whose definition was deleted, and not made anew.
-	undefined sets.Set[schema.GroupKind]
+	watches map[schema.GroupVersionKind]*kindWatch
+	// deletedDefinitions are the kinds whose definition was deleted and not created again.
+	deletedDefinitions sets.Set[schema.GroupKind]
 }
 
-type watched struct {
+type kindWatch struct {
 	// stop ends the watch.
 	stop  context.CancelFunc
 	state served.Watch
 }
 
-func newKinds() *kinds {
-	return &kinds{watched: map[schema.GroupVersionKind]*watched{}, undefined: sets.New[schema.GroupKind]()}
+func newWatchedKinds() *watchedKinds {
+	return &watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, deletedDefinitions: sets.New[schema.GroupKind]()}
 }
 
-// define notes that there is a definition of the kind, or none any more.
-func (k *kinds) define(kind schema.GroupKind, defined bool) {
+// setDefined records whether a definition of the kind exists.
+func (k *watchedKinds) setDefined(kind schema.GroupKind, defined bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if defined {
-		k.undefined.Delete(kind)
+		k.deletedDefinitions.Delete(kind)
 		return
 	}
-	k.undefined.Insert(kind)
+	k.deletedDefinitions.Insert(kind)
 }
 
-func (k *kinds) has(kind schema.GroupVersionKind) bool {
+func (k *watchedKinds) has(kind schema.GroupVersionKind) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.watched[kind] != nil
+	return k.watches[kind] != nil
 }
 
-func (k *kinds) add(kind schema.GroupVersionKind, stop context.CancelFunc) {
+func (k *watchedKinds) add(kind schema.GroupVersionKind, stop context.CancelFunc) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.watched[kind] = &watched{stop: stop}
+	k.watches[kind] = &kindWatch{stop: stop}
 }
 
-// drop ends the watch of a kind.
-func (k *kinds) drop(kind schema.GroupVersionKind) {
+// stop ends the watch of a kind.
+func (k *watchedKinds) stop(kind schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if entry := k.watched[kind]; entry != nil {
+	if entry := k.watches[kind]; entry != nil {
 		entry.stop()
-		delete(k.watched, kind)
+		delete(k.watches, kind)
 	}
 }
 
-// compare returns which kinds are new and which are gone. A kind whose group could not
-// be listed is in neither, and an empty listing shows nothing, for there is no server
-// without kinds. An absent kind is gone at once when its definition was deleted, or
-// when it is served in another version, whose watch shows the same objects; else once
-// it has been absent for as long as patience, for a server that has just started may
-// not know all that it serves.
-func (k *kinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, patience time.Duration) (added, gone []schema.GroupVersionKind) {
+// compare returns the new kinds and the removed kinds. A kind whose group could not be listed
+// is in neither result. An empty list is ignored, because every API server serves kinds. A
+// missing kind is removed at once when its definition was deleted, or when another version of
+// it is served, whose watch delivers the same objects. Any other missing kind is removed after
+// the grace period, because an API server that has just started may not serve all its kinds
+// yet.
+func (k *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	still := sets.New[schema.GroupKind]()
+	servedKinds := sets.New[schema.GroupKind]()
 	for kind := range kinds {
-		still.Insert(kind.GroupKind())
-		if k.watched[kind] == nil {
+		servedKinds.Insert(kind.GroupKind())
+		if k.watches[kind] == nil {
 			added = append(added, kind)
 		}
 	}
-	for kind, entry := range k.watched {
-		answer, wait := served.Absent, patience
+	for kind, entry := range k.watches {
+		answer, wait := served.Absent, grace
 		switch {
 		case kinds.Has(kind):
 			answer = served.Served
 		case len(kinds) == 0 || unlisted.Has(kind.Group):
 			answer = served.Unknown
-		case k.undefined.Has(kind.GroupKind()), still.Has(kind.GroupKind()):
+		case k.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
 			wait = 0
 		}
 		var step served.Step
 		if entry.state, step = entry.state.Next(answer, now, wait); step == served.End {
-			gone = append(gone, kind)
+			removed = append(removed, kind)
 		}
 	}
-	return sorted(added), sorted(gone)
+	return sortKinds(added), sortKinds(removed)
 }
 
-func sorted(all []schema.GroupVersionKind) []schema.GroupVersionKind {
+func sortKinds(all []schema.GroupVersionKind) []schema.GroupVersionKind {
 	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int {
 		if a.String() < b.String() {
 			return -1
@@ -109,9 +109,9 @@ func sorted(all []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return all
 }
 
-// watchable picks the kinds that can hold templates out of what a server serves
-// in preferred versions. What cannot be read is left out.
-func watchable(skipped reach.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
+// watchableKinds selects the kinds that can hold templates from the served preferred versions.
+// Group versions that cannot be parsed are left out.
+func watchableKinds(skipped reach.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
 	found := sets.New[schema.GroupVersionKind]()
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)

@@ -16,9 +16,9 @@ import (
 
 type kindSet = sets.Set[schema.GroupVersionKind]
 
-func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
-	const patience = 30 * time.Second
-	type view struct {
+func TestWatchedKindRemoval(t *testing.T) {
+	const grace = 30 * time.Second
+	type listing struct {
 		after    time.Duration
 		served   kindSet
 		unlisted sets.Set[string]
@@ -31,38 +31,38 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 	gone := []schema.GroupVersionKind{deployments}
 	tests := map[string]struct {
 		definitions []bool
-		views       []view
+		lists       []listing
 		gone        []schema.GroupVersionKind
 	}{
-		"at once when its definition was deleted":    {definitions: none, views: []view{{0, one, all}}, gone: gone},
-		"not when its definition was made anew":      {definitions: again, views: []view{{0, one, all}}},
-		"not while it is served without definition":  {definitions: none, views: []view{{0, both, all}}},
-		"not without definition when groups failed":  {definitions: none, views: []view{{0, one, lost}}},
-		"at once when another version is served":     {views: []view{{0, inV2, all}}, gone: gone},
-		"not for another version when groups failed": {views: []view{{0, inV2, lost}}},
-		"not when it is served":                      {views: []view{{0, both, all}, {time.Minute, both, all}}},
-		"not when it was just missed":                {views: []view{{0, one, all}}},
-		"not before patience ends":                   {views: []view{{0, one, all}, {patience - 1, one, all}}},
-		"when it is missing for long enough":         {views: []view{{0, one, all}, {patience, one, all}}, gone: []schema.GroupVersionKind{deployments}},
-		"not when it came back meanwhile":            {views: []view{{0, one, all}, {time.Second, both, all}, {patience, one, all}}},
-		"not when groups could not be listed":        {views: []view{{0, one, all}, {time.Minute, one, lost}}},
-		"when only other groups could not be listed": {views: []view{{0, one, other}, {patience, one, other}}, gone: gone},
-		"missing in part says nothing later":         {views: []view{{0, one, lost}, {time.Minute, one, all}}},
-		"not when the server shows no kind":          {views: []view{{0, one, all}, {time.Minute, kindSet{}, all}}},
-		"part of a view can show it is there":        {views: []view{{0, one, all}, {time.Second, both, lost}, {patience, one, all}}},
+		"at once when its definition was deleted":    {definitions: none, lists: []listing{{0, one, all}}, gone: gone},
+		"not when its definition was recreated":      {definitions: again, lists: []listing{{0, one, all}}},
+		"not while it is served without definition":  {definitions: none, lists: []listing{{0, both, all}}},
+		"not without definition when groups failed":  {definitions: none, lists: []listing{{0, one, lost}}},
+		"at once when another version is served":     {lists: []listing{{0, inV2, all}}, gone: gone},
+		"not for another version when groups failed": {lists: []listing{{0, inV2, lost}}},
+		"not when it is served":                      {lists: []listing{{0, both, all}, {time.Minute, both, all}}},
+		"not when it is missing once":                {lists: []listing{{0, one, all}}},
+		"not within the grace period":                {lists: []listing{{0, one, all}, {grace - 1, one, all}}},
+		"after the grace period":                     {lists: []listing{{0, one, all}, {grace, one, all}}, gone: []schema.GroupVersionKind{deployments}},
+		"not when it was served meanwhile":           {lists: []listing{{0, one, all}, {time.Second, both, all}, {grace, one, all}}},
+		"not when groups could not be listed":        {lists: []listing{{0, one, all}, {time.Minute, one, lost}}},
+		"when only other groups could not be listed": {lists: []listing{{0, one, other}, {grace, one, other}}, gone: gone},
+		"a partial list does not start the period":   {lists: []listing{{0, one, lost}, {time.Minute, one, all}}},
+		"not when the list is empty":                 {lists: []listing{{0, one, all}, {time.Minute, kindSet{}, all}}},
+		"a partial list can contain it":              {lists: []listing{{0, one, all}, {time.Second, both, lost}, {grace, one, all}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			k, start := newKinds(), time.Unix(0, 0).UTC()
+			k, start := newWatchedKinds(), time.Unix(0, 0).UTC()
 			for kind := range both {
 				k.add(kind, func() {})
 			}
 			for _, defined := range tc.definitions {
-				k.define(deployments.GroupKind(), defined)
+				k.setDefined(deployments.GroupKind(), defined)
 			}
 			var gone []schema.GroupVersionKind
-			for _, v := range tc.views {
-				_, gone = k.compare(v.served, v.unlisted, start.Add(v.after), patience)
+			for _, v := range tc.lists {
+				_, gone = k.compare(v.served, v.unlisted, start.Add(v.after), grace)
 			}
 			if diff := cmp.Diff(tc.gone, gone); diff != "" {
 				t.Errorf("gone (-want +got):\n%s", diff)
@@ -71,8 +71,8 @@ func TestKindsGoOnlyWhenKnownToBeGone(t *testing.T) {
 	}
 }
 
-func TestNewKindsAreFoundInPartialViews(t *testing.T) {
-	k := newKinds()
+func TestNewKindsInPartialDiscovery(t *testing.T) {
+	k := newWatchedKinds()
 	k.add(configMaps, func() {})
 	added, _ := k.compare(sets.New(deployments, configMaps, clusterRoles), sets.New("apps"), time.Unix(0, 0), time.Second)
 	if diff := cmp.Diff([]schema.GroupVersionKind{deployments, clusterRoles}, added); diff != "" {
@@ -80,11 +80,11 @@ func TestNewKindsAreFoundInPartialViews(t *testing.T) {
 	}
 }
 
-func TestADroppedKindIsStopped(t *testing.T) {
-	k, stopped := newKinds(), 0
+func TestStopKindWatch(t *testing.T) {
+	k, stopped := newWatchedKinds(), 0
 	k.add(deployments, func() { stopped++ })
-	k.drop(deployments)
-	k.drop(deployments)
+	k.stop(deployments)
+	k.stop(deployments)
 	if stopped != 1 || k.has(deployments) {
 		t.Errorf("stopped %d times, still watched: %v", stopped, k.has(deployments))
 	}
@@ -103,85 +103,85 @@ func TestWatchableKinds(t *testing.T) {
 		{GroupVersion: "work.karmada.io/v1alpha1", APIResources: []metav1.APIResource{{Name: "works", Kind: "Work", Verbs: all}}},
 		{GroupVersion: "not/a/version", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Verbs: all}}},
 	}
-	got := watchable(reach.DefaultSkippedAPIs(), served)
+	got := watchableKinds(reach.DefaultSkippedAPIs(), served)
 	if diff := cmp.Diff(sets.New(deployments, configMaps), got); diff != "" {
 		t.Errorf("watchable (-want +got):\n%s", diff)
 	}
 }
 
-func TestPaceOfDiscovery(t *testing.T) {
-	p := pace{interval: 30 * time.Second}
-	look := func() time.Duration { p.looked(); return p.next() }
-	if got := look(); got != 30*time.Second {
-		t.Fatalf("without changes it looks after %s", got)
+func TestDiscoverySchedule(t *testing.T) {
+	p := discoverySchedule{interval: 30 * time.Second}
+	discover := func() time.Duration { p.recordDiscovery(); return p.nextDelay() }
+	if got := discover(); got != 30*time.Second {
+		t.Fatalf("without changes the next discovery is after %s", got)
 	}
-	if !p.hurry() || p.next() != settling[0] {
-		t.Fatal("a change does not lead to a look soon")
+	if !p.recordChange() || p.nextDelay() != rediscoveryDelays[0] {
+		t.Fatal("a change does not advance the discovery")
 	}
-	if p.hurry() {
-		t.Fatal("a second change puts off the look")
+	if p.recordChange() {
+		t.Fatal("a second change delays the discovery")
 	}
-	want := []time.Duration{settling[1], settling[2], 30 * time.Second}
-	if diff := cmp.Diff(want, []time.Duration{look(), look(), look()}); diff != "" {
-		t.Fatalf("looks after a change (-want +got):\n%s", diff)
+	want := []time.Duration{rediscoveryDelays[1], rediscoveryDelays[2], 30 * time.Second}
+	if diff := cmp.Diff(want, []time.Duration{discover(), discover(), discover()}); diff != "" {
+		t.Fatalf("discoveries after a change (-want +got):\n%s", diff)
 	}
-	if p.interval = time.Second; !p.hurry() || look() > time.Second || look() > time.Second {
-		t.Fatal("it looks less often than at intervals")
+	if p.interval = time.Second; !p.recordChange() || discover() > time.Second || discover() > time.Second {
+		t.Fatal("discoveries are less frequent than the interval")
 	}
 }
 
-func TestDefinitionsTellOfChangesOfWhatIsServed(t *testing.T) {
+func TestDefinitionChangesTriggerDiscovery(t *testing.T) {
 	definition := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		crd := blank(definitions[0])
+		crd := newObject(definitionKinds[0])
 		crd.SetName("deployments.apps")
 		crd.Object["spec"] = map[string]any{"group": "apps", "names": map[string]any{"kind": "Deployment"}}
 		change(crd)
 		return crd
 	}
 	as := definition(func(*unstructured.Unstructured) {})
-	unlike := definition(func(crd *unstructured.Unstructured) {
+	changedStatus := definition(func(crd *unstructured.Unstructured) {
 		crd.Object["status"] = map[string]any{"conditions": []any{"Established"}}
 	})
-	noted := definition(func(crd *unstructured.Unstructured) { crd.SetAnnotations(map[string]string{"a": "b"}) })
-	service := blank(definitions[1])
+	annotated := definition(func(crd *unstructured.Unstructured) { crd.SetAnnotations(map[string]string{"a": "b"}) })
+	service := newObject(definitionKinds[1])
 	service.Object["spec"] = map[string]any{"group": "apps"}
 	tests := map[string]struct {
-		tell      func(toolscache.ResourceEventHandler)
-		looks     bool
+		deliver   func(toolscache.ResourceEventHandler)
+		discovers bool
 		undefined bool
 	}{
-		"a new one":               {tell: func(h toolscache.ResourceEventHandler) { h.OnAdd(as, false) }, looks: true},
-		"one with another status": {tell: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, unlike) }, looks: true},
-		"one with an annotation":  {tell: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, noted) }},
-		"one that is deleted":     {tell: func(h toolscache.ResourceEventHandler) { h.OnDelete(as) }, looks: true, undefined: true},
-		"one whose end was missed": {tell: func(h toolscache.ResourceEventHandler) {
+		"a new definition":     {deliver: func(h toolscache.ResourceEventHandler) { h.OnAdd(as, false) }, discovers: true},
+		"another status":       {deliver: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, changedStatus) }, discovers: true},
+		"another annotation":   {deliver: func(h toolscache.ResourceEventHandler) { h.OnUpdate(as, annotated) }},
+		"a deleted definition": {deliver: func(h toolscache.ResourceEventHandler) { h.OnDelete(as) }, discovers: true, undefined: true},
+		"a tombstone": {deliver: func(h toolscache.ResourceEventHandler) {
 			h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: as})
-		}, looks: true, undefined: true},
-		"one that is made anew": {tell: func(h toolscache.ResourceEventHandler) {
+		}, discovers: true, undefined: true},
+		"a recreated definition": {deliver: func(h toolscache.ResourceEventHandler) {
 			h.OnDelete(as)
 			h.OnAdd(as, false)
-		}, looks: true},
-		"a service that is deleted": {tell: func(h toolscache.ResourceEventHandler) { h.OnDelete(service) }, looks: true},
+		}, discovers: true},
+		"a deleted APIService": {deliver: func(h toolscache.ResourceEventHandler) { h.OnDelete(service) }, discovers: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &detector{kinds: newKinds(), definitions: make(chan struct{}, 1)}
-			tc.tell(d.onDefinitions())
-			if looks := len(d.definitions) == 1; looks != tc.looks {
-				t.Errorf("leads to a look: %v", looks)
+			d := &detector{watchedKinds: newWatchedKinds(), definitionsChanged: make(chan struct{}, 1)}
+			tc.deliver(d.onDefinitions())
+			if discovers := len(d.definitionsChanged) == 1; discovers != tc.discovers {
+				t.Errorf("triggers a discovery: %v", discovers)
 			}
-			if undefined := d.kinds.undefined.Has(deployments.GroupKind()); undefined != tc.undefined || d.kinds.undefined.Len() > 1 {
-				t.Errorf("without definition: %v", d.kinds.undefined)
+			if undefined := d.watchedKinds.deletedDefinitions.Has(deployments.GroupKind()); undefined != tc.undefined || d.watchedKinds.deletedDefinitions.Len() > 1 {
+				t.Errorf("without definition: %v", d.watchedKinds.deletedDefinitions)
 			}
 		})
 	}
 }
 
-func TestRetriesShareARateOnlyWithoutPriorities(t *testing.T) {
+func TestRetriesShareRateOnlyWithoutPriorityQueue(t *testing.T) {
 	o := DefaultOptions()
 	o.RetryRate, o.RetryBurst = 1, 3
 	last := func() (delay time.Duration) {
-		limits := limiter[string](o)
+		limits := newRateLimiter[string](o)
 		for _, item := range []string{"a", "b", "c", "d"} {
 			delay = limits.When(item)
 		}

@@ -11,48 +11,48 @@ import (
 
 // counters are the metrics of the detector.
 type counters struct {
-	match    prometheus.Histogram
-	apply    *prometheus.HistogramVec
-	attempts *prometheus.CounterVec
-	preempts *prometheus.CounterVec
+	matchDuration prometheus.Histogram
+	applyDuration *prometheus.HistogramVec
+	applyAttempts *prometheus.CounterVec
+	preemptions   *prometheus.CounterVec
 }
 
 func newCounters(registry prometheus.Registerer) (*counters, error) {
 	buckets := prometheus.ExponentialBuckets(0.001, 2, 12)
 	result := []string{"result"}
 	c := &counters{
-		match: prometheus.NewHistogram(prometheus.HistogramOpts{
+		matchDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "resource_match_policy_duration_seconds", Buckets: buckets,
 			Help: "Duration in seconds to find the policy for a resource template.",
 		}),
-		apply: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		applyDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "resource_apply_policy_duration_seconds", Buckets: buckets,
 			Help: "Duration in seconds to apply a policy to a resource template.",
 		}, result),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		applyAttempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "policy_apply_attempts_total",
 			Help: "Number of attempts to apply a policy to a resource template.",
 		}, result),
-		preempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		preemptions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "policy_preemption_total",
 			Help: "Number of preemptions between policies.",
 		}, result),
 	}
-	return c, errors.Join(observe.Register(registry, &c.match), observe.Register(registry, &c.apply),
-		observe.Register(registry, &c.attempts), observe.Register(registry, &c.preempts))
+	return c, errors.Join(observe.Register(registry, &c.matchDuration), observe.Register(registry, &c.applyDuration),
+		observe.Register(registry, &c.applyAttempts), observe.Register(registry, &c.preemptions))
 }
 
-func (c *counters) matched(since time.Time) {
-	c.match.Observe(time.Since(since).Seconds())
+func (c *counters) recordMatch(since time.Time) {
+	c.matchDuration.Observe(time.Since(since).Seconds())
 }
 
-func (c *counters) applied(since time.Time, err error) {
-	c.apply.WithLabelValues(resultOf(err)).Observe(time.Since(since).Seconds())
-	c.attempts.WithLabelValues(resultOf(err)).Inc()
+func (c *counters) recordApply(since time.Time, err error) {
+	c.applyDuration.WithLabelValues(resultOf(err)).Observe(time.Since(since).Seconds())
+	c.applyAttempts.WithLabelValues(resultOf(err)).Inc()
 }
 
-func (c *counters) preempted(err error) {
-	c.preempts.WithLabelValues(resultOf(err)).Inc()
+func (c *counters) recordPreemption(err error) {
+	c.preemptions.WithLabelValues(resultOf(err)).Inc()
 }
 
 func resultOf(err error) string {

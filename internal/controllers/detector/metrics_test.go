@@ -10,24 +10,24 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// exposed is one metric as it is scraped.
-type exposed struct {
+// metricSample is one sample of a metric as it is scraped.
+type metricSample struct {
 	Kind    string
 	Labels  map[string]string
 	Count   uint64
 	Buckets []float64
 }
 
-func scrape(t *testing.T, registry prometheus.Gatherer) map[string][]exposed {
+func scrape(t *testing.T, registry prometheus.Gatherer) map[string][]metricSample {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string][]exposed{}
+	found := map[string][]metricSample{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			one := exposed{Kind: family.GetType().String(), Labels: map[string]string{}}
+			one := metricSample{Kind: family.GetType().String(), Labels: map[string]string{}}
 			for _, label := range metric.GetLabel() {
 				one.Labels[label.GetName()] = label.GetValue()
 			}
@@ -47,23 +47,23 @@ func scrape(t *testing.T, registry prometheus.Gatherer) map[string][]exposed {
 
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	counted, err := newCounters(registry)
+	metrics, err := newCounters(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted.matched(time.Now())
+	metrics.recordMatch(time.Now())
 	for _, err := range []error{nil, nil, policy.ErrTerminating} {
-		counted.applied(time.Now(), err)
-		counted.preempted(err)
+		metrics.recordApply(time.Now(), err)
+		metrics.recordPreemption(err)
 	}
 	buckets := []float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048}
-	byResult := func(kind string, buckets []float64) []exposed {
-		return []exposed{
+	byResult := func(kind string, buckets []float64) []metricSample {
+		return []metricSample{
 			{Kind: kind, Labels: map[string]string{"result": "error"}, Count: 1, Buckets: buckets},
 			{Kind: kind, Labels: map[string]string{"result": "success"}, Count: 2, Buckets: buckets},
 		}
 	}
-	want := map[string][]exposed{
+	want := map[string][]metricSample{
 		"resource_match_policy_duration_seconds": {{Kind: "HISTOGRAM", Labels: map[string]string{}, Count: 1, Buckets: buckets}},
 		"resource_apply_policy_duration_seconds": byResult("HISTOGRAM", buckets),
 		"policy_apply_attempts_total":            byResult("COUNTER", nil),
@@ -79,19 +79,19 @@ func TestMetrics(t *testing.T) {
 
 func TestOnlyUnclaimedTemplatesAreMatched(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := newHouse(t, deployment(1), propagation("p"))
+	h := newFixture(t, deployment(1), propagationPolicy("p"))
 	var err error
 	if h.counters, err = newCounters(registry); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		h.pass(policy.TemplateChanged)
+		h.reconcile(policy.TemplateChanged)
 	}
 	found := scrape(t, registry)
 	if got := found["resource_match_policy_duration_seconds"][0].Count; got != 1 {
 		t.Errorf("%d matches were measured for one template", got)
 	}
 	if got := found["policy_apply_attempts_total"][0].Count; got != 3 {
-		t.Errorf("%d attempts were counted for three passes", got)
+		t.Errorf("%d attempts were counters for three passes", got)
 	}
 }

@@ -20,116 +20,117 @@ import (
 )
 
 const (
-	// reportedAge bounds the age of objects that are reported at the start of the
-	// process when no policy matches them. An older one was reported by an earlier
-	// process.
-	reportedAge = 5 * time.Minute
-	// maxNear bounds how many waiting templates are looked at because a policy that
-	// does not select them comes near.
-	maxNear = 20
+	// reportMaxAge is the maximum age of an object that is reported at the start of the
+	// process when no policy matches it. An earlier process has reported older objects.
+	reportMaxAge = 5 * time.Minute
+	// maxNearMisses is the maximum number of waiting templates that are queued because a
+	// policy nearly selects them.
+	maxNearMisses = 20
 	// noMatchGrace is the time that a template waits for a policy before it is
 	// reported: users create both together, in any order.
 	noMatchGrace = 3 * time.Second
 )
 
-// awaitPolicy handles a template that no policy selects. An old template is not
-// reported: an earlier process did so.
-func (d *detector) awaitPolicy(ctx context.Context, r reference, template *unstructured.Unstructured, old bool) error {
+// awaitPolicy handles a template that no policy selects. An old template is not reported,
+// because an earlier process has done so.
+func (d *detector) awaitPolicy(ctx context.Context, r templateRef, template *unstructured.Unstructured, old bool) error {
 	bound, err := d.bindingOf(ctx, r)
 	if err != nil {
 		return err
 	}
-	if err := d.releaseLeftover(ctx, template, bound); err != nil || old {
+	if err := d.unclaimLeftover(ctx, template, bound); err != nil || old {
 		return err
 	}
 	cause := policy.CheckMatch(template, bound, d.policies.nearestMiss)
 	if cause == nil {
 		return nil
 	}
-	if early := d.noMatchGrace - time.Since(d.waiting.since(r)); early > 0 {
-		// The user did not ask for this pass, so it counts as one of a policy.
-		d.entrance.queue.AddAfter(request{r, policy.PolicyChanged}, early)
+	if early := d.noMatchGrace - time.Since(d.waitingTemplates.waitingSince(r)); early > 0 {
+		// No user change caused this request, so its cause is the policy.
+		d.startup.queue.AddAfter(templateRequest{r, policy.PolicyChanged}, early)
 		return nil
 	}
 	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, cause)
 	return nil
 }
 
-// listed holds the templates that were there when the process started, until the
-// first pass over each.
-type listed struct {
-	mu      sync.Mutex
-	started time.Time
-	held    sets.Set[reference]
+// initialTemplates holds the old templates that exist when the process starts, until the first
+// reconcile of each.
+type initialTemplates struct {
+	mu        sync.Mutex
+	started   time.Time
+	templates sets.Set[templateRef]
 }
 
-func newListed() *listed { return &listed{held: sets.New[reference]()} }
+func newInitialTemplates() *initialTemplates {
+	return &initialTemplates{templates: sets.New[templateRef]()}
+}
 
-// start sets the time from which ages count.
-func (l *listed) start(now time.Time) {
+// setStartTime sets the time that ages are relative to.
+func (l *initialTemplates) setStartTime(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.started = now
 }
 
-func (l *listed) add(r reference, created time.Time) {
+func (l *initialTemplates) add(r templateRef, created time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.started.Sub(created) > reportedAge {
-		l.held.Insert(r)
+	if l.started.Sub(created) > reportMaxAge {
+		l.templates.Insert(r)
 	}
 }
 
-// take forgets a template and reports whether it was held.
-func (l *listed) take(r reference) bool {
+// take removes a template and reports whether it was held.
+func (l *initialTemplates) take(r templateRef) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := l.held.Has(r)
-	l.held.Delete(r)
+	held := l.templates.Has(r)
+	l.templates.Delete(r)
 	return held
 }
 
-// near returns the waiting templates that a policy comes near with a selector that
-// selects nothing: the nearest first, and maxNear at most. reached are the
-// templates that the policy selects.
-func (d *detector) near(p policy.Object, reached sets.Set[reference]) []reference {
+// nearMisses returns the waiting templates that a policy nearly selects with a selector that
+// selects nothing, the nearest first, at most maxNearMisses. selected are the templates that
+// the policy selects.
+func (d *detector) nearMisses(p policy.Object, selected sets.Set[templateRef]) []templateRef {
 	probe, ok := p.DeepCopyObject().(policy.Object)
 	if !ok {
 		return nil
 	}
 	spec := probe.PropagationSpec()
 	spec.ResourceSelectors = slices.DeleteFunc(spec.ResourceSelectors, func(selector policyv1alpha1.ResourceSelector) bool {
-		to, ok := reachOf(p, &selector)
-		return ok && d.selectsAny(to, reached)
+		filter, ok := filterOf(p, &selector)
+		return ok && d.selectsAny(filter, selected)
 	})
-	return d.waiting.near(probe)
+	return d.waitingTemplates.nearMisses(probe)
 }
 
-// selectsAny reports whether there is anything that a selector is about, be it
-// claimed by another policy.
-func (d *detector) selectsAny(to area, reached sets.Set[reference]) bool {
-	if to.name != "" && to.namespace != "" && d.claims.has(reference{to.kind, types.NamespacedName{Namespace: to.namespace, Name: to.name}}) {
+// selectsAny reports whether a filter matches any template, including those that another
+// policy claims.
+func (d *detector) selectsAny(filter templateFilter, selected sets.Set[templateRef]) bool {
+	if filter.name != "" && filter.namespace != "" && d.claims.isClaimed(templateRef{filter.kind, types.NamespacedName{Namespace: filter.namespace, Name: filter.name}}) {
 		return true
 	}
-	for r := range reached {
-		if r.kind == to.kind && (to.namespace == "" || to.namespace == r.key.Namespace) && (to.name == "" || to.name == r.key.Name) {
+	for r := range selected {
+		if r.kind == filter.kind && (filter.namespace == "" || filter.namespace == r.key.Namespace) && (filter.name == "" || filter.name == r.key.Name) {
 			return true
 		}
 	}
 	return false
 }
 
-// near returns the templates that the policy comes near, the nearest first, and
-// maxNear at most.
-func (w *waiting) near(p policy.Object) []reference {
+// nearMisses returns the waiting templates that the policy nearly selects, the nearest first,
+// at most maxNearMisses.
+func (w *waitingTemplates) nearMisses(p policy.Object) []templateRef {
 	kinds := sets.New[string]()
 	for _, selector := range p.PropagationSpec().ResourceSelectors {
 		kinds.Insert(strings.ToLower(selector.Kind))
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	misses := map[reference]policy.Miss{}
-	for kind, namespaces := range w.kinds {
+	misses := map[templateRef]policy.Miss{}
+	for kind, namespaces := range w.byKind {
 		if !kinds.Has(strings.ToLower(kind.Kind)) {
 			continue
 		}
@@ -139,25 +140,25 @@ func (w *waiting) near(p policy.Object) []reference {
 			}
 		}
 	}
-	found := slices.SortedFunc(maps.Keys(misses), func(a, b reference) int {
+	found := slices.SortedFunc(maps.Keys(misses), func(a, b templateRef) int {
 		left, right := misses[a], misses[b]
 		return cmp.Or(left.Compare(&right), strings.Compare(a.String(), b.String()))
 	})
-	return found[:min(len(found), maxNear)]
+	return found[:min(len(found), maxNearMisses)]
 }
 
-func collectMisses(into map[reference]policy.Miss, p policy.Object, kind schema.GroupVersionKind, namespace string, held names) {
+func collectMisses(into map[templateRef]policy.Miss, p policy.Object, kind schema.GroupVersionKind, namespace string, held waitingByName) {
 	for name, waiter := range held {
-		r := reference{kind, types.NamespacedName{Namespace: namespace, Name: name}}
-		if miss, ok := policy.NearestMiss(likeness(r, waiter.labels), []policy.Object{p}); ok {
+		r := templateRef{kind, types.NamespacedName{Namespace: namespace, Name: name}}
+		if miss, ok := policy.NearestMiss(newTemplateStub(r, waiter.labels), []policy.Object{p}); ok {
 			into[r] = miss
 		}
 	}
 }
 
-// likeness is an object with what selectors look at.
-func likeness(r reference, has labels.Set) *unstructured.Unstructured {
-	object := blank(r.kind)
+// newTemplateStub returns an object with the fields that selectors match on.
+func newTemplateStub(r templateRef, has labels.Set) *unstructured.Unstructured {
+	object := newObject(r.kind)
 	object.SetNamespace(r.key.Namespace)
 	object.SetName(r.key.Name)
 	object.SetLabels(has)

@@ -21,75 +21,75 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// scope is one of the two kinds of policies.
-type scope struct {
-	// controller is the name in logs and metrics, view the plural of the kind.
-	controller, view string
-	cluster          bool
-	finalizer        string
-	blank            func() policy.Object
+// policyScope describes one of the two kinds of policies.
+type policyScope struct {
+	// controllerName is the name in logs and metrics, plural the plural of the kind.
+	controllerName, plural string
+	clusterScoped          bool
+	finalizer              string
+	newPolicy              func() policy.Object
 }
 
-var scopes = [...]scope{
+var policyScopes = [...]policyScope{
 	{
-		controller: "propagation-policy-detector", view: "PropagationPolicies",
+		controllerName: "propagation-policy-detector", plural: "PropagationPolicies",
 		finalizer: policyv1alpha1.PropagationPolicyControllerFinalizer,
-		blank:     func() policy.Object { return &policyv1alpha1.PropagationPolicy{} },
+		newPolicy: func() policy.Object { return &policyv1alpha1.PropagationPolicy{} },
 	},
 	{
-		controller: "cluster-propagation-policy-detector", view: "ClusterPropagationPolicies", cluster: true,
+		controllerName: "cluster-propagation-policy-detector", plural: "ClusterPropagationPolicies", clusterScoped: true,
 		finalizer: policyv1alpha1.ClusterPropagationPolicyControllerFinalizer,
-		blank:     func() policy.Object { return &policyv1alpha1.ClusterPropagationPolicy{} },
+		newPolicy: func() policy.Object { return &policyv1alpha1.ClusterPropagationPolicy{} },
 	},
 }
 
-// blankPolicy is an empty policy of the kind that a claim names.
-func blankPolicy(claim policy.Claim) policy.Object {
+// newPolicyFor returns an empty policy of the kind that a claim names.
+func newPolicyFor(claim policy.Claim) policy.Object {
 	if claim.IsCluster() {
 		return &policyv1alpha1.ClusterPropagationPolicy{}
 	}
 	return &policyv1alpha1.PropagationPolicy{}
 }
 
-// addPolicies registers a controller for each kind of policy and returns what
-// tells that the policies are known.
-func (d *detector) addPolicies(mgr manager.Manager) ([]*view, error) {
-	var views []*view
-	for _, of := range scopes {
+// addPolicyControllers registers a controller for each kind of policy and returns the sync
+// states of their handlers.
+func (d *detector) addPolicyControllers(mgr manager.Manager) ([]*handlerSync, error) {
+	var syncs []*handlerSync
+	for _, of := range policyScopes {
 		options := controllerOptions[reconcile.Request](mgr, d.policyWorkers(of), d.options)
 		options.Reconciler = &policyReconciler{detector: d, scope: of}
-		c, err := controller.New(of.controller, mgr, options)
+		c, err := controller.New(of.controllerName, mgr, options)
 		if err != nil {
-			return nil, fmt.Errorf("adding %s: %w", of.controller, err)
+			return nil, fmt.Errorf("adding %s: %w", of.controllerName, err)
 		}
-		watching := &policySource{detector: d, scope: of, view: newView(of.view)}
-		if err := c.Watch(source.TypedSource[reconcile.Request](watching)); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", of.view, err)
+		policies := &policySource{detector: d, scope: of, sync: newHandlerSync(of.plural)}
+		if err := c.Watch(source.TypedSource[reconcile.Request](policies)); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", of.plural, err)
 		}
-		views = append(views, watching.view)
+		syncs = append(syncs, policies.sync)
 	}
-	return views, nil
+	return syncs, nil
 }
 
-func (d *detector) policyWorkers(of scope) int {
-	if of.cluster {
+func (d *detector) policyWorkers(of policyScope) int {
+	if of.clusterScoped {
 		return d.options.ClusterPolicyWorkers
 	}
 	return d.options.PolicyWorkers
 }
 
-// policySource puts policies into the catalog first and queues them then: when a
-// policy is worked on, all decisions know it already.
+// policySource adds a policy to the catalog before it queues the policy. When the policy is
+// reconciled, all decisions include it already.
 type policySource struct {
 	detector *detector
-	scope    scope
-	view     *view
+	scope    policyScope
+	sync     *handlerSync
 }
 
 type policyQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // String names the source in logs.
-func (s *policySource) String() string { return s.scope.view }
+func (s *policySource) String() string { return s.scope.plural }
 
 // Start implements source.TypedSource.
 func (s *policySource) Start(ctx context.Context, queue policyQueue) error {
@@ -98,84 +98,83 @@ func (s *policySource) Start(ctx context.Context, queue policyQueue) error {
 			return err
 		}
 	}
-	return s.view.open(ctx, s.detector.cache, s.scope.blank(), toolscache.ResourceEventHandlerDetailedFuncs{
+	return s.sync.watch(ctx, s.detector.cache, s.scope.newPolicy(), toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if added, ok := obj.(policy.Object); ok {
-				s.added(queue, added, initial)
+				s.onAdd(queue, added, initial)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(policy.Object)
 			newer, ok2 := after.(policy.Object)
 			if ok && ok2 {
-				s.changed(queue, older, newer)
+				s.onUpdate(queue, older, newer)
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := final(obj).(policy.Object); ok {
-				s.deleted(gone)
+			if removed, ok := objectOfDelete(obj).(policy.Object); ok {
+				s.onDelete(removed)
 			}
 		},
 	})
 }
 
 // WaitForSync implements source.TypedSyncingSource.
-func (s *policySource) WaitForSync(ctx context.Context) error { return s.view.wait(ctx) }
+func (s *policySource) WaitForSync(ctx context.Context) error { return s.sync.waitForSync(ctx) }
 
-// added queues a new policy. After a start every template is looked at anyway;
-// only what does not begin with a template has to be caught up.
-func (s *policySource) added(queue policyQueue, p policy.Object, initial bool) {
+// onAdd queues a new policy. After a start, every template is reconciled anyway, so only
+// policies with work that no template triggers are queued: deletion and preemption.
+func (s *policySource) onAdd(queue policyQueue, p policy.Object, initial bool) {
 	s.detector.policies.put(p)
 	if !initial {
 		queue.Add(requestFor(p))
 		return
 	}
 	if p.GetDeletionTimestamp() != nil || s.detector.mayPreempt(p) {
-		addLow(queue, requestFor(p))
+		enqueueLowPriority(queue, requestFor(p))
 	}
 }
 
-func (s *policySource) changed(queue policyQueue, before, after policy.Object) {
+func (s *policySource) onUpdate(queue policyQueue, before, after policy.Object) {
 	s.detector.policies.put(after)
-	if !relevant(before, after) {
+	if !isRelevantUpdate(before, after) {
 		return
 	}
 	if policy.ClaimOf(before) != policy.ClaimOf(after) {
-		// A watch that was interrupted shows a policy that was deleted and made anew as
-		// one that changed. What its predecessor claimed bears another id.
-		s.lookAtClaimed(before)
+		// After an interrupted watch, a policy that was deleted and created again appears as
+		// an update. The claims of the earlier policy have another ID.
+		s.enqueueClaimed(before)
 	}
 	queue.Add(requestFor(after))
 	if !s.detector.options.Preemption {
 		return
 	}
-	for _, overtaker := range s.detector.policies.overtakers(before, after) {
+	for _, overtaker := range s.detector.policies.preemptorsAfterUpdate(before, after) {
 		queue.Add(requestFor(overtaker))
 	}
 }
 
-// deleted looks at the templates of a policy that went without letting go of
-// them.
-func (s *policySource) deleted(p policy.Object) {
+// onDelete queues the templates of a policy that was deleted without its finalizer.
+func (s *policySource) onDelete(p policy.Object) {
 	s.detector.policies.delete(p)
-	s.lookAtClaimed(p)
+	s.enqueueClaimed(p)
 }
 
-// lookAtClaimed queues the templates that bear the claim of a policy which is gone.
-// Before there is a queue, they are all about to be looked at.
-func (s *policySource) lookAtClaimed(p policy.Object) {
+// enqueueClaimed queues the templates that carry the claim of a deleted policy. Before the
+// queue exists, all templates are about to be queued anyway.
+func (s *policySource) enqueueClaimed(p policy.Object) {
 	select {
-	case <-s.detector.entrance.opened:
-		for _, r := range s.detector.claims.of(policy.ClaimOf(p).ID) {
-			addLow(s.detector.entrance.queue, request{reference: r, cause: policy.TemplateChanged})
+	case <-s.detector.startup.started:
+		for _, r := range s.detector.claims.templatesOf(policy.ClaimOf(p).ID) {
+			enqueueLowPriority(s.detector.startup.queue, templateRequest{templateRef: r, cause: policy.TemplateChanged})
 		}
 	default:
 	}
 }
 
-// relevant reports whether an update of a policy concerns templates: another
-// spec, the end, or the id without which it cannot claim.
-func relevant(before, after policy.Object) bool {
+// isRelevantUpdate reports whether an update of a policy can affect templates: another spec, a
+// deletion, or another permanent ID, which a claim requires.
+func isRelevantUpdate(before, after policy.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
 		policy.ClaimOf(before) != policy.ClaimOf(after)
@@ -185,84 +184,84 @@ func requestFor(p policy.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: keyOf(p)}
 }
 
-// policyReconciler works on the policies of one scope.
+// policyReconciler reconciles the policies of one scope.
 type policyReconciler struct {
 	detector *detector
-	scope    scope
+	scope    policyScope
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *policyReconciler) Reconcile(ctx context.Context, asked reconcile.Request) (reconcile.Result, error) {
-	p := r.scope.blank()
-	if err := r.detector.karmada.Get(ctx, asked.NamespacedName, p); err != nil {
+func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	p := r.scope.newPolicy()
+	if err := r.detector.karmada.Get(ctx, request.NamespacedName, p); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if p.GetDeletionTimestamp() != nil {
-		return settle(r.dismiss(ctx, p))
+		return requeueIfStale(r.finalize(ctx, p))
 	}
-	return settle(errors.Join(r.detector.spread(ctx, p), r.detector.preempt(ctx, p)))
+	return requeueIfStale(errors.Join(r.detector.enqueueTemplatesOf(ctx, p), r.detector.preempt(ctx, p)))
 }
 
-// spread asks for a pass over every template that the policy holds or could
-// have. The pass releases a template that is selected no longer.
-func (d *detector) spread(ctx context.Context, p policy.Object) error {
-	found, err := d.heldBy(ctx, policy.ClaimOf(p))
+// enqueueTemplatesOf queues every template that the policy claims or may select. The reconcile
+// of a template releases it when the policy selects it no longer.
+func (d *detector) enqueueTemplatesOf(ctx context.Context, p policy.Object) error {
+	found, err := d.claimedTemplates(ctx, policy.ClaimOf(p))
 	if err != nil {
 		return err
 	}
-	for _, where := range reaches(p) {
-		found.Insert(d.waiting.within(where)...)
+	for _, filter := range filtersOf(p) {
+		found.Insert(d.waitingTemplates.matching(filter)...)
 	}
-	found.Insert(d.near(p, found)...)
-	return d.enqueue(ctx, policy.PolicyChanged, found.UnsortedList()...)
+	found.Insert(d.nearMisses(p, found)...)
+	return d.enqueueTemplates(ctx, policy.PolicyChanged, found.UnsortedList()...)
 }
 
-// heldBy returns the templates that carry the claim, or whose bindings do.
-func (d *detector) heldBy(ctx context.Context, claim policy.Claim) (sets.Set[reference], error) {
+// claimedTemplates returns the templates that carry the claim, or whose bindings carry it.
+func (d *detector) claimedTemplates(ctx context.Context, claim policy.Claim) (sets.Set[templateRef], error) {
 	if claim.ID == "" {
-		return sets.New[reference](), nil
+		return sets.New[templateRef](), nil
 	}
-	bound, err := d.boundBy(ctx, claim)
+	bound, err := d.templatesBoundBy(ctx, claim)
 	if err != nil {
 		return nil, err
 	}
-	return sets.New(d.claims.of(claim.ID)...).Insert(bound...), nil
+	return sets.New(d.claims.templatesOf(claim.ID)...).Insert(bound...), nil
 }
 
-// dismiss releases everything that a deleted policy holds, and then lets the
-// policy go. Bindings and what was made of them stay as they are. A template
-// that is not seen yet is released when it is: its policy is gone then.
-func (r *policyReconciler) dismiss(ctx context.Context, p policy.Object) error {
+// finalize releases all templates that a deleted policy claims, and then removes the finalizer
+// of the policy. Bindings and Works stay as they are. A template that is not in the cache yet
+// is released later, because its policy does not exist then.
+func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error {
 	if !controllerutil.ContainsFinalizer(p, r.scope.finalizer) {
 		return nil
 	}
 	claim := policy.ClaimOf(p)
-	held, err := r.detector.heldBy(ctx, claim)
+	held, err := r.detector.claimedTemplates(ctx, claim)
 	if err != nil {
 		return err
 	}
 	var failures []error
-	for one := range held {
-		failures = append(failures, r.detector.release(ctx, claim, one))
+	for ref := range held {
+		failures = append(failures, r.detector.releaseTemplate(ctx, claim, ref))
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	let, ok := p.DeepCopyObject().(policy.Object)
+	finalized, ok := p.DeepCopyObject().(policy.Object)
 	if !ok {
 		return nil
 	}
-	controllerutil.RemoveFinalizer(let, r.scope.finalizer)
-	_, err = patch.Object(ctx, r.detector.karmada, p, let)
+	controllerutil.RemoveFinalizer(finalized, r.scope.finalizer)
+	_, err = patch.Object(ctx, r.detector.karmada, p, finalized)
 	return client.IgnoreNotFound(err)
 }
 
-// unseen reports whether the policy of a claim exists although no decision knows
-// it yet.
-func (d *detector) unseen(ctx context.Context, claim policy.Claim) (bool, error) {
-	err := d.live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, blankPolicy(claim))
+// existsOnServer reports whether the policy of a claim exists although it is not in the
+// catalog yet.
+func (d *detector) existsOnServer(ctx context.Context, claim policy.Claim) (bool, error) {
+	err := d.karmadaReader.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, newPolicyFor(claim))
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("asking for policy %s: %w", claim, err)
+		return false, fmt.Errorf("reading policy %s from the API server: %w", claim, err)
 	}
 	return err == nil, nil
 }

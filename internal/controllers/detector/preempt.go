@@ -18,8 +18,8 @@ func (d *detector) mayPreempt(p policy.Object) bool {
 	return d.options.Preemption && policy.MayPreempt(p)
 }
 
-// preempt takes the templates that a policy names from policies that have to
-// yield. The new claim leads to an ordinary pass over the template.
+// preempt takes over the templates that a policy selects by name from policies of lower
+// precedence. The new claim triggers an ordinary reconcile of the template.
 func (d *detector) preempt(ctx context.Context, p policy.Object) error {
 	if !d.mayPreempt(p) {
 		return nil
@@ -28,17 +28,17 @@ func (d *detector) preempt(ctx context.Context, p policy.Object) error {
 		return fmt.Errorf("policy %s: %w", policy.ClaimOf(p), policy.ErrNoPermanentID)
 	}
 	var failures []error
-	for _, of := range reaches(p) {
-		if of.name == "" {
+	for _, filter := range filtersOf(p) {
+		if filter.name == "" {
 			continue
 		}
-		named := reference{kind: of.kind, key: types.NamespacedName{Namespace: of.namespace, Name: of.name}}
-		failures = append(failures, d.preemptOne(ctx, p, named))
+		named := templateRef{kind: filter.kind, key: types.NamespacedName{Namespace: filter.namespace, Name: filter.name}}
+		failures = append(failures, d.preemptTemplate(ctx, p, named))
 	}
 	return errors.Join(failures...)
 }
 
-func (d *detector) preemptOne(ctx context.Context, p policy.Object, named reference) error {
+func (d *detector) preemptTemplate(ctx context.Context, p policy.Object, named templateRef) error {
 	template, err := d.template(ctx, named)
 	if err != nil {
 		return err
@@ -52,12 +52,12 @@ func (d *detector) preemptOne(ctx context.Context, p policy.Object, named refere
 		return nil
 	}
 	if err == nil {
-		err = d.take(ctx, p, template)
+		err = d.takeOver(ctx, p, template)
 	}
-	if stale(err) {
+	if isCacheStale(err) {
 		return err
 	}
-	d.counters.preempted(err)
+	d.counters.recordPreemption(err)
 	if err != nil {
 		err = fmt.Errorf("preempting %s for policy %s: %w", named, policy.ClaimOf(p), err)
 		d.events.Failed(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
@@ -69,7 +69,7 @@ func (d *detector) preemptOne(ctx context.Context, p policy.Object, named refere
 	return nil
 }
 
-func (d *detector) take(ctx context.Context, p policy.Object, template *unstructured.Unstructured) error {
+func (d *detector) takeOver(ctx context.Context, p policy.Object, template *unstructured.Unstructured) error {
 	taken := template.DeepCopy()
 	policy.ClaimOf(p).Apply(taken)
 	_, err := patch.Object(ctx, d.karmada, template, taken)

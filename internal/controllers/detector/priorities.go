@@ -14,12 +14,12 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// priorityClasses are templates as well, so that watching them unstructured costs
-// no second watch.
-var priorityClasses = schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}
+// PriorityClasses are templates as well. Watching them as unstructured objects shares the
+// watch of the templates.
+var priorityClassKind = schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}
 
-// schedulePriority is the value of the PriorityClass that the policy names; nil
-// when it names none.
+// schedulePriority returns the value of the PriorityClass that the policy names, or nil when
+// it names none.
 func (d *detector) schedulePriority(ctx context.Context, p policy.Object) (*int32, error) {
 	named := p.PropagationSpec().SchedulePriority
 	if !d.options.PriorityScheduling || named == nil {
@@ -28,30 +28,30 @@ func (d *detector) schedulePriority(ctx context.Context, p policy.Object) (*int3
 	if named.PriorityClassSource != policyv1alpha1.KubePriorityClass {
 		return nil, fmt.Errorf("priority class source %q is not supported yet", named.PriorityClassSource)
 	}
-	class, err := d.template(ctx, reference{kind: priorityClasses, key: types.NamespacedName{Name: named.PriorityClassName}})
+	class, err := d.template(ctx, templateRef{kind: priorityClassKind, key: types.NamespacedName{Name: named.PriorityClassName}})
 	if err != nil {
 		return nil, err
 	}
 	if class == nil {
 		return nil, fmt.Errorf("priority class %q does not exist", named.PriorityClassName)
 	}
-	return new(priorityOf(class)), nil
+	return new(priorityValue(class)), nil
 }
 
-// priorityOf is the value of a PriorityClass.
-func priorityOf(class *unstructured.Unstructured) int32 {
+// priorityValue returns the value of a PriorityClass.
+func priorityValue(class *unstructured.Unstructured) int32 {
 	value, _, err := unstructured.NestedInt64(class.Object, "value")
 	if err != nil {
-		return 0 // the API server lets no such class in
+		return 0 // the API server rejects such a class
 	}
 	return int32(value) //nolint:gosec // the API server bounds the value
 }
 
-// watchPriorityClasses looks again at the policies that name a PriorityClass when
-// it appears or gets another value. The end of a class changes nothing: what was
-// scheduled with it goes on.
+// watchPriorityClasses queues the policies that name a PriorityClass when the class is created
+// or its value changes. The deletion of a class changes nothing: existing bindings keep their
+// priority.
 func (s *policySource) watchPriorityClasses(ctx context.Context, queue policyQueue) error {
-	informer, err := s.detector.cache.GetInformer(ctx, blank(priorityClasses), cache.BlockUntilSynced(false))
+	informer, err := s.detector.cache.GetInformer(ctx, newObject(priorityClassKind), cache.BlockUntilSynced(false))
 	if err == nil {
 		_, err = informer.AddEventHandler(s.onPriorityClasses(queue))
 	}
@@ -61,27 +61,27 @@ func (s *policySource) watchPriorityClasses(ctx context.Context, queue policyQue
 	return nil
 }
 
-// onPriorityClasses leaves out the classes that there are at the start: every
-// template is looked at then.
+// onPriorityClasses ignores the classes that exist at the start, because every template is
+// reconciled then.
 func (s *policySource) onPriorityClasses(queue policyQueue) toolscache.ResourceEventHandler {
-	wake := func(class *unstructured.Unstructured) {
-		for _, p := range s.detector.policies.naming(class.GetName()) {
-			if policy.IsCluster(p) == s.scope.cluster {
-				addLow(queue, requestFor(p))
+	enqueuePolicies := func(class *unstructured.Unstructured) {
+		for _, p := range s.detector.policies.withPriorityClass(class.GetName()) {
+			if policy.IsCluster(p) == s.scope.clusterScoped {
+				enqueueLowPriority(queue, requestFor(p))
 			}
 		}
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if class, ok := obj.(*unstructured.Unstructured); ok && !initial {
-				wake(class)
+				enqueuePolicies(class)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*unstructured.Unstructured)
 			newer, ok2 := after.(*unstructured.Unstructured)
-			if ok && ok2 && priorityOf(older) != priorityOf(newer) {
-				wake(newer)
+			if ok && ok2 && priorityValue(older) != priorityValue(newer) {
+				enqueuePolicies(newer)
 			}
 		},
 	}

@@ -13,20 +13,20 @@ import (
 )
 
 func priorityClass(name string, value int64) *unstructured.Unstructured {
-	class := blank(priorityClasses)
+	class := newObject(priorityClassKind)
 	class.SetName(name)
 	class.Object["value"] = value
 	return class
 }
 
-func prioritized(p policy.Object, class string) policy.Object {
+func withPriorityClass(p policy.Object, class string) policy.Object {
 	p.PropagationSpec().SchedulePriority = &policyv1alpha1.SchedulePriority{
 		PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: class,
 	}
 	return p
 }
 
-func TestWhichPoliciesAPriorityClassWakes(t *testing.T) {
+func TestPriorityClassQueuesPolicies(t *testing.T) {
 	high, low := priorityClass("high", 100), priorityClass("low", 1)
 	relabelled := priorityClass("high", 100)
 	relabelled.SetLabels(map[string]string{"a": "b"})
@@ -36,25 +36,25 @@ func TestWhichPoliciesAPriorityClassWakes(t *testing.T) {
 		initial       bool
 		want          []string
 	}{
-		"a class that appears wakes those that name it": {after: high, want: []string{"shop/a"}},
-		"in either scope":                                    {scope: 1, after: high, want: []string{"/c"}},
-		"a class that nobody names wakes nobody":             {after: priorityClass("other", 1)},
-		"one that a policy named before wakes it no more":    {after: low},
-		"not at the start, when every template is looked at": {after: high, initial: true},
-		"another value wakes":                                {before: priorityClass("high", 7), after: high, want: []string{"shop/a"}},
-		"another label does not":                             {before: high, after: relabelled},
-		"the end of a class does not":                        {before: high},
+		"a new class queues the policies that name it": {after: high, want: []string{"shop/a"}},
+		"a new class queues cluster policies":          {scope: 1, after: high, want: []string{"/c"}},
+		"a class that no policy names":                 {after: priorityClass("other", 1)},
+		"a class that a policy named before":           {after: low},
+		"not in the initial list":                      {after: high, initial: true},
+		"another value queues":                         {before: priorityClass("high", 7), after: high, want: []string{"shop/a"}},
+		"another label does not queue":                 {before: high, after: relabelled},
+		"a deleted class does not queue":               {before: high},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
-			h.policies.put(prioritized(propagation("a"), "low"))
-			h.policies.put(prioritized(propagation("a"), "high"))
-			h.policies.put(propagation("b"))
-			h.policies.put(prioritized(clusterPropagation("c"), "high"))
+			h := newFixture(t)
+			h.policies.put(withPriorityClass(propagationPolicy("a"), "low"))
+			h.policies.put(withPriorityClass(propagationPolicy("a"), "high"))
+			h.policies.put(propagationPolicy("b"))
+			h.policies.put(withPriorityClass(clusterPropagationPolicy("c"), "high"))
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
-			handle := (&policySource{detector: h.detector, scope: scopes[tc.scope]}).onPriorityClasses(queue)
+			handle := (&policySource{detector: h.detector, scope: policyScopes[tc.scope]}).onPriorityClasses(queue)
 			switch {
 			case tc.before == nil:
 				handle.OnAdd(tc.after, tc.initial)
@@ -70,44 +70,44 @@ func TestWhichPoliciesAPriorityClassWakes(t *testing.T) {
 				got = append(got, one.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
+				t.Errorf("queued (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheCatalogForgetsClassesThatNobodyNames(t *testing.T) {
-	c := newCatalog()
-	c.put(prioritized(propagation("a"), "high"))
-	c.put(propagation("a"))
-	c.put(prioritized(propagation("b"), "low"))
-	c.delete(propagation("b"))
-	if len(c.classes) != 0 {
-		t.Errorf("kept %v", c.classes)
+func TestCatalogRemovesUnusedPriorityClasses(t *testing.T) {
+	c := newPolicyCatalog()
+	c.put(withPriorityClass(propagationPolicy("a"), "high"))
+	c.put(propagationPolicy("a"))
+	c.put(withPriorityClass(propagationPolicy("b"), "low"))
+	c.delete(propagationPolicy("b"))
+	if len(c.byPriorityClass) != 0 {
+		t.Errorf("the catalog still holds %v", c.byPriorityClass)
 	}
 }
 
-func TestABindingGetsTheValueOfThePriorityClass(t *testing.T) {
-	p := prioritized(propagation("p"), "high")
-	h := newHouse(t, deployment(1), p)
+func TestBindingGetsPriorityClassValue(t *testing.T) {
+	p := withPriorityClass(propagationPolicy("p"), "high")
+	h := newFixture(t, deployment(1), p)
 	failed := func() bool {
 		h.writes = nil
-		_, err := templateReconciler{h.detector}.Reconcile(t.Context(), request{web, policy.PolicyChanged})
+		_, err := templateReconciler{h.detector}.Reconcile(t.Context(), templateRequest{webRef, policy.PolicyChanged})
 		return err != nil
 	}
 	if !failed() || h.binding() != nil {
-		t.Fatal("a binding is made although the class does not exist")
+		t.Fatal("a binding was created although the class does not exist")
 	}
-	expectTold(t, "without the class", h.told(), "Warning ApplyPolicyFailed")
+	expectEvents(t, "without the class", h.takeEvents(), "Warning ApplyPolicyFailed")
 	if err := h.karmada.Create(t.Context(), priorityClass("high", 100)); err != nil {
 		t.Fatal(err)
 	}
-	h.pass(policy.PolicyChanged)
+	h.reconcile(policy.PolicyChanged)
 	if got := h.binding().Spec.SchedulePriority; got == nil || got.Priority != 100 {
 		t.Errorf("priority %+v", got)
 	}
 	h.options.PriorityScheduling = false
-	h.pass(policy.PolicyChanged)
+	h.reconcile(policy.PolicyChanged)
 	if got := h.binding().Spec.SchedulePriority; got != nil {
 		t.Errorf("priority %+v without the feature", got)
 	}
@@ -115,6 +115,6 @@ func TestABindingGetsTheValueOfThePriorityClass(t *testing.T) {
 	p.PropagationSpec().SchedulePriority.PriorityClassSource = "PodPriorityClass"
 	h.policies.put(p)
 	if !failed() {
-		t.Error("another source is taken")
+		t.Error("an unsupported source is accepted")
 	}
 }

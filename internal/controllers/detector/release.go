@@ -13,11 +13,11 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// release takes a claim off the binding and then off the template, where they
-// carry it. What was made of the binding stays. A process that dies between the
-// two finds the template still claimed, and goes on from there.
-func (d *detector) release(ctx context.Context, claim policy.Claim, r reference) error {
-	bound, err := d.releaseBinding(ctx, claim, r)
+// releaseTemplate removes a claim from the binding and then from the template. The binding and
+// its Works stay. If the process dies between the two writes, the template is still claimed
+// and the next reconcile continues.
+func (d *detector) releaseTemplate(ctx context.Context, claim policy.Claim, r templateRef) error {
+	bound, err := d.unclaimBindingOf(ctx, claim, r)
 	if err != nil {
 		return err
 	}
@@ -31,41 +31,39 @@ func (d *detector) release(ctx context.Context, claim policy.Claim, r reference)
 	}
 	changed, err := patch.Object(ctx, d.karmada, template, released)
 	if changed && bound != nil {
-		d.tellLoss(released, claim)
+		d.recordPolicyLostEvent(released, claim)
 	}
 	return client.IgnoreNotFound(err)
 }
 
-// tellLoss says that a template that was propagated follows no policy any more.
-// Nothing else shows it: the binding and all that was made of it stay, and every
-// later change of the template is without effect. It is told once, with the write
-// that releases the template. A template that the next policy takes over has lost
-// nothing, and one that never had a policy has nothing to lose: most objects of a
-// control plane are of that sort.
-func (d *detector) tellLoss(template *unstructured.Unstructured, claim policy.Claim) {
+// recordPolicyLostEvent records on a propagated template that no policy selects it any more.
+// No other status shows this: the binding and its Works stay, and later changes of the
+// template have no effect. The event is recorded once, with the write that releases the
+// template. It is not recorded when another policy claims the template next, or when the
+// template was never propagated, which is true for most objects of a control plane.
+func (d *detector) recordPolicyLostEvent(template *unstructured.Unstructured, claim policy.Claim) {
 	if template.GetDeletionTimestamp() != nil {
 		return
 	}
 	if _, wait := d.policies.decide(template).(policy.Wait); wait {
 		d.events.Decided(template, policyv1alpha1.EventReasonPolicyLost,
-			"Policy %s let go and no other selects it: what was propagated stays in the member clusters and follows it no longer", claim)
+			"Policy %s released this object and no other policy selects it: its copies stay in the member clusters and are not updated any more", claim)
 	}
 }
 
-// releaseBinding returns the binding of the template; nil when it has none. What
-// belongs to another template is none of its business.
-func (d *detector) releaseBinding(ctx context.Context, claim policy.Claim, r reference) (binding.Object, error) {
+// unclaimBindingOf removes the claim from the binding of the template and returns the binding,
+// or nil when the template has none. The binding of another template is not changed.
+func (d *detector) unclaimBindingOf(ctx context.Context, claim policy.Claim, r templateRef) (binding.Object, error) {
 	bound, err := d.bindingOf(ctx, r)
 	if err != nil || bound == nil || !policy.Holds(bound, r.kind.GroupKind(), r.key.Name) {
 		return nil, err
 	}
-	return bound, d.unclaim(ctx, claim, bound)
+	return bound, d.unclaimBinding(ctx, claim, bound)
 }
 
-// releaseLeftover takes whatever claim there is off the binding of a template
-// that has none: a pass that made the binding ran beside one that released the
-// template.
-func (d *detector) releaseLeftover(ctx context.Context, template *unstructured.Unstructured, bound binding.Object) error {
+// unclaimLeftover removes any claim from the binding of a template that has none. The claim is
+// left over when one reconcile created the binding while another released the template.
+func (d *detector) unclaimLeftover(ctx context.Context, template *unstructured.Unstructured, bound binding.Object) error {
 	if bound == nil || !metav1.IsControlledBy(bound, template) {
 		return nil
 	}
@@ -73,10 +71,10 @@ func (d *detector) releaseLeftover(ctx context.Context, template *unstructured.U
 	if !claimed {
 		return nil
 	}
-	return d.unclaim(ctx, claim, bound)
+	return d.unclaimBinding(ctx, claim, bound)
 }
 
-func (d *detector) unclaim(ctx context.Context, claim policy.Claim, bound binding.Object) error {
+func (d *detector) unclaimBinding(ctx context.Context, claim policy.Claim, bound binding.Object) error {
 	released := binding.Copy(bound)
 	if !claim.Remove(released) {
 		return nil

@@ -15,39 +15,39 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// watch begins to watch the objects of a kind. The kind is known before its
+// watchKind starts watching the objects of a kind. The kind is in watchedKinds before its
 // first object is queued.
-func (d *detector) watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	if _, err := d.reader.Watch(ctx, kind); err != nil {
+func (d *detector) watchKind(ctx context.Context, kind schema.GroupVersionKind) error {
+	if _, err := d.templateReader.Watch(ctx, kind); err != nil {
 		return err
 	}
-	watching := &kindSource{kind: kind, inner: source.TypedKind(d.cache, blank(kind), d.onTemplates(kind))}
-	d.kinds.add(kind, watching.stop)
-	if err := d.templates.Watch(watching); err != nil {
-		d.kinds.drop(kind)
+	objects := &kindSource{kind: kind, inner: source.TypedKind(d.cache, newObject(kind), d.onTemplates(kind))}
+	d.watchedKinds.add(kind, objects.stop)
+	if err := d.templateController.Watch(objects); err != nil {
+		d.watchedKinds.stop(kind)
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
 	return nil
 }
 
-// unwatch ends the watch of a kind, and with it the informer that all
-// controllers of the process share.
-func (d *detector) unwatch(ctx context.Context, kind schema.GroupVersionKind) {
-	d.kinds.drop(kind)
-	d.waiting.dropKind(kind)
-	d.claims.dropKind(kind)
-	if err := d.reader.Unwatch(ctx, kind); err != nil {
+// unwatchKind ends the watch of a kind, and the informer that all controllers of the process
+// share.
+func (d *detector) unwatchKind(ctx context.Context, kind schema.GroupVersionKind) {
+	d.watchedKinds.stop(kind)
+	d.waitingTemplates.deleteKind(kind)
+	d.claims.deleteKind(kind)
+	if err := d.templateReader.Unwatch(ctx, kind); err != nil {
 		d.log.Error(err, "Ending the watch of templates", "kind", kind)
 		return
 	}
-	d.log.Info("Watches no templates of the kind any more", "kind", kind)
+	d.log.Info("Ended the watch of templates", "kind", kind)
 }
 
-// kindSource is the source of one kind, which can be stopped. The library's own
-// keeps trying, for good, to list a kind that is gone before it was listed.
+// kindSource is a source of one kind that can be stopped. The source of controller-runtime
+// retries forever to list a kind that was removed before its first list.
 type kindSource struct {
 	kind   schema.GroupVersionKind
-	inner  source.TypedSource[request]
+	inner  source.TypedSource[templateRequest]
 	cancel context.CancelFunc
 }
 
@@ -55,7 +55,7 @@ type kindSource struct {
 func (s *kindSource) String() string { return "templates of kind " + s.kind.String() }
 
 // Start implements source.TypedSource.
-func (s *kindSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
+func (s *kindSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[templateRequest]) error {
 	ctx, s.cancel = context.WithCancel(ctx)
 	return s.inner.Start(ctx, queue)
 }
@@ -66,49 +66,50 @@ func (s *kindSource) stop() {
 	}
 }
 
-// onTemplates queues templates that appear, change or go.
-func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[*unstructured.Unstructured, request] {
-	type queue = workqueue.TypedRateLimitingInterface[request]
-	return handler.TypedFuncs[*unstructured.Unstructured, request]{
+// onTemplates queues templates that are created, changed or deleted.
+func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[*unstructured.Unstructured, templateRequest] {
+	type queue = workqueue.TypedRateLimitingInterface[templateRequest]
+	return handler.TypedFuncs[*unstructured.Unstructured, templateRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
-			if r := nameOf(kind, e.Object); e.IsInInitialList && !d.skips(r) {
-				d.listed.add(r, e.Object.GetCreationTimestamp().Time)
+			if r := refOf(kind, e.Object); e.IsInInitialList && !d.isSkipped(r) {
+				d.initialTemplates.add(r, e.Object.GetCreationTimestamp().Time)
 			}
-			d.noticed(kind, e.Object, policy.TemplateChanged, q)
+			d.enqueueTemplate(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
-			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) && !d.echoed(kind, e.ObjectNew) {
-				d.noticed(kind, e.ObjectNew, d.causeOf(e.ObjectOld, e.ObjectNew), q)
+			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) && !d.isOwnClaimWrite(kind, e.ObjectNew) {
+				d.enqueueTemplate(kind, e.ObjectNew, d.causeOfUpdate(e.ObjectOld, e.ObjectNew), q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
-			r := nameOf(kind, e.Object)
-			d.claims.forget(r)
-			d.echoes.forget(r)
-			if !d.skips(r) {
-				// The pass forgets the template, and no earlier one runs beside it.
-				q.Add(request{reference: r, cause: policy.TemplateChanged})
+			r := refOf(kind, e.Object)
+			d.claims.delete(r)
+			d.claimWrites.delete(r)
+			if !d.isSkipped(r) {
+				// The reconcile stops tracking the template. No earlier reconcile of it runs
+				// at the same time.
+				q.Add(templateRequest{templateRef: r, cause: policy.TemplateChanged})
 			}
 		},
 	}
 }
 
-// echoed reports whether an update is the claim that we wrote ourselves, for a
-// policy that has not changed since. The claim is known before the policy is
-// looked at: a policy that changes later finds the template by it.
-func (d *detector) echoed(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
-	r := nameOf(kind, template)
-	p := d.echoes.take(r, template)
+// isOwnClaimWrite reports whether an update is this process's own claim, for a policy that has
+// not changed since. The claim is added to the index before the catalog is read. A policy that
+// changes later finds the template by the index.
+func (d *detector) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
+	r := refOf(kind, template)
+	p := d.claimWrites.take(r, template)
 	if p == nil {
 		return false
 	}
-	d.claims.observe(r, template)
+	d.claims.update(r, template)
 	return d.policies.get(p.GetNamespace(), p.GetName()) == p
 }
 
-// causeOf tells a Lazy policy that takes a template over from another policy,
-// which only changes our own marks, from a change by a user.
-func (d *detector) causeOf(before, after *unstructured.Unstructured) policy.Cause {
+// causeOfUpdate distinguishes a Lazy policy that takes a template over from another policy,
+// which changes only our labels and annotations, from a change by a user.
+func (d *detector) causeOfUpdate(before, after *unstructured.Unstructured) policy.Cause {
 	older, claimed := policy.ClaimedBy(before)
 	newer, taken := policy.ClaimedBy(after)
 	if !claimed || !taken || older == newer {
@@ -121,26 +122,26 @@ func (d *detector) causeOf(before, after *unstructured.Unstructured) policy.Caus
 	return policy.PolicyChanged
 }
 
-// noticed queues a template. The queue that the library hands to a handler knows
-// the priority.
-func (d *detector) noticed(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Cause, queue workqueue.TypedRateLimitingInterface[request]) {
-	r := nameOf(kind, template)
-	if d.skips(r) {
+// enqueueTemplate queues a template. The queue that controller-runtime passes to a handler
+// sets the priority.
+func (d *detector) enqueueTemplate(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Cause, queue workqueue.TypedRateLimitingInterface[templateRequest]) {
+	r := refOf(kind, template)
+	if d.isSkipped(r) {
 		return
 	}
-	d.claims.observe(r, template)
-	queue.Add(request{reference: r, cause: cause})
+	d.claims.update(r, template)
+	queue.Add(templateRequest{templateRef: r, cause: cause})
 }
 
-func (d *detector) skips(r reference) bool {
+func (d *detector) isSkipped(r templateRef) bool {
 	return d.options.Propagated.Namespaces.Skips(r.kind, r.key.Namespace, r.key.Name)
 }
 
-func nameOf(kind schema.GroupVersionKind, object *unstructured.Unstructured) reference {
-	return reference{kind: kind, key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+func refOf(kind schema.GroupVersionKind, object *unstructured.Unstructured) templateRef {
+	return templateRef{kind: kind, key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
-func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
+func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	return object

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-func TestWhatQueuesATemplate(t *testing.T) {
-	lazy := propagation("lazy")
+func TestTemplateQueueing(t *testing.T) {
+	lazy := propagationPolicy("lazy")
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	claimedBy := func(p policy.Object, replicas int64) *unstructured.Unstructured {
 		object := deployment(replicas)
@@ -28,24 +28,24 @@ func TestWhatQueuesATemplate(t *testing.T) {
 	inSystem := deployment(1)
 	inSystem.SetNamespace("karmada-system")
 
-	queued := []request{{web, policy.TemplateChanged}}
+	queued := []templateRequest{{webRef, policy.TemplateChanged}}
 	tests := map[string]struct {
 		before, after *unstructured.Unstructured
-		want          []request
+		want          []templateRequest
 	}{
 		"a new object":                      {nil, deployment(1), queued},
-		"not one of a reserved namespace":   {nil, inSystem, nil},
+		"not one in a reserved namespace":   {nil, inSystem, nil},
 		"another spec":                      {deployment(1), deployment(2), queued},
 		"not another status":                {deployment(1), statusOnly, nil},
-		"our own first claim":               {deployment(1), claimedBy(lazy, 1), queued},
-		"the claim of another policy":       {claimedBy(lazy, 1), claimedBy(propagation("p"), 1), queued},
-		"a Lazy policy that takes over":     {claimedBy(propagation("p"), 1), claimedBy(lazy, 1), []request{{web, policy.PolicyChanged}}},
-		"a Lazy one and a change by a user": {claimedBy(propagation("p"), 1), claimedBy(lazy, 2), queued},
-		"an object that is gone":            {deployment(1), nil, queued},
+		"the first claim":                   {deployment(1), claimedBy(lazy, 1), queued},
+		"the claim of another policy":       {claimedBy(lazy, 1), claimedBy(propagationPolicy("p"), 1), queued},
+		"a Lazy policy that takes over":     {claimedBy(propagationPolicy("p"), 1), claimedBy(lazy, 1), []templateRequest{{webRef, policy.PolicyChanged}}},
+		"a Lazy one and a change by a user": {claimedBy(propagationPolicy("p"), 1), claimedBy(lazy, 2), queued},
+		"a deleted object":                  {deployment(1), nil, queued},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, lazy.DeepCopy(), propagation("p"))
+			h := newFixture(t, lazy.DeepCopy(), propagationPolicy("p"))
 			handle := h.onTemplates(deployments)
 			switch {
 			case tc.before == nil:
@@ -55,44 +55,44 @@ func TestWhatQueuesATemplate(t *testing.T) {
 			default:
 				handle.Update(t.Context(), event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: tc.before, ObjectNew: tc.after}, h.queue)
 			}
-			if diff := cmp.Diff(tc.want, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+			if diff := cmp.Diff(tc.want, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhichChangesOfAPolicyMatter(t *testing.T) {
+func TestRelevantPolicyUpdates(t *testing.T) {
 	tests := map[string]struct {
 		change func(*policyv1alpha1.PropagationPolicy)
 		want   bool
 	}{
-		"not one that leaves the spec alone": {func(p *policyv1alpha1.PropagationPolicy) { p.Annotations = map[string]string{"a": "b"} }, false},
-		"another spec":                       {func(p *policyv1alpha1.PropagationPolicy) { p.Generation++ }, true},
-		"its deletion":                       {func(p *policyv1alpha1.PropagationPolicy) { p.DeletionTimestamp = &metav1.Time{} }, true},
-		"an id at last": {func(p *policyv1alpha1.PropagationPolicy) {
+		"not one without another spec": {func(p *policyv1alpha1.PropagationPolicy) { p.Annotations = map[string]string{"a": "b"} }, false},
+		"another spec":                 {func(p *policyv1alpha1.PropagationPolicy) { p.Generation++ }, true},
+		"its deletion":                 {func(p *policyv1alpha1.PropagationPolicy) { p.DeletionTimestamp = &metav1.Time{} }, true},
+		"the first permanent ID": {func(p *policyv1alpha1.PropagationPolicy) {
 			p.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] = "new"
 		}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			before, after := propagation("p"), propagation("p")
+			before, after := propagationPolicy("p"), propagationPolicy("p")
 			tc.change(after)
-			if got := relevant(before, after); got != tc.want {
+			if got := isRelevantUpdate(before, after); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestOvertakersAreThoseInBetween(t *testing.T) {
+func TestPreemptorsAfterPriorityChange(t *testing.T) {
 	withPriority := func(name string, priority int32) *policyv1alpha1.PropagationPolicy {
-		p := propagation(name)
+		p := propagationPolicy(name)
 		p.Spec.Priority, p.Spec.Preemption = new(priority), policyv1alpha1.PreemptAlways
 		return p
 	}
-	c := newCatalog()
-	for _, p := range []policy.Object{withPriority("low", 1), withPriority("mid", 5), withPriority("high", 8), withPriority("top", 20), clusterPropagation("other")} {
+	c := newPolicyCatalog()
+	for _, p := range []policy.Object{withPriority("low", 1), withPriority("mid", 5), withPriority("high", 8), withPriority("top", 20), clusterPropagationPolicy("other")} {
 		c.put(p)
 	}
 	names := func(all []policy.Object) (got []string) {
@@ -101,43 +101,43 @@ func TestOvertakersAreThoseInBetween(t *testing.T) {
 		}
 		return got
 	}
-	if diff := cmp.Diff([]string{"high", "mid"}, names(c.overtakers(withPriority("p", 10), withPriority("p", 2)))); diff != "" {
+	if diff := cmp.Diff([]string{"high", "mid"}, names(c.preemptorsAfterUpdate(withPriority("p", 10), withPriority("p", 2)))); diff != "" {
 		t.Errorf("when a priority falls (-want +got):\n%s", diff)
 	}
-	if got := c.overtakers(withPriority("p", 2), withPriority("p", 10)); len(got) != 0 {
+	if got := c.preemptorsAfterUpdate(withPriority("p", 2), withPriority("p", 10)); len(got) != 0 {
 		t.Errorf("when a priority rises: %v", names(got))
 	}
 	c.delete(withPriority("high", 8))
-	if diff := cmp.Diff([]string{"mid"}, names(c.overtakers(withPriority("p", 10), withPriority("p", 2)))); diff != "" {
+	if diff := cmp.Diff([]string{"mid"}, names(c.preemptorsAfterUpdate(withPriority("p", 10), withPriority("p", 2)))); diff != "" {
 		t.Errorf("after one was deleted (-want +got):\n%s", diff)
 	}
 }
 
-func TestOurOwnClaimQueuesNothing(t *testing.T) {
-	h := newHouse(t, deployment(1), propagation("p"))
+func TestOwnClaimWriteQueuesNothing(t *testing.T) {
+	h := newFixture(t, deployment(1), propagationPolicy("p"))
 	before := h.template()
-	h.pass(policy.TemplateChanged)
+	h.reconcile(policy.TemplateChanged)
 	claimed := h.template()
 	handle := h.onTemplates(deployments)
-	update := func(from, to *unstructured.Unstructured) []request {
+	update := func(from, to *unstructured.Unstructured) []templateRequest {
 		handle.Update(t.Context(), event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: from, ObjectNew: to}, h.queue)
-		return h.queued()
+		return h.takeQueue()
 	}
 	if got := update(before, claimed); len(got) != 0 {
-		t.Errorf("the echo of our claim queued %v", got)
+		t.Errorf("our own claim write queued %v", got)
 	}
-	if diff := cmp.Diff([]string{"Deployment shop/web"}, inOrder(h.claims.of("id-p"))); diff != "" {
-		t.Errorf("known claims (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"Deployment shop/web"}, sortedNames(h.claims.templatesOf("id-p"))); diff != "" {
+		t.Errorf("indexed claims (-want +got):\n%s", diff)
 	}
 	if got := update(before, claimed); len(got) != 1 {
-		t.Errorf("the same change, not made by us, queued %v", got)
+		t.Errorf("the same change by another client queued %v", got)
 	}
-	h.echoes.expect(web, claimed, h.policies.get("shop", "p"))
-	h.policies.put(propagation("p"))
+	h.claimWrites.expect(webRef, claimed, h.policies.get("shop", "p"))
+	h.policies.put(propagationPolicy("p"))
 	if got := update(before, claimed); len(got) != 1 {
-		t.Errorf("the echo of a claim for a policy that changed since queued %v", got)
+		t.Errorf("our claim for a policy that changed since queued %v", got)
 	}
-	h.echoes.expect(web, claimed, h.policies.get("shop", "p"))
+	h.claimWrites.expect(webRef, claimed, h.policies.get("shop", "p"))
 	scaled := claimed.DeepCopy()
 	scaled.Object["spec"] = map[string]any{"replicas": int64(9)}
 	if got := update(before, scaled); len(got) != 1 {
@@ -145,9 +145,9 @@ func TestOurOwnClaimQueuesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatQueuesAPolicy(t *testing.T) {
+func TestPolicyQueueing(t *testing.T) {
 	preempting := func(name string, priority int32) *policyv1alpha1.PropagationPolicy {
-		p := propagation(name)
+		p := propagationPolicy(name)
 		p.Spec.Preemption, p.Spec.Priority = policyv1alpha1.PreemptAlways, new(priority)
 		return p
 	}
@@ -155,44 +155,44 @@ func TestWhatQueuesAPolicy(t *testing.T) {
 		p.Generation++
 		return p
 	}
-	dying := propagation("p")
-	dying.DeletionTimestamp = &metav1.Time{}
-	noted := propagation("p")
-	noted.Annotations = map[string]string{"a": "b"}
+	terminating := propagationPolicy("p")
+	terminating.DeletionTimestamp = &metav1.Time{}
+	annotated := propagationPolicy("p")
+	annotated.Annotations = map[string]string{"a": "b"}
 	tests := map[string]struct {
-		without       bool
+		noPreemption  bool
 		before, after *policyv1alpha1.PropagationPolicy
 		initial       bool
 		want          []string
 	}{
-		"a new one": {after: propagation("p"), want: []string{"p"}},
-		"not one of the start, whose templates come":    {after: propagation("p"), initial: true},
-		"one of the start that may preempt":             {after: preempting("p", 1), initial: true, want: []string{"p"}},
-		"not without the feature":                       {without: true, after: preempting("p", 1), initial: true},
-		"one of the start that is being deleted":        {after: dying, initial: true, want: []string{"p"}},
-		"another spec":                                  {before: propagation("p"), after: edited(propagation("p")), want: []string{"p"}},
-		"not an annotation":                             {before: propagation("p"), after: noted},
-		"a lowered priority and those that overtake":    {before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p", "high", "mid"}},
-		"a lowered priority alone, without the feature": {without: true, before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p"}},
-		"a raised priority alone":                       {before: preempting("p", 2), after: edited(preempting("p", 10)), want: []string{"p"}},
+		"a new one":                                        {after: propagationPolicy("p"), want: []string{"p"}},
+		"not one of the initial list":                      {after: propagationPolicy("p"), initial: true},
+		"one of the initial list that may preempt":         {after: preempting("p", 1), initial: true, want: []string{"p"}},
+		"not without the preemption feature":               {noPreemption: true, after: preempting("p", 1), initial: true},
+		"one of the initial list that is being deleted":    {after: terminating, initial: true, want: []string{"p"}},
+		"another spec":                                     {before: propagationPolicy("p"), after: edited(propagationPolicy("p")), want: []string{"p"}},
+		"not an annotation":                                {before: propagationPolicy("p"), after: annotated},
+		"a lowered priority queues the new preemptors too": {before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p", "high", "mid"}},
+		"a lowered priority alone, without the feature":    {noPreemption: true, before: preempting("p", 10), after: edited(preempting("p", 2)), want: []string{"p"}},
+		"a raised priority alone":                          {before: preempting("p", 2), after: edited(preempting("p", 10)), want: []string{"p"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
-			h.options.Preemption = !tc.without
-			for _, peer := range []policy.Object{preempting("mid", 5), preempting("high", 8), preempting("top", 10), propagation("meek")} {
+			h := newFixture(t)
+			h.options.Preemption = !tc.noPreemption
+			for _, peer := range []policy.Object{preempting("mid", 5), preempting("high", 8), preempting("top", 10), propagationPolicy("plain")} {
 				h.policies.put(peer)
 			}
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
-			from := &policySource{detector: h.detector, scope: scopes[0]}
+			from := &policySource{detector: h.detector, scope: policyScopes[0]}
 			if tc.before == nil {
-				from.added(queue, tc.after, tc.initial)
+				from.onAdd(queue, tc.after, tc.initial)
 			} else {
-				from.changed(queue, tc.before, tc.after)
+				from.onUpdate(queue, tc.before, tc.after)
 			}
 			if h.policies.get("shop", "p") != tc.after {
-				t.Error("decisions do not know the policy before it is worked on")
+				t.Error("the catalog does not contain the policy before it is queued")
 			}
 			var got []string
 			for queue.Len() > 0 {
@@ -207,50 +207,50 @@ func TestWhatQueuesAPolicy(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p)
-	h.pass(policy.TemplateChanged)
-	h.claims.observe(web, h.template())
-	(&policySource{detector: h.detector, scope: scopes[0]}).deleted(p)
-	if diff := cmp.Diff([]request{{web, policy.TemplateChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+func TestDeletedPolicyWithoutFinalizerQueuesItsTemplates(t *testing.T) {
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p)
+	h.reconcile(policy.TemplateChanged)
+	h.claims.update(webRef, h.template())
+	(&policySource{detector: h.detector, scope: policyScopes[0]}).onDelete(p)
+	if diff := cmp.Diff([]templateRequest{{webRef, policy.TemplateChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 }
 
-func TestAPolicyMadeAnewWhileNobodyWatchedQueuesWhatItsPredecessorClaimed(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p)
-	h.pass(policy.TemplateChanged)
-	h.claims.observe(web, h.template())
-	anew := propagation("p")
-	anew.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-anew"}
+func TestRecreatedPolicyQueuesTemplatesOfEarlierPolicy(t *testing.T) {
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p)
+	h.reconcile(policy.TemplateChanged)
+	h.claims.update(webRef, h.template())
+	recreated := propagationPolicy("p")
+	recreated.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-recreated"}
 	policies := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(policies.ShutDown)
-	(&policySource{detector: h.detector, scope: scopes[0]}).changed(policies, p, anew)
-	if diff := cmp.Diff([]request{{web, policy.TemplateChanged}}, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+	(&policySource{detector: h.detector, scope: policyScopes[0]}).onUpdate(policies, p, recreated)
+	if diff := cmp.Diff([]templateRequest{{webRef, policy.TemplateChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
-	h.pass(policy.TemplateChanged)
-	if claim, _ := policy.ClaimedBy(h.binding()); claim != policy.ClaimOf(anew) {
+	h.reconcile(policy.TemplateChanged)
+	if claim, _ := policy.ClaimedBy(h.binding()); claim != policy.ClaimOf(recreated) {
 		t.Errorf("the binding is claimed by %+v", claim)
 	}
 }
 
-func TestANewPolicyQueuesOnlyTheWaitingTemplatesItSelects(t *testing.T) {
-	h := newHouse(t)
+func TestNewPolicyQueuesOnlySelectedWaitingTemplates(t *testing.T) {
+	h := newFixture(t)
 	for i := range 10_000 {
-		h.waiting.add(named(deployments, "shop", fmt.Sprintf("web-%d", i)), map[string]string{"app": fmt.Sprintf("web-%d", i)})
+		h.waitingTemplates.add(refNamed(deployments, "shop", fmt.Sprintf("web-%d", i)), map[string]string{"app": fmt.Sprintf("web-%d", i)})
 	}
-	p := propagation("p")
+	p := propagationPolicy("p")
 	p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{
 		APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web-77"}},
 	}}
-	if err := h.spread(t.Context(), p); err != nil {
+	if err := h.enqueueTemplatesOf(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	want := []request{{named(deployments, "shop", "web-77"), policy.PolicyChanged}}
-	if diff := cmp.Diff(want, h.queued(), cmp.AllowUnexported(request{}, reference{})); diff != "" {
+	want := []templateRequest{{refNamed(deployments, "shop", "web-77"), policy.PolicyChanged}}
+	if diff := cmp.Diff(want, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 }

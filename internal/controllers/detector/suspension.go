@@ -9,30 +9,30 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// reportSuspension records on the template that its binding became suspended, or
-// goes on. Policies and users suspend bindings, so the binding shows both.
-func (d *detector) reportSuspension(before, after binding.Object) {
-	news, changed := policy.DescribeSuspension(before, after)
+// recordSuspensionEvent records on the template that its binding was suspended or resumed.
+// Both policies and users suspend bindings, and the binding shows both.
+func (d *detector) recordSuspensionEvent(before, after binding.Object) {
+	suspension, changed := policy.DescribeSuspension(before, after)
 	if !changed || after.GetDeletionTimestamp() != nil {
 		return
 	}
 	reason := workv1alpha2.EventReasonPropagationResumed
-	if news.Suspended {
+	if suspension.Suspended {
 		reason = workv1alpha2.EventReasonPropagationSuspended
 	}
-	d.events.Decided(binding.Template(after), reason, "%s", news.Message)
+	d.events.Decided(binding.Template(after), reason, "%s", suspension.Message)
 }
 
-// reportDeferral records on a template what a Lazy policy leaves undone: the claim
-// of an object that was there before, or a change of the policy.
-func (d *detector) reportDeferral(asked request, before, claimed *unstructured.Unstructured, p policy.Object, bound binding.Object) {
+// recordDeferralEvent records on a template that a Lazy policy does not take effect yet: it
+// claimed an existing object, or the policy changed.
+func (d *detector) recordDeferralEvent(request templateRequest, before, claimed *unstructured.Unstructured, p policy.Object, bound binding.Object) {
 	const until = "it takes effect at the next change of this object"
 	title := policy.Title(p)
 	if earlier, _ := policy.ClaimedBy(before); earlier != policy.ClaimOf(p) {
 		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "Claimed by %s, which is Lazy: %s", title, until)
 		return
 	}
-	if asked.cause == policy.PolicyChanged && bound != nil {
+	if request.cause == policy.PolicyChanged && bound != nil {
 		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s changed and is Lazy: %s", title, until)
 	}
 }

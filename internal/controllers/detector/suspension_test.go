@@ -11,60 +11,60 @@ import (
 )
 
 func TestSuspensionIsReportedWhenItChanges(t *testing.T) {
-	p := propagation("p")
-	h := newHouse(t, deployment(1), p)
-	h.pass(policy.TemplateChanged)
-	h.told()
-	handle := h.entrance.onBindings()
+	p := propagationPolicy("p")
+	h := newFixture(t, deployment(1), p)
+	h.reconcile(policy.TemplateChanged)
+	h.takeEvents()
+	handle := h.startup.onBindings()
 	plain := h.binding()
 	handle.OnAdd(plain, false)
-	expectTold(t, "of a binding without suspension", h.told())
+	expectEvents(t, "of a binding without suspension", h.takeEvents())
 
 	suspended := plain.DeepCopy()
 	suspended.Spec.Suspension = policy.Suspend(&policyv1alpha1.Suspension{Dispatching: new(true)}, nil)
 	handle.OnUpdate(plain, suspended)
 	want := []string{"Normal PropagationSuspended PropagationPolicy shop/p suspends dispatching: changes reach no cluster"}
-	if diff := cmp.Diff(want, h.told()); diff != "" {
+	if diff := cmp.Diff(want, h.takeEvents()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	handle.OnUpdate(suspended, suspended.DeepCopy())
-	expectTold(t, "when nothing changed", h.told())
+	expectEvents(t, "when nothing changed", h.takeEvents())
 	handle.OnAdd(suspended, true)
-	expectTold(t, "after a restart", h.told())
+	expectEvents(t, "after a restart", h.takeEvents())
 	handle.OnAdd(suspended, false)
-	expectTold(t, "of a new binding", h.told(), "Normal PropagationSuspended")
+	expectEvents(t, "of a new binding", h.takeEvents(), "Normal PropagationSuspended")
 	handle.OnUpdate(suspended, plain)
-	expectTold(t, "of the end", h.told(), "Normal PropagationResumed")
+	expectEvents(t, "when it is resumed", h.takeEvents(), "Normal PropagationResumed")
 }
 
-func TestALazyPolicySaysThatItWaits(t *testing.T) {
-	lazy := propagation("lazy")
+func TestLazyPolicyRecordsDeferral(t *testing.T) {
+	lazy := propagationPolicy("lazy")
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
-	h := newHouse(t, deployment(1), lazy)
-	h.pass(policy.PolicyChanged)
+	h := newFixture(t, deployment(1), lazy)
+	h.reconcile(policy.PolicyChanged)
 	want := []string{"Normal PolicyDeferred Claimed by PropagationPolicy shop/lazy, which is Lazy: it takes effect at the next change of this object"}
-	if diff := cmp.Diff(want, h.told()); diff != "" {
+	if diff := cmp.Diff(want, h.takeEvents()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	h.pass(policy.TemplateChanged)
-	h.pass(policy.PolicyChanged)
-	expectTold(t, "while it waits", h.told())
+	h.reconcile(policy.TemplateChanged)
+	h.reconcile(policy.PolicyChanged)
+	expectEvents(t, "while the policy is deferred", h.takeEvents())
 
 	template := h.template()
 	template.Object["spec"] = map[string]any{"replicas": int64(5)}
-	h.change(template)
-	h.pass(policy.TemplateChanged)
-	expectTold(t, "when the user changes the object", h.told(), "Normal ApplyPolicySucceed")
+	h.update(template)
+	h.reconcile(policy.TemplateChanged)
+	expectEvents(t, "when the user changes the object", h.takeEvents(), "Normal ApplyPolicySucceed")
 
 	changed := &policyv1alpha1.PropagationPolicy{}
 	if err := h.karmada.Get(t.Context(), client.ObjectKeyFromObject(lazy), changed); err != nil {
 		t.Fatal(err)
 	}
 	changed.Spec.PropagateDeps = true
-	h.change(changed)
-	h.pass(policy.PolicyChanged)
+	h.update(changed)
+	h.reconcile(policy.PolicyChanged)
 	want = []string{"Normal PolicyDeferred PropagationPolicy shop/lazy changed and is Lazy: it takes effect at the next change of this object"}
-	if diff := cmp.Diff(want, h.told()); diff != "" {
+	if diff := cmp.Diff(want, h.takeEvents()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -17,108 +17,111 @@ import (
 )
 
 const (
-	// glance is when to look again at what was written elsewhere a moment ago.
-	glance = 50 * time.Millisecond
-	// patience is when to look again at what somebody else has to finish first.
-	patience = time.Second
+	// staleRetryDelay is the time until the next reconcile after the cache was out of date.
+	staleRetryDelay = 50 * time.Millisecond
+	// blockedRetryDelay is the time until the next reconcile of a template that waits for
+	// another component.
+	blockedRetryDelay = time.Second
 )
 
-// errStale says that a write met something newer than what was read.
-var errStale = errors.New("our view is behind")
+// errStale is returned when a write meets a newer state than the one that was read.
+var errStale = errors.New("the cache is out of date")
 
-// templateReconciler works on templates.
+// templateReconciler reconciles templates.
 type templateReconciler struct{ *detector }
 
 // Reconcile implements reconcile.TypedReconciler.
-func (t templateReconciler) Reconcile(ctx context.Context, asked request) (reconcile.Result, error) {
-	old := t.listed.take(asked.reference)
-	if !t.kinds.has(asked.kind) || t.skips(asked.reference) {
+func (t templateReconciler) Reconcile(ctx context.Context, request templateRequest) (reconcile.Result, error) {
+	old := t.initialTemplates.take(request.templateRef)
+	if !t.watchedKinds.has(request.kind) || t.isSkipped(request.templateRef) {
 		return reconcile.Result{}, nil
 	}
-	template, err := t.template(ctx, asked.reference)
+	template, err := t.template(ctx, request.templateRef)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	switch decision := t.decide(asked.reference, template).(type) {
+	switch decision := t.decide(request.templateRef, template).(type) {
 	case policy.Apply:
-		return t.apply(ctx, asked, template, decision.Policy)
+		return t.applyPolicy(ctx, request, template, decision.Policy)
 	case policy.Release:
-		return t.letGo(ctx, decision.Claim, asked.reference)
+		return t.confirmAndRelease(ctx, decision.Claim, request.templateRef)
 	case policy.Retry:
-		return t.retry(asked.reference, template, decision.Err)
+		return t.retryDecision(request.templateRef, template, decision.Err)
 	case policy.Wait:
-		return settle(t.awaitPolicy(ctx, asked.reference, template, old))
+		return requeueIfStale(t.awaitPolicy(ctx, request.templateRef, template, old))
 	}
-	t.forget(asked.reference)
+	t.stopTracking(request.templateRef)
 	return reconcile.Result{}, nil
 }
 
-// forget drops what is remembered of a template that policies have no say in.
-func (d *detector) forget(r reference) {
-	d.waiting.remove(r)
-	d.overrides.forget(r)
-	d.holders.forget(r)
+// stopTracking removes all records of a template that no policy can claim.
+func (d *detector) stopTracking(r templateRef) {
+	d.waitingTemplates.remove(r)
+	d.waitingForOverride.deleteTemplate(r)
+	d.waitingForBinding.deleteTemplate(r)
 }
 
-// template is nil when there is none. It must not be changed.
-func (d *detector) template(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
-	return d.reader.Seen(ctx, r.kind, r.key)
+// template returns nil when the template does not exist. The result must not be changed.
+func (d *detector) template(ctx context.Context, r templateRef) (*unstructured.Unstructured, error) {
+	return d.templateReader.Seen(ctx, r.kind, r.key)
 }
 
-// decide asks which policy the template follows. Whoever finds none is noted as
-// waiting before the last look: a policy that comes after the look finds it.
-func (d *detector) decide(r reference, template *unstructured.Unstructured) policy.Decision {
+// decide returns which policy claims the template. A template without a match is recorded as
+// waiting before the second decision. A policy that is added after that decision finds the
+// record.
+func (d *detector) decide(r templateRef, template *unstructured.Unstructured) policy.Decision {
 	if template == nil {
 		return policy.Ignore{}
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
 		started := time.Now()
-		defer func() { d.counters.matched(started) }()
+		defer func() { d.counters.recordMatch(started) }()
 	}
 	decision := d.policies.decide(template)
 	if _, wait := decision.(policy.Wait); !wait {
 		return decision
 	}
-	d.waiting.add(r, template.GetLabels())
+	d.waitingTemplates.add(r, template.GetLabels())
 	return d.policies.decide(template)
 }
 
-// letGo releases a template whose policy is gone or selects it no longer.
-func (d *detector) letGo(ctx context.Context, claim policy.Claim, r reference) (reconcile.Result, error) {
+// confirmAndRelease releases a template after confirming that its policy is deleted or does
+// not select it any more.
+func (d *detector) confirmAndRelease(ctx context.Context, claim policy.Claim, r templateRef) (reconcile.Result, error) {
 	if d.policies.get(claim.Namespace, claim.Name) == nil {
-		unseen, err := d.unseen(ctx, claim)
+		exists, err := d.existsOnServer(ctx, claim)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		if unseen {
-			return reconcile.Result{RequeueAfter: patience}, nil
+		if exists {
+			return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 		}
 	}
-	return settle(d.release(ctx, claim, r))
+	return requeueIfStale(d.releaseTemplate(ctx, claim, r))
 }
 
-// retry looks again when a policy may have become able to claim. One that is
-// being deleted is about to release the template, which is nobody's fault.
-func (d *detector) retry(r reference, template *unstructured.Unstructured, err error) (reconcile.Result, error) {
+// retryDecision records why the policy cannot claim the template yet, and requeues the
+// template. A policy that is being deleted is about to release it, so no event is recorded.
+func (d *detector) retryDecision(r templateRef, template *unstructured.Unstructured, err error) (reconcile.Result, error) {
 	if errors.Is(err, policy.ErrTerminating) {
-		return reconcile.Result{RequeueAfter: patience}, nil
+		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		d.waiting.add(r, template.GetLabels())
+		d.waitingTemplates.add(r, template.GetLabels())
 	}
 	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	return reconcile.Result{}, err
 }
 
-// apply claims the template for the policy, brings its binding in line, and says
-// what that means for the queue.
-func (d *detector) apply(ctx context.Context, asked request, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
+// applyPolicy claims the template for the policy, updates its binding, and returns the result
+// for the queue.
+func (d *detector) applyPolicy(ctx context.Context, request templateRequest, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
 	started := time.Now()
-	err := d.claimAndBind(ctx, asked, template, p)
-	if stale(err) {
-		return settle(err)
+	err := d.claimAndBind(ctx, request, template, p)
+	if isCacheStale(err) {
+		return requeueIfStale(err)
 	}
-	d.counters.applied(started, err)
+	d.counters.recordApply(started, err)
 	if err == nil {
 		d.events.Recovered(template, policyv1alpha1.EventReasonApplyPolicyFailed)
 		return reconcile.Result{}, nil
@@ -129,54 +132,54 @@ func (d *detector) apply(ctx context.Context, asked request, template *unstructu
 	var collision *policy.CollisionError
 	switch {
 	case errors.As(err, &missing), errors.As(err, &collision):
-		return reconcile.Result{}, nil // the override, or the end of the holder, wakes it
+		return reconcile.Result{}, nil // the override policy, or the deletion of the other binding, queues it
 	case errors.As(err, &owner):
-		return reconcile.Result{RequeueAfter: patience}, nil
+		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-func (d *detector) claimAndBind(ctx context.Context, asked request, template *unstructured.Unstructured, p policy.Object) error {
-	if err := d.awaitOverrides(ctx, asked, template, p); err != nil {
+func (d *detector) claimAndBind(ctx context.Context, request templateRequest, template *unstructured.Unstructured, p policy.Object) error {
+	if err := d.awaitOverrides(ctx, request, template, p); err != nil {
 		return err
 	}
-	bound, err := d.bindingOf(ctx, asked.reference)
+	bound, err := d.bindingOf(ctx, request.templateRef)
 	if err != nil {
 		return err
 	}
-	if err := d.awaitHolder(ctx, asked, template, bound); err != nil {
+	if err := d.awaitBindingOwner(ctx, request, template, bound); err != nil {
 		return err
 	}
-	activation, err := policy.Activate(p, template, metadataOf(bound), asked.cause)
+	activation, err := policy.Activate(p, template, metadataOf(bound), request.cause)
 	if err != nil {
 		return err
 	}
 	state := ""
 	if activation.Deferred {
-		if state, err = d.postpone(ctx, template, bound, activation.UserState); err != nil {
+		if state, err = d.recordDeferredState(ctx, template, bound, activation.UserState); err != nil {
 			return err
 		}
 	}
-	claimed, err := d.claim(ctx, asked.reference, template, p, state)
+	claimed, err := d.claim(ctx, request.templateRef, template, p, state)
 	if err != nil || claimed == nil {
 		return err
 	}
-	d.waiting.remove(asked.reference)
+	d.waitingTemplates.remove(request.templateRef)
 	if activation.Deferred {
-		d.reportDeferral(asked, template, claimed, p, bound)
+		d.recordDeferralEvent(request, template, claimed, p, bound)
 		return nil
 	}
 	changed, err := d.bind(ctx, claimed, bound, p, activation.UserState)
-	if err == nil && changed && isNews(bound, p, asked.cause) {
+	if err == nil && changed && shouldRecordApply(bound, p, request.cause) {
 		d.events.Decided(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
 	}
 	return err
 }
 
-// isNews reports whether a write of the binding tells the owner of a template
-// something: that a policy is applied to it at last, that it is another one, or
-// that the policy changed. That his own change goes its way is what he expects.
-func isNews(before binding.Object, p policy.Object, cause policy.Cause) bool {
+// shouldRecordApply reports whether a write of the binding is recorded as an event on the
+// template: the policy is applied for the first time, it is another policy, or it changed. A
+// change of the template itself is not recorded, because its author expects it.
+func shouldRecordApply(before binding.Object, p policy.Object, cause policy.Cause) bool {
 	if before == nil || cause == policy.PolicyChanged {
 		return true
 	}
@@ -184,15 +187,15 @@ func isNews(before binding.Object, p policy.Object, cause policy.Cause) bool {
 	return claim != policy.ClaimOf(p)
 }
 
-// stale reports whether an error only says that our view was behind, also when
-// it joins several errors.
-func stale(err error) bool {
+// isCacheStale reports whether an error means only that the cache was out of date. A joined
+// error must consist of such errors only.
+func isCacheStale(err error) bool {
 	if err == nil {
 		return false
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
-			if !stale(one) {
+			if !isCacheStale(one) {
 				return false
 			}
 		}
@@ -201,24 +204,25 @@ func stale(err error) bool {
 	return errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// settle turns the outcome of writes into what the queue has to know: who was
-// behind looks again, silently.
-func settle(err error) (reconcile.Result, error) {
-	if stale(err) {
-		return reconcile.Result{RequeueAfter: glance}, nil
+// requeueIfStale converts the error of a write to a result for the queue. A stale cache is
+// retried shortly without a log line.
+func requeueIfStale(err error) (reconcile.Result, error) {
+	if isCacheStale(err) {
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// ending reports whether a create was refused because the namespace goes.
-func ending(err error) bool {
+// isNamespaceTerminating reports whether a create was rejected because the namespace is being
+// deleted.
+func isNamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// gone turns the absence of what was to be changed into a stale view.
-func gone(err error) error {
+// notFoundAsStale converts NotFound for an object that should be changed to errStale.
+func notFoundAsStale(err error) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %v", errStale, err) //nolint:errorlint // what is not found is found out by looking again
+		return fmt.Errorf("%w: %v", errStale, err) //nolint:errorlint // the next reconcile finds out why
 	}
 	return err
 }

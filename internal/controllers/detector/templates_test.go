@@ -18,17 +18,17 @@ func TestStaleErrors(t *testing.T) {
 	}{
 		"nothing":                            {nil, false},
 		"a conflict":                         {fmt.Errorf("patching: %w", conflict), true},
-		"a create of what exists":            {apierrors.NewAlreadyExists(resource, "a"), true},
-		"a patch of what is gone":            {gone(apierrors.NewNotFound(resource, "a")), true},
-		"something that is not found":        {apierrors.NewNotFound(resource, "a"), false},
-		"another failure":                    {errors.New("refused"), false},
+		"a create of an existing object":     {apierrors.NewAlreadyExists(resource, "a"), true},
+		"a patch of a deleted object":        {notFoundAsStale(apierrors.NewNotFound(resource, "a")), true},
+		"NotFound of another object":         {apierrors.NewNotFound(resource, "a"), false},
+		"another failure":                    {errors.New("forbidden"), false},
 		"several conflicts":                  {errors.Join(conflict, nil, conflict), true},
-		"a conflict beside another failure":  {errors.Join(conflict, errors.New("refused")), false},
+		"a conflict beside another failure":  {errors.Join(conflict, errors.New("forbidden")), false},
 		"joined conflicts in a joined error": {errors.Join(errors.Join(conflict), conflict), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := stale(tc.err); got != tc.want {
+			if got := isCacheStale(tc.err); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})

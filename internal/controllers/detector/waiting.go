@@ -13,141 +13,140 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// waiting holds the templates that no policy wanted, filed as policies ask for
-// them: by kind, then namespace, then name. It knows the labels that they had when
-// they were looked at: one that got others is about to be looked at again.
-type waiting struct {
-	mu    sync.RWMutex
-	kinds map[schema.GroupVersionKind]map[string]names
+// waitingTemplates holds the templates that no policy claims, by kind, then namespace, then
+// name, as policies select them. It keeps the labels from the last reconcile. A template whose
+// labels change is reconciled again.
+type waitingTemplates struct {
+	mu     sync.RWMutex
+	byKind map[schema.GroupVersionKind]map[string]waitingByName
 }
 
-// names are the templates of a namespace by name.
-type names map[string]waiter
+// waitingByName holds the waiting templates of a namespace by name.
+type waitingByName map[string]waitingTemplate
 
-// waiter is a template that waits.
-type waiter struct {
+// waitingTemplate is the entry of one template.
+type waitingTemplate struct {
 	labels labels.Set
 	// since is when the template was first found to wait.
 	since time.Time
 }
 
-func newWaiting() *waiting {
-	return &waiting{kinds: map[schema.GroupVersionKind]map[string]names{}}
+func newWaitingTemplates() *waitingTemplates {
+	return &waitingTemplates{byKind: map[schema.GroupVersionKind]map[string]waitingByName{}}
 }
 
-func (w *waiting) add(r reference, of map[string]string) {
+func (w *waitingTemplates) add(r templateRef, of map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	namespaces := w.kinds[r.kind]
+	namespaces := w.byKind[r.kind]
 	if namespaces == nil {
-		namespaces = map[string]names{}
-		w.kinds[r.kind] = namespaces
+		namespaces = map[string]waitingByName{}
+		w.byKind[r.kind] = namespaces
 	}
 	if namespaces[r.key.Namespace] == nil {
-		namespaces[r.key.Namespace] = names{}
+		namespaces[r.key.Namespace] = waitingByName{}
 	}
 	since := time.Now()
 	if known, ok := namespaces[r.key.Namespace][r.key.Name]; ok {
 		since = known.since
 	}
-	namespaces[r.key.Namespace][r.key.Name] = waiter{labels: of, since: since}
+	namespaces[r.key.Namespace][r.key.Name] = waitingTemplate{labels: of, since: since}
 }
 
-// since returns when a template was first found to wait; zero when it does not.
-func (w *waiting) since(r reference) time.Time {
+// waitingSince returns when a template was first found to wait, or zero when it does not wait.
+func (w *waitingTemplates) waitingSince(r templateRef) time.Time {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.kinds[r.kind][r.key.Namespace][r.key.Name].since
+	return w.byKind[r.kind][r.key.Namespace][r.key.Name].since
 }
 
-func (w *waiting) remove(r reference) {
+func (w *waitingTemplates) remove(r templateRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	namespaces := w.kinds[r.kind]
+	namespaces := w.byKind[r.kind]
 	delete(namespaces[r.key.Namespace], r.key.Name)
 	if len(namespaces[r.key.Namespace]) == 0 {
 		delete(namespaces, r.key.Namespace)
 	}
 	if len(namespaces) == 0 {
-		delete(w.kinds, r.kind)
+		delete(w.byKind, r.kind)
 	}
 }
 
-// dropKind forgets all templates of a kind.
-func (w *waiting) dropKind(kind schema.GroupVersionKind) {
+// deleteKind removes all templates of a kind.
+func (w *waitingTemplates) deleteKind(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.kinds, kind)
+	delete(w.byKind, kind)
 }
 
-// area is a set of templates: those of a kind, of one namespace unless that is
-// empty, of one name unless that is empty, and with some labels unless that is
-// nil.
-type area struct {
+// templateFilter selects templates of a kind. An empty namespace or name, or nil labels,
+// select all.
+type templateFilter struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	labels          labels.Selector
 }
 
-// reaches is where the selectors of a policy point. A PropagationPolicy never
-// leaves its namespace, and a selector that cannot be understood points nowhere.
-func reaches(of policy.Object) []area {
-	var all []area
+// filtersOf returns the filters of a policy's selectors. A PropagationPolicy selects in its
+// own namespace only, and an invalid selector selects nothing.
+func filtersOf(of policy.Object) []templateFilter {
+	var all []templateFilter
 	for i := range of.PropagationSpec().ResourceSelectors {
-		if to, ok := reachOf(of, &of.PropagationSpec().ResourceSelectors[i]); ok {
-			all = append(all, to)
+		if filter, ok := filterOf(of, &of.PropagationSpec().ResourceSelectors[i]); ok {
+			all = append(all, filter)
 		}
 	}
 	return all
 }
 
-func reachOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (area, bool) {
+func filterOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (templateFilter, bool) {
 	namespace := selector.Namespace
 	if !policy.IsCluster(of) {
 		if namespace != "" && namespace != of.GetNamespace() {
-			return area{}, false
+			return templateFilter{}, false
 		}
 		namespace = of.GetNamespace()
 	}
-	to := area{
+	filter := templateFilter{
 		kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
 		namespace: namespace, name: selector.Name,
 	}
 	if selector.Name == "" && selector.LabelSelector != nil {
 		compiled, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
 		if err != nil {
-			return area{}, false
+			return templateFilter{}, false
 		}
-		to.labels = compiled
+		filter.labels = compiled
 	}
-	return to, true
+	return filter, true
 }
 
-// within returns the waiting templates that an area holds, in no order.
-func (w *waiting) within(of area) []reference {
+// matching returns the waiting templates that match the filter, in no order.
+func (w *waitingTemplates) matching(filter templateFilter) []templateRef {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	namespaces := w.kinds[of.kind]
-	if of.namespace != "" {
-		return collect(nil, of, of.namespace, namespaces[of.namespace])
+	namespaces := w.byKind[filter.kind]
+	if filter.namespace != "" {
+		return appendMatches(nil, filter, filter.namespace, namespaces[filter.namespace])
 	}
-	var found []reference
+	var found []templateRef
 	for namespace, held := range namespaces {
-		found = collect(found, of, namespace, held)
+		found = appendMatches(found, filter, namespace, held)
 	}
 	return found
 }
 
-func collect(found []reference, of area, namespace string, held names) []reference {
-	if of.name != "" {
-		if _, ok := held[of.name]; ok {
-			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: of.name}})
+func appendMatches(found []templateRef, filter templateFilter, namespace string, held waitingByName) []templateRef {
+	if filter.name != "" {
+		if _, ok := held[filter.name]; ok {
+			found = append(found, templateRef{filter.kind, types.NamespacedName{Namespace: namespace, Name: filter.name}})
 		}
 		return found
 	}
 	for name, has := range held {
-		if of.labels == nil || of.labels.Matches(has.labels) {
-			found = append(found, reference{of.kind, types.NamespacedName{Namespace: namespace, Name: name}})
+		if filter.labels == nil || filter.labels.Matches(has.labels) {
+			found = append(found, templateRef{filter.kind, types.NamespacedName{Namespace: namespace, Name: name}})
 		}
 	}
 	return found

@@ -30,13 +30,13 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// house is a detector over a store of objects. What it writes is counted; its
-// own events do not come back, so that every pass is asked for.
-type house struct {
+// fixture is a detector with a fake API server. The fake records all writes and sends
+// no watch events, so the tests call every reconcile themselves.
+type fixture struct {
 	*detector
 	t        *testing.T
 	writes   []string
-	queue    workqueue.TypedRateLimitingInterface[request]
+	queue    workqueue.TypedRateLimitingInterface[templateRequest]
 	recorder *record.FakeRecorder
 }
 
@@ -54,7 +54,7 @@ func (replicaRules) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 	}
 }
 
-func newHouse(t *testing.T, objects ...client.Object) *house {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha2.AddToScheme} {
@@ -62,34 +62,34 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 			t.Fatal(err)
 		}
 	}
-	h := &house{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())}
+	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templateRequest]())}
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&workv1alpha2.ResourceBinding{}, policyIDField, policyIDs).
 		WithIndex(&workv1alpha2.ClusterResourceBinding{}, policyIDField, policyIDs).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
-				h.note("create", object)
+				h.recordWrite("create", object)
 				return karmada.Create(ctx, object, options...)
 			},
 			Patch: func(ctx context.Context, karmada client.WithWatch, object client.Object, change client.Patch, options ...client.PatchOption) error {
-				h.note("patch", object)
+				h.recordWrite("patch", object)
 				return karmada.Patch(ctx, object, change, options...)
 			},
 		}).Build()
-	counted, err := newCounters(prometheus.NewRegistry())
+	counters, err := newCounters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.detector = &detector{
-		options: DefaultOptions(), karmada: karmada, live: karmada, reader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
-		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counted, log: logr.Discard(),
-		kinds: newKinds(), policies: newCatalog(), waiting: newWaiting(), claims: newClaims(), overrides: newBlocked(), holders: newBlocked(), echoes: newEchoes(), listed: newListed(),
+		options: DefaultOptions(), karmada: karmada, karmadaReader: karmada, templateReader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
+		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
+		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(), waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(), claimWrites: newClaimWriteTracker(), initialTemplates: newInitialTemplates(),
 	}
-	h.kinds.add(deployments, func() {})
-	h.entrance = newEntrance(h.detector, nil)
-	h.entrance.queue = h.queue
-	close(h.entrance.opened)
+	h.watchedKinds.add(deployments, func() {})
+	h.startup = newStartupSource(h.detector, nil)
+	h.startup.queue = h.queue
+	close(h.startup.started)
 	for _, object := range objects {
 		if p, ok := object.(policy.Object); ok {
 			h.policies.put(p)
@@ -98,7 +98,7 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	return h
 }
 
-func (h *house) note(verb string, object client.Object) {
+func (h *fixture) recordWrite(verb string, object client.Object) {
 	kinds, _, err := h.karmada.Scheme().ObjectKinds(object)
 	if err != nil {
 		h.t.Fatal(err)
@@ -106,27 +106,27 @@ func (h *house) note(verb string, object client.Object) {
 	h.writes = append(h.writes, verb+" "+kinds[0].Kind)
 }
 
-// pass runs one pass and returns what it wrote.
-func (h *house) pass(cause policy.Cause) (reconcile.Result, []string) {
+// reconcile runs one reconcile of the template webRef and returns the writes.
+func (h *fixture) reconcile(cause policy.Cause) (reconcile.Result, []string) {
 	h.t.Helper()
 	h.writes = nil
-	result, err := templateReconciler{h.detector}.Reconcile(h.t.Context(), request{web, cause})
+	result, err := templateReconciler{h.detector}.Reconcile(h.t.Context(), templateRequest{webRef, cause})
 	if err != nil {
-		h.t.Fatalf("the pass failed: %v", err)
+		h.t.Fatalf("the reconcile failed: %v", err)
 	}
 	return result, h.writes
 }
 
-func (h *house) template() *unstructured.Unstructured {
+func (h *fixture) template() *unstructured.Unstructured {
 	h.t.Helper()
-	found := blank(deployments)
-	if err := h.karmada.Get(h.t.Context(), web.key, found); err != nil {
+	found := newObject(deployments)
+	if err := h.karmada.Get(h.t.Context(), webRef.key, found); err != nil {
 		h.t.Fatal(err)
 	}
 	return found
 }
 
-func (h *house) binding() *workv1alpha2.ResourceBinding {
+func (h *fixture) binding() *workv1alpha2.ResourceBinding {
 	h.t.Helper()
 	found := &workv1alpha2.ResourceBinding{}
 	err := h.karmada.Get(h.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, found)
@@ -139,8 +139,8 @@ func (h *house) binding() *workv1alpha2.ResourceBinding {
 	return found
 }
 
-// change stores another version of an object, as a user does.
-func (h *house) change(object client.Object) {
+// update stores another version of an object, as a user would.
+func (h *fixture) update(object client.Object) {
 	h.t.Helper()
 	if err := h.karmada.Update(h.t.Context(), object); err != nil {
 		h.t.Fatal(err)
@@ -150,8 +150,8 @@ func (h *house) change(object client.Object) {
 	}
 }
 
-// told takes the events that were recorded.
-func (h *house) told() []string {
+// takeEvents returns the recorded events and removes them.
+func (h *fixture) takeEvents() []string {
 	var all []string
 	for {
 		select {
@@ -163,8 +163,8 @@ func (h *house) told() []string {
 	}
 }
 
-// delete ends an object, finalizers or not.
-func (h *house) delete(object client.Object) {
+// delete deletes an object in spite of its finalizers.
+func (h *fixture) delete(object client.Object) {
 	h.t.Helper()
 	if err := h.karmada.Patch(h.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		h.t.Fatal(err)
@@ -177,9 +177,9 @@ func (h *house) delete(object client.Object) {
 	}
 }
 
-// queued takes what is queued.
-func (h *house) queued() []request {
-	var all []request
+// takeQueue returns the queued requests and removes them.
+func (h *fixture) takeQueue() []templateRequest {
+	var all []templateRequest
 	for h.queue.Len() > 0 {
 		one, _ := h.queue.Get()
 		h.queue.Done(one)
@@ -188,10 +188,10 @@ func (h *house) queued() []request {
 	return all
 }
 
-var web = named(deployments, "shop", "web")
+var webRef = refNamed(deployments, "shop", "web")
 
 func deployment(replicas int64) *unstructured.Unstructured {
-	object := blank(deployments)
+	object := newObject(deployments)
 	object.SetNamespace("shop")
 	object.SetName("web")
 	object.SetUID("uid-web")
@@ -207,7 +207,7 @@ func selectors(names ...string) []policyv1alpha1.ResourceSelector {
 	return all
 }
 
-func propagation(name string) *policyv1alpha1.PropagationPolicy {
+func propagationPolicy(name string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, Generation: 1,
@@ -218,7 +218,7 @@ func propagation(name string) *policyv1alpha1.PropagationPolicy {
 	}
 }
 
-func clusterPropagation(name string) *policyv1alpha1.ClusterPropagationPolicy {
+func clusterPropagationPolicy(name string) *policyv1alpha1.ClusterPropagationPolicy {
 	return &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Generation: 1,
@@ -228,7 +228,7 @@ func clusterPropagation(name string) *policyv1alpha1.ClusterPropagationPolicy {
 	}
 }
 
-func claimOn(object metav1.Object) string {
+func claimIDOf(object metav1.Object) string {
 	claim, _ := policy.ClaimedBy(object)
 	return claim.ID
 }

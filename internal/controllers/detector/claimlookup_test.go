@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-func TestAClaimIsKnownBeforeAnObjectIsCreatedOnlyIfNothingElseIsAsked(t *testing.T) {
+func TestClaimLookupBeforeCreate(t *testing.T) {
 	changed := func(change func(*policyv1alpha1.PropagationPolicy)) *policyv1alpha1.PropagationPolicy {
-		p := propagation("all")
+		p := propagationPolicy("all")
 		change(p)
 		return p
 	}
@@ -26,18 +26,20 @@ func TestAClaimIsKnownBeforeAnObjectIsCreatedOnlyIfNothingElseIsAsked(t *testing
 		change   func(*unstructured.Unstructured)
 		want     string
 	}{
-		"a policy selects it":                  {existing: []client.Object{propagation("all")}, want: "id-all"},
-		"a cluster policy selects it":          {existing: []client.Object{clusterPropagation("base")}, want: "id-base"},
-		"a policy of its namespace goes first": {existing: []client.Object{propagation("all"), clusterPropagation("base")}, want: "id-all"},
-		"no policy selects it":                 {},
-		"its kind is not watched":              {existing: []client.Object{propagation("all")}, kind: schema.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Deployment"}},
-		"its name is not known yet": {
-			existing: []client.Object{propagation("all")},
+		"a policy selects it":                      {existing: []client.Object{propagationPolicy("all")}, want: "id-all"},
+		"a cluster policy selects it":              {existing: []client.Object{clusterPropagationPolicy("base")}, want: "id-base"},
+		"a policy of its namespace has precedence": {existing: []client.Object{propagationPolicy("all"), clusterPropagationPolicy("base")}, want: "id-all"},
+		"no policy selects it":                     {},
+		"its kind is not watched":                  {existing: []client.Object{propagationPolicy("all")}, kind: schema.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Deployment"}},
+		"the object has no name yet": {
+			existing: []client.Object{propagationPolicy("all")},
 			change:   func(object *unstructured.Unstructured) { object.SetName(""); object.SetGenerateName("web-") },
 		},
-		"it brings a claim along": {
-			existing: []client.Object{propagation("all")},
-			change:   func(object *unstructured.Unstructured) { policy.ClaimOf(clusterPropagation("base")).Apply(object) },
+		"the object has a claim already": {
+			existing: []client.Object{propagationPolicy("all")},
+			change: func(object *unstructured.Unstructured) {
+				policy.ClaimOf(clusterPropagationPolicy("base")).Apply(object)
+			},
 		},
 		"the policy waits for the next change of its templates": {existing: []client.Object{changed(func(p *policyv1alpha1.PropagationPolicy) {
 			p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
@@ -46,11 +48,11 @@ func TestAClaimIsKnownBeforeAnObjectIsCreatedOnlyIfNothingElseIsAsked(t *testing
 			p.Spec.DependentOverrides = []string{"paint"}
 		})}},
 		"the policy has no permanent id": {existing: []client.Object{changed(func(p *policyv1alpha1.PropagationPolicy) { p.Labels = nil })}},
-		"a binding of its name is there": {existing: []client.Object{propagation("all"), held}},
+		"a binding of its name exists":   {existing: []client.Object{propagationPolicy("all"), held}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, test.existing...)
+			h := newFixture(t, test.existing...)
 			object, kind := deployment(2), test.kind
 			if test.change != nil {
 				test.change(object)
@@ -58,7 +60,7 @@ func TestAClaimIsKnownBeforeAnObjectIsCreatedOnlyIfNothingElseIsAsked(t *testing
 			if kind.Empty() {
 				kind = deployments
 			}
-			claim, ok := h.claimant(t.Context(), kind, object)
+			claim, ok := h.lookUpClaim(t.Context(), kind, object)
 			if claim.ID != test.want || ok != (test.want != "") {
 				t.Errorf("claim %q, %t, want %q", claim.ID, ok, test.want)
 			}

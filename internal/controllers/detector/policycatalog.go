@@ -1,0 +1,114 @@
+package detector
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// policyCatalog is the index of policies, shared by the reconciles that read it and the
+// watches that update it. Policies in it must not be changed.
+type policyCatalog struct {
+	mu    sync.RWMutex
+	index *policy.Index
+	// preemptors are the policies that may preempt.
+	preemptors map[types.NamespacedName]policy.Object
+	// byPriorityClass holds the policies by the name of their PriorityClass.
+	byPriorityClass map[string]map[types.NamespacedName]policy.Object
+}
+
+func newPolicyCatalog() *policyCatalog {
+	return &policyCatalog{
+		index: policy.NewIndex(), preemptors: map[types.NamespacedName]policy.Object{},
+		byPriorityClass: map[string]map[types.NamespacedName]policy.Object{},
+	}
+}
+
+func (c *policyCatalog) put(p policy.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removeLocked(keyOf(p))
+	c.index.Put(p)
+	if policy.MayPreempt(p) {
+		c.preemptors[keyOf(p)] = p
+	}
+	if named := p.PropagationSpec().SchedulePriority; named != nil {
+		if c.byPriorityClass[named.PriorityClassName] == nil {
+			c.byPriorityClass[named.PriorityClassName] = map[types.NamespacedName]policy.Object{}
+		}
+		c.byPriorityClass[named.PriorityClassName][keyOf(p)] = p
+	}
+}
+
+func (c *policyCatalog) delete(p policy.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removeLocked(keyOf(p))
+}
+
+func (c *policyCatalog) removeLocked(key types.NamespacedName) {
+	p := c.index.Get(key.Namespace, key.Name)
+	if p == nil {
+		return
+	}
+	c.index.Delete(key.Namespace, key.Name)
+	delete(c.preemptors, key)
+	if named := p.PropagationSpec().SchedulePriority; named != nil {
+		delete(c.byPriorityClass[named.PriorityClassName], key)
+		if len(c.byPriorityClass[named.PriorityClassName]) == 0 {
+			delete(c.byPriorityClass, named.PriorityClassName)
+		}
+	}
+}
+
+func (c *policyCatalog) get(namespace, name string) policy.Object {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.Get(namespace, name)
+}
+
+func (c *policyCatalog) decide(template *unstructured.Unstructured) policy.Decision {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return policy.Decide(template, c.index)
+}
+
+func (c *policyCatalog) nearestMiss(template *unstructured.Unstructured) (policy.Miss, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.NearestMiss(template)
+}
+
+// withPriorityClass returns the policies that name a PriorityClass, in no order.
+func (c *policyCatalog) withPriorityClass(class string) []policy.Object {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Collect(maps.Values(c.byPriorityClass[class]))
+}
+
+// preemptorsAfterUpdate returns the policies that may preempt because the explicit priority of
+// a policy became lower, highest priority first.
+func (c *policyCatalog) preemptorsAfterUpdate(before, after policy.Object) []policy.Object {
+	from, to := policy.ExplicitPriority(before), policy.ExplicitPriority(after)
+	if to >= from {
+		return nil
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var peers []policy.Object
+	for _, p := range c.preemptors {
+		if p.GetNamespace() == after.GetNamespace() {
+			peers = append(peers, p)
+		}
+	}
+	return policy.Overtakers(from, to, peers)
+}
+
+func keyOf(p policy.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
+}
