@@ -1,17 +1,16 @@
-// Package bindingstatus answers "how is a template in its clusters?": it gathers
-// what the Works of a binding tell into the status of the binding, and sums that
-// up in the status of the template.
+// Package bindingstatus answers "what is the status of a template in its clusters?". It
+// collects the statuses of the Works of a binding in the status of the binding, and aggregates
+// them in the status of the template.
 //
-// Both scopes of bindings go the same way. Invariants:
+// Both scopes of bindings share the code. Invariants:
 //
-//   - a burst of reports becomes one write of the binding and one of the template;
-//   - every pass computes both statuses from what is stored and writes the
-//     differences only, so a write that was lost, or undone by others, is made up
-//     for by the next pass;
-//   - nothing is computed from an object older than one that this process wrote
-//     or the binding was made from;
-//   - a status is only ever given to the very object that the binding was made
-//     for, told by its UID.
+//   - a burst of status reports results in one write of the binding and one of the template;
+//   - every reconcile computes both statuses from stored objects and writes only differences,
+//     so the next reconcile repairs a lost or reverted write;
+//   - no status is computed from a template or binding that is older than this process's last
+//     write, or than the template from which the binding was made;
+//   - the status is written only to the object for which the binding was made, identified by
+//     its UID.
 package bindingstatus
 
 import (
@@ -46,92 +45,92 @@ import (
 const Name = "resource-binding-status-controller"
 
 const (
-	// conflictDelay is how long a pass that lost a race for a write waits for the
-	// newer object to arrive.
-	conflictDelay = 20 * time.Millisecond
-	// unmadeDelay is when to look again at a binding whose Works were not made of its
-	// present generation in time: whoever makes them has much to do, or waits.
-	unmadeDelay = 5 * time.Second
-	// passLimit bounds one pass, so that a kind that cannot be read or a webhook
-	// that does not answer holds a worker for that long at most.
-	passLimit = time.Minute
+	// conflictRetryDelay is the time after a write conflict in which the newer object is
+	// expected to reach the cache.
+	conflictRetryDelay = 20 * time.Millisecond
+	// unrenderedRetryDelay is the requeue delay of a binding whose Works are not rendered from
+	// its current generation: the binding controller is busy, or waits.
+	unrenderedRetryDelay = 5 * time.Second
+	// reconcileTimeout limits one reconcile. A kind that cannot be read, or a webhook that
+	// does not answer, blocks a worker no longer than this.
+	reconcileTimeout = time.Minute
 )
 
-// Options are what operators may tune.
+// Options are the settings that operators may change.
 type Options struct {
-	// Workers is how many bindings are worked on at once.
+	// Workers is the number of bindings that are reconciled in parallel.
 	Workers int
-	// Backoff is that of a binding that failed.
+	// Backoff is the backoff of a binding that failed.
 	Backoff queues.Backoff
-	// Window is how long reports on a binding are gathered before they are
+	// DebounceWindow is how long status reports for a binding are collected before they are
 	// written.
-	Window time.Duration
-	// Patience is how long a binding that changed waits for its Works to answer, and
-	// one whose clusters are under way at least for a share of the budget for progress.
-	Patience time.Duration
-	// Events selects the successes that are written as events.
+	DebounceWindow time.Duration
+	// SettleDelay is how long a changed binding waits for the reports of its Works. It is also
+	// the minimum pause of a binding in a rollout that has no share of the write budget yet.
+	SettleDelay time.Duration
+	// Events selects the successes that are recorded as events.
 	Events observe.Mode
-	// StatusBytes is how much of the status in one cluster is reflected, in bytes; 0 means
+	// StatusBytes is the maximum size in bytes of a member's status that is reflected; 0 means
 	// work.MaxStatusBytes.
 	StatusBytes int
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Backoff: queues.DefaultBackoff(), Window: 60 * time.Millisecond, Patience: time.Second}
+	return Options{Workers: 5, Backoff: queues.DefaultBackoff(), DebounceWindow: 60 * time.Millisecond, SettleDelay: time.Second}
 }
 
 type reconciler struct {
-	karmada    client.Client
-	live       client.Reader
-	templates  *template.Reader
-	rules      interpreter.Source
-	renderings Renderings
-	events     *observe.Events
-	written    *ledger
-	patience   *patience
-	// lag is the patience with Works whose newest state is on its way.
-	lag        *patience
-	background *slots
-	without    *statusless
-	now        func() time.Time
-	// statusBytes is that of Options.
+	karmada        client.Client
+	karmadaReader  client.Reader
+	templateReader *template.Reader
+	rules          interpreter.Source
+	renderings     Renderings
+	events         *observe.Events
+	writes         *writeTracker
+	progress       *progressThrottle
+	// lagThrottle delays bindings whose members do not have the newest state of the Works yet.
+	lag                *progressThrottle
+	background         *backgroundSchedule
+	kindsWithoutStatus *kindsWithoutStatus
+	now                func() time.Time
+	// statusBytes is Options.StatusBytes.
 	statusBytes int
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
-		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules, renderings: renderings,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		written: newLedger(), patience: newPatience(calm, o.Patience), without: newStatusless(), now: time.Now,
-		lag: newPatience(lagCalm, o.Patience), background: newSlots(backgroundStep), statusBytes: o.StatusBytes,
+		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules, renderings: renderings,
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		writes: newWriteTracker(), progress: newProgressThrottle(progressDelay, o.SettleDelay), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
+		lag: newProgressThrottle(lagDelay, o.SettleDelay), background: newBackgroundSchedule(backgroundInterval), statusBytes: o.StatusBytes,
 	}
 	if err := errors.Join(indexWorks(mgr.GetFieldIndexer()), indexBindings(mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
-	bindings, works := onBinding(o.Window, o.Patience), onWork(o.Window, o.Patience)
+	bindings, works := onBinding(o.DebounceWindow, o.SettleDelay), onWork(o.DebounceWindow, o.SettleDelay)
 	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
-	options.ReconciliationTimeout = passLimit
+	options.ReconciliationTimeout = reconcileTimeout
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, bindings).
 		Watches(&workv1alpha1.Work{}, works).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-		WatchesRawSource(r.onRendering(o.Window)).
+		WatchesRawSource(r.onRendering(o.DebounceWindow)).
 		WithOptions(options).
 		Complete(r)
 }
 
-// Reconcile implements reconcile.Reconciler. A request without a namespace is
-// about a ClusterResourceBinding.
+// Reconcile implements reconcile.Reconciler. A request without a namespace is for a
+// ClusterResourceBinding.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.background.free(request)
-	stored, err := r.read(ctx, request)
+	r.background.release(request)
+	stored, err := r.readBinding(ctx, request)
 	if apierrors.IsNotFound(err) {
-		r.written.forget(request)
-		r.patience.over(request)
-		r.lag.over(request)
+		r.writes.delete(request)
+		r.progress.stop(request)
+		r.lag.stop(request)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -140,75 +139,75 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if stored.GetDeletionTimestamp() != nil || binding.PermanentID(stored) == "" {
 		return reconcile.Result{}, nil
 	}
-	works, err := r.works(ctx, stored)
+	works, err := r.listWorks(ctx, stored)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	account := work.Gather(works, stored.BindingSpec().Resource, r.circumstances(ctx, stored))
-	if wait := r.wait(request, stored, account); wait > 0 {
+	account := work.Gather(works, stored.BindingSpec().Resource, r.clusterStates(ctx, stored))
+	if wait := r.reportDelay(request, stored, account); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if err := r.report(ctx, request, stored, account); err != nil {
-		return outcome(err)
+	if err := r.writeBindingStatus(ctx, request, stored, account); err != nil {
+		return requeueOnConflict(err)
 	}
 	r.events.Succeeded(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
-	r.recordTroubles(stored, account.Items)
-	result, err := outcome(r.sumUp(ctx, request, stored, account.Items))
-	if err == nil && result.IsZero() && !r.made(stored) {
-		// Nothing tells that the Works are found to be as they should be already.
-		result.RequeueAfter = unmadeDelay
+	r.recordUnhealthyEvents(stored, account.Items)
+	result, err := requeueOnConflict(r.aggregateTemplateStatus(ctx, request, stored, account.Items))
+	if err == nil && result.IsZero() && !r.isRendered(stored) {
+		// There is no notification when the Works are found to be up to date already.
+		result.RequeueAfter = unrenderedRetryDelay
 	}
 	return result, err
 }
 
-// wait is how much longer what a binding has to tell should wait for what its
-// clusters are about to say.
-func (r *reconciler) wait(request reconcile.Request, stored binding.Object, account work.Account) time.Duration {
-	expected, made := binding.Expected(stored.BindingSpec()), r.made(stored)
-	if made && underWay(expected, account.Items) {
-		return r.patience.wait(request, r.now())
+// reportDelay returns how long the report of a binding is delayed because its clusters are
+// expected to report again.
+func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Account) time.Duration {
+	expected, rendered := binding.Expected(stored.BindingSpec()), r.isRendered(stored)
+	if rendered && isRolloutInProgress(expected, account.Items) {
+		return r.progress.remainingDelay(request, r.now())
 	}
-	r.patience.over(request)
-	if !made || account.Behind(expected) {
-		return r.lag.wait(request, r.now())
+	r.progress.stop(request)
+	if !rendered || account.Behind(expected) {
+		return r.lag.remainingDelay(request, r.now())
 	}
-	r.lag.over(request)
+	r.lag.stop(request)
 	return 0
 }
 
-// outcome says what an error means for the queue: a write that lost a race is
-// tried again quietly, on what won.
-func outcome(err error) (reconcile.Result, error) {
+// requeueOnConflict converts an error to a result for the queue. A write conflict is retried
+// without a log line, with the newer object.
+func requeueOnConflict(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: conflictRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// read is the binding as stored; it must not be modified. It is asked for live
-// only while the cache does not show what was last written here.
-func (r *reconciler) read(ctx context.Context, request reconcile.Request) (binding.Object, error) {
+// readBinding returns the stored binding, which must not be modified. It reads from the API
+// server only while the cache does not show this process's last write.
+func (r *reconciler) readBinding(ctx context.Context, request reconcile.Request) (binding.Object, error) {
 	stored := binding.New(request.Namespace != "")
 	if err := r.karmada.Get(ctx, request.NamespacedName, stored, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
-	if !older(stored.GetResourceVersion(), r.written.versions(request).binding) {
+	if !isOlder(stored.GetResourceVersion(), r.writes.lastVersions(request).binding) {
 		return stored, nil
 	}
 	current := binding.New(request.Namespace != "")
-	return current, r.live.Get(ctx, request.NamespacedName, current)
+	return current, r.karmadaReader.Get(ctx, request.NamespacedName, current)
 }
 
-// report writes what the Works tell into the status of the binding.
-func (r *reconciler) report(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Account) error {
+// writeBindingStatus writes the statuses of the Works to the status of the binding.
+func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Account) error {
 	condition := account.FullyApplied(binding.Expected(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
-	if condition.Status == metav1.ConditionTrue && !r.made(stored) {
-		// It is true of an earlier generation, as the stored condition says.
+	if condition.Status == metav1.ConditionTrue && !r.isRendered(stored) {
+		// The condition holds for an earlier generation only, as the stored condition shows.
 		condition = *cmp.Or(conditions.Get(stored.BindingStatus().Conditions, condition.Type), &condition)
 	}
 	reported := binding.Copy(stored)
-	if !merge(reported.BindingStatus(), account.Items, condition) {
+	if !mergeStatus(reported.BindingStatus(), account.Items, condition) {
 		return nil
 	}
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {
@@ -220,14 +219,13 @@ func (r *reconciler) report(ctx context.Context, request reconcile.Request, stor
 		}
 		return err
 	}
-	r.written.wroteBinding(request, reported.GetResourceVersion())
+	r.writes.recordBindingWrite(request, reported.GetResourceVersion())
 	r.events.Recovered(stored, workv1alpha2.EventReasonAggregateStatusFailed)
 	return nil
 }
 
-// merge puts items and condition into a status and reports whether that changed
-// what it says.
-func merge(status *workv1alpha2.ResourceBindingStatus, items []workv1alpha2.AggregatedStatusItem, condition metav1.Condition) bool {
+// mergeStatus sets items and condition in a status and reports whether its content changed.
+func mergeStatus(status *workv1alpha2.ResourceBindingStatus, items []workv1alpha2.AggregatedStatusItem, condition metav1.Condition) bool {
 	changed := conditions.Set(&status.Conditions, condition)
 	if work.SameItems(status.AggregatedStatus, items) {
 		return changed

@@ -23,13 +23,13 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// backgroundStep is the distance in time between two bindings that are looked at
-// because a cluster was lost or is back. That a status is old is no hurry, and
-// there may be thousands of them.
-const backgroundStep = 40 * time.Millisecond
+// backgroundInterval is the interval between two bindings that are queued because a cluster
+// was lost or returned. Marking a status as old is not urgent, and thousands of bindings may
+// be affected.
+const backgroundInterval = 40 * time.Millisecond
 
-// unreadySince is since when a cluster has not been ready; the zero time if it is
-// ready, or nobody has looked yet.
+// unreadySince returns since when a cluster has not been ready. It returns the zero time if
+// the cluster is ready, or has no Ready condition yet.
 func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
@@ -38,19 +38,19 @@ func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 	return ready.LastTransitionTime.Time
 }
 
-// circumstances are what is known of the clusters of a binding at this time.
-func (r *reconciler) circumstances(ctx context.Context, of binding.Object) work.Circumstances {
-	purged := binding.DirectlyPurged(of.BindingSpec())
+// clusterStates returns the known facts about the clusters of a binding.
+func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object) work.Circumstances {
+	purged := binding.DirectlyPurged(bound.BindingSpec())
 	for name := range purged {
-		// One that an administrator has given up is not waited for.
-		if cluster := r.cluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
+		// A cluster that an administrator declared dead is not waited for.
+		if cluster := r.cachedCluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
 			purged.Delete(name)
 		}
 	}
 	return work.Circumstances{
-		Unrendered: r.renderings.Of(of.GetUID()), Purged: purged, StatusBytes: r.statusBytes,
+		Unrendered: r.renderings.Of(bound.GetUID()), Purged: purged, StatusBytes: r.statusBytes,
 		Unready: func(name string) time.Time {
-			if cluster := r.cluster(ctx, name); cluster != nil {
+			if cluster := r.cachedCluster(ctx, name); cluster != nil {
 				return unreadySince(cluster)
 			}
 			return time.Time{}
@@ -58,8 +58,8 @@ func (r *reconciler) circumstances(ctx context.Context, of binding.Object) work.
 	}
 }
 
-// cluster is nil when the cache has none.
-func (r *reconciler) cluster(ctx context.Context, name string) *clusterv1alpha1.Cluster {
+// cachedCluster returns nil when the cache has no entry for the cluster.
+func (r *reconciler) cachedCluster(ctx context.Context, name string) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
@@ -67,8 +67,8 @@ func (r *reconciler) cluster(ctx context.Context, name string) *clusterv1alpha1.
 	return cluster
 }
 
-// onCluster queues the bindings that have something in a cluster which was lost or
-// is back, one after the other and behind everything else.
+// onCluster queues the bindings with Works in a cluster that was lost or returned. They are
+// queued at intervals and with low priority.
 func (r *reconciler) onCluster() handler.Funcs {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -77,30 +77,30 @@ func (r *reconciler) onCluster() handler.Funcs {
 			if !ok || !ok2 || unreadySince(before).Equal(unreadySince(after)) {
 				return
 			}
-			if err := r.queueBindingsIn(ctx, after.Name, q); err != nil {
-				klog.FromContext(ctx).Error(err, "The age of statuses is not told", "member", after.Name)
+			if err := r.enqueueBindingsOf(ctx, after.Name, q); err != nil {
+				klog.FromContext(ctx).Error(err, "Statuses of the cluster are not marked as old", "member", after.Name)
 			}
 		},
 	}
 }
 
-func (r *reconciler) queueBindingsIn(ctx context.Context, cluster string, q queue) error {
+func (r *reconciler) enqueueBindingsOf(ctx context.Context, cluster string, q queue) error {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster)), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
 	}
 	for i := range works.Items {
-		if request, ok := bindingOf(&works.Items[i]); ok {
-			if delay, ok := r.background.take(request, r.now()); ok {
-				addBehind(q, request, delay)
+		if request, ok := bindingOfWork(&works.Items[i]); ok {
+			if delay, ok := r.background.reserve(request, r.now()); ok {
+				enqueueLowPriority(q, request, delay)
 			}
 		}
 	}
 	return nil
 }
 
-// addBehind queues a request behind all that is live.
-func addBehind(q queue, request reconcile.Request, delay time.Duration) {
+// enqueueLowPriority queues a request behind all requests of normal priority.
+func enqueueLowPriority(q queue, request reconcile.Request, delay time.Duration) {
 	byPriority, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
 	if !ok {
 		q.AddAfter(request, delay)
@@ -109,40 +109,40 @@ func addBehind(q queue, request reconcile.Request, delay time.Duration) {
 	byPriority.AddWithOpts(priorityqueue.AddOpts{After: delay, Priority: new(handler.LowPriority)}, request)
 }
 
-// slots spreads background work over time. A binding has one slot at most, so
-// that clusters which come and go do not pile them up.
-type slots struct {
-	step time.Duration
+// backgroundSchedule spreads background reconciles over time. A binding has at most one slot,
+// so that clusters that are lost and return repeatedly do not accumulate slots.
+type backgroundSchedule struct {
+	interval time.Duration
 
-	mu   sync.Mutex
-	next time.Time
-	held sets.Set[reconcile.Request]
+	mu       sync.Mutex
+	nextSlot time.Time
+	reserved sets.Set[reconcile.Request]
 }
 
-func newSlots(step time.Duration) *slots {
-	return &slots{step: step, held: sets.New[reconcile.Request]()}
+func newBackgroundSchedule(step time.Duration) *backgroundSchedule {
+	return &backgroundSchedule{interval: step, reserved: sets.New[reconcile.Request]()}
 }
 
-// take gives a binding the next slot and tells how far off it is; ok is false if
-// it has one already.
-func (s *slots) take(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
+// reserve gives a binding the next slot and returns the delay until then. ok is false if the
+// binding has a slot already.
+func (s *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.Has(request) {
+	if s.reserved.Has(request) {
 		return 0, false
 	}
-	s.held.Insert(request)
-	if s.next.Before(now) {
-		s.next = now
+	s.reserved.Insert(request)
+	if s.nextSlot.Before(now) {
+		s.nextSlot = now
 	}
-	delay = s.next.Sub(now)
-	s.next = s.next.Add(s.step)
+	delay = s.nextSlot.Sub(now)
+	s.nextSlot = s.nextSlot.Add(s.interval)
 	return delay, true
 }
 
-// free gives the slot of a binding back: it is looked at now.
-func (s *slots) free(request reconcile.Request) {
+// release removes the slot of a binding that is reconciled now.
+func (s *backgroundSchedule) release(request reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held.Delete(request)
+	s.reserved.Delete(request)
 }

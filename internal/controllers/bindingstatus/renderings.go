@@ -15,35 +15,34 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Renderings tells for which clusters of a binding no Work could be made of the
-// present template, and why.
+// Renderings returns for which clusters of a binding no Work could be rendered from the
+// current template, and why.
 type Renderings interface {
-	// Of are the causes by cluster.
+	// Of returns the causes by cluster.
 	Of(binding types.UID) map[string]string
-	// Concluded is the newest generation of a binding whose Works are made, or have
-	// failed; 0 for none.
+	// Concluded returns the newest generation of a binding whose Works are rendered, or failed
+	// to render; 0 for none.
 	Concluded(of types.NamespacedName, uid types.UID) int64
-	// Subscribe calls a function with each binding of which that changes.
+	// Subscribe registers a function that is called with each binding whose result changes.
 	Subscribe(notify func(binding types.UID))
 }
 
-// made tells that the Works of a binding, and the causes for which there are none,
-// are those of its present generation.
-func (r *reconciler) made(of binding.Object) bool {
-	return r.renderings.Concluded(client.ObjectKeyFromObject(of), of.GetUID()) >= of.GetGeneration()
+// isRendered reports whether the Works of a binding, and the causes of missing Works, belong
+// to its current generation.
+func (r *reconciler) isRendered(bound binding.Object) bool {
+	return r.renderings.Concluded(client.ObjectKeyFromObject(bound), bound.GetUID()) >= bound.GetGeneration()
 }
 
-// onRendering queues the bindings of which it became known, or is true no more,
-// that a Work could not be made.
+// onRendering queues the bindings whose render errors changed.
 func (r *reconciler) onRendering(window time.Duration) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		r.renderings.Subscribe(func(binding types.UID) {
 			if ctx.Err() != nil {
 				return
 			}
-			request, ok, err := r.requestFor(ctx, binding)
+			request, ok, err := r.requestForUID(ctx, binding)
 			if err != nil {
-				klog.FromContext(ctx).Error(err, "A Work that could not be made is not told of", "binding", binding)
+				klog.FromContext(ctx).Error(err, "A render error is missing in the status of a binding", "binding", binding)
 			}
 			if ok {
 				q.AddAfter(request, window)
@@ -53,7 +52,7 @@ func (r *reconciler) onRendering(window time.Duration) source.Source {
 	})
 }
 
-// uidIndex finds a binding by its UID.
+// uidIndex is the index of bindings by UID.
 const uidIndex = Name + "/uid"
 
 func indexBindings(indexer client.FieldIndexer) error {
@@ -67,8 +66,9 @@ func indexBindings(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// requestFor names the binding of a UID; ok is false when it is gone.
-func (r *reconciler) requestFor(ctx context.Context, uid types.UID) (request reconcile.Request, ok bool, err error) {
+// requestForUID returns the request for the binding with a UID; ok is false when it does not
+// exist.
+func (r *reconciler) requestForUID(ctx context.Context, uid types.UID) (request reconcile.Request, ok bool, err error) {
 	namespaced, clusterWide := &workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}
 	for _, list := range []client.ObjectList{namespaced, clusterWide} {
 		if err := r.karmada.List(ctx, list, client.MatchingFields{uidIndex: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {

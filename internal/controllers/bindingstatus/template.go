@@ -20,46 +20,46 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// templateTries is how often a status is computed anew when others write the
+// maxConflictTries is how often a status is computed again when another client writes the
 // template at the same time.
-const templateTries = 5
+const maxConflictTries = 5
 
-// sum is what the status of one template is made of.
-type sum struct {
+// aggregation holds the input for the status of one template.
+type aggregation struct {
 	request  reconcile.Request
 	template workv1alpha2.ObjectReference
 	items    []workv1alpha2.AggregatedStatusItem
-	// live tells that the cache is known to be behind.
-	live bool
+	// bypassCache is true when the cache is known to be stale.
+	bypassCache bool
 }
 
-// sumUp writes the sum of all clusters into the status of the template. Kinds
-// that nobody can sum up, and those that have no status, are left alone.
-func (r *reconciler) sumUp(ctx context.Context, request reconcile.Request, of binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
-	reference := of.BindingSpec().Resource
+// aggregateTemplateStatus writes the aggregated status of all clusters to the status of the
+// template. Kinds without an aggregation rule and kinds without a status are not written.
+func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconcile.Request, bound binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
+	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
-	// A binding that was made by hand may be for an object that is not its own.
-	if !reach.IsBound(of.GetNamespace(), reference) || r.rules.Rules(kind).Aggregate == nil || r.without.has(kind, r.now()) {
+	// A binding that a user created may refer to an object that it must not change.
+	if !reach.IsBound(bound.GetNamespace(), reference) || r.rules.Rules(kind).Aggregate == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
-	s := sum{request: request, template: reference, items: awaited(items, binding.Targets(of.BindingSpec()))}
+	s := aggregation{request: request, template: reference, items: withMissingTargets(items, binding.Targets(bound.BindingSpec()))}
 	var err error
-	for range templateTries {
-		if err = r.try(ctx, s); !apierrors.IsConflict(err) {
+	for range maxConflictTries {
+		if err = r.tryAggregate(ctx, s); !apierrors.IsConflict(err) {
 			break
 		}
-		s.live = true
+		s.bypassCache = true
 	}
 	return err
 }
 
-// try computes and writes the status once.
-func (r *reconciler) try(ctx context.Context, s sum) error {
-	template, err := r.template(ctx, s)
-	if err != nil || template == nil || !isFor(template, s.template) {
+// tryAggregate computes and writes the status once.
+func (r *reconciler) tryAggregate(ctx context.Context, s aggregation) error {
+	template, err := r.readTemplate(ctx, s)
+	if err != nil || template == nil || !isTemplateOf(template, s.template) {
 		return err
 	}
-	err = r.advance(ctx, s, template)
+	err = r.writeAggregated(ctx, s, template)
 	switch {
 	case err == nil:
 		r.events.Recovered(template, workv1alpha2.EventReasonAggregateStatusFailed)
@@ -71,12 +71,13 @@ func (r *reconciler) try(ctx context.Context, s sum) error {
 	return err
 }
 
-// statusSteps is how many writes a status may take; see interpreter.Rules.
-const statusSteps = 2
+// maxStatusWrites is how many writes a status may take; see interpreter.Rules.
+const maxStatusWrites = 2
 
-// advance writes the status that a template should have now.
-func (r *reconciler) advance(ctx context.Context, s sum, template *unstructured.Unstructured) error {
-	for range statusSteps {
+// writeAggregated computes and writes the status of a template, in several writes if the rule
+// requires it.
+func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, template *unstructured.Unstructured) error {
+	for range maxStatusWrites {
 		summed, err := r.rules.Rules(kindOf(s.template)).Aggregate(ctx, template, s.items)
 		if err != nil {
 			return err
@@ -90,11 +91,11 @@ func (r *reconciler) advance(ctx context.Context, s sum, template *unstructured.
 	return nil
 }
 
-// awaited adds an item that tells nothing for each target whose Work does not
-// exist yet, in the order of names. Without it a template would look complete
-// in the moment between its scheduling and its delivery: observedGeneration
-// would move although a cluster does not have the template at all.
-func awaited(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.TargetCluster) []workv1alpha2.AggregatedStatusItem {
+// withMissingTargets adds an item of unknown health for each target cluster whose Work does
+// not exist yet, in the order of names. Without it a template would look complete between its
+// scheduling and its delivery: observedGeneration would change although a cluster does not
+// have the template at all.
+func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.TargetCluster) []workv1alpha2.AggregatedStatusItem {
 	all := slices.Clone(items)
 	for _, target := range targets {
 		at, found := slices.BinarySearchFunc(all, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int {
@@ -107,26 +108,27 @@ func awaited(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.T
 	return all
 }
 
-// template is what is stored, nil when there is nothing. The cache does not do
-// when it is behind what the binding was made from or what was last written here.
-func (r *reconciler) template(ctx context.Context, s sum) (*unstructured.Unstructured, error) {
-	if s.live {
-		return r.templates.Live(ctx, kindOf(s.template), keyOf(s.template))
+// readTemplate returns the stored template, or nil when it does not exist. It reads from the
+// API server when the cache is older than the template from which the binding was made, or
+// older than this process's last write.
+func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstructured.Unstructured, error) {
+	if s.bypassCache {
+		return r.templateReader.Live(ctx, kindOf(s.template), keyOf(s.template))
 	}
-	template, err := r.templates.Get(ctx, kindOf(s.template), keyOf(s.template))
-	if err == nil && template != nil && r.behind(template, s) {
-		return r.templates.Live(ctx, kindOf(s.template), keyOf(s.template))
+	template, err := r.templateReader.Get(ctx, kindOf(s.template), keyOf(s.template))
+	if err == nil && template != nil && r.isCacheStale(template, s) {
+		return r.templateReader.Live(ctx, kindOf(s.template), keyOf(s.template))
 	}
 	return template, err
 }
 
-func (r *reconciler) behind(template *unstructured.Unstructured, s sum) bool {
+func (r *reconciler) isCacheStale(template *unstructured.Unstructured, s aggregation) bool {
 	version := template.GetResourceVersion()
-	return older(version, s.template.ResourceVersion) || older(version, r.written.versions(s.request).template)
+	return isOlder(version, s.template.ResourceVersion) || isOlder(version, r.writes.lastVersions(s.request).template)
 }
 
-// writeTemplate writes the status of summed, if it says anything new, and returns
-// what is stored then; nil when nothing was written.
+// writeTemplate writes the status of summed if it differs and returns the stored object, or
+// nil when nothing was written.
 func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, summed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	change, err := statusPatch(template, summed)
 	if err != nil || change == nil {
@@ -138,38 +140,38 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 	stored.SetName(template.GetName())
 	err = r.karmada.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, change))
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil, r.noteMissing(ctx, template)
+		return nil, r.recordMissingStatus(ctx, template)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("patching it: %w", err)
 	}
-	r.written.wroteTemplate(request, stored.GetResourceVersion())
+	r.writes.recordTemplateWrite(request, stored.GetResourceVersion())
 	return stored, nil
 }
 
-// noteMissing finds out what is not there: the template, which needs nothing
-// more, or the status of its kind. The API server answers alike for both.
-func (r *reconciler) noteMissing(ctx context.Context, template *unstructured.Unstructured) error {
-	current, err := r.templates.Live(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
+// recordMissingStatus finds out whether the template or the status of its kind does not exist.
+// The API server answers the same for both. Nothing is left to do for a missing template.
+func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstructured.Unstructured) error {
+	current, err := r.templateReader.Live(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
 	if current != nil && current.GetUID() == template.GetUID() {
-		r.without.note(template.GroupVersionKind(), r.now())
+		r.kindsWithoutStatus.add(template.GroupVersionKind(), r.now())
 	}
 	return err
 }
 
-// statusPatch is the merge patch that gives before the status of after, nil when
-// that would change nothing. It carries the version that it was computed from:
-// lists are replaced whole, and a sum is only true of the generation it was made
-// for.
+// statusPatch returns the merge patch that gives before the status of after, or nil when
+// nothing would change. The patch contains the resourceVersion from which it was computed:
+// lists are replaced as a whole, and an aggregated status is valid only for the generation
+// from which it was computed.
 func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	if before == after {
 		return nil, nil
 	}
-	old, err := statusOf(before)
+	old, err := statusJSON(before)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := statusOf(after)
+	wanted, err := statusJSON(after)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +179,7 @@ func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)
 	}
-	// A patch may ask for nothing but the removal of what is not there.
+	// A patch may contain nothing but removals of missing fields.
 	result, err := jsonpatch.MergePatch(old, difference)
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)
@@ -192,8 +194,8 @@ func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	return jsonpatch.MergeMergePatches(version, difference)
 }
 
-// statusOf is an object that holds nothing but the status.
-func statusOf(object *unstructured.Unstructured) ([]byte, error) {
+// statusJSON encodes an object that contains the status only.
+func statusJSON(object *unstructured.Unstructured) ([]byte, error) {
 	status, found := object.Object["status"]
 	if !found {
 		return []byte("{}"), nil
@@ -205,9 +207,9 @@ func statusOf(object *unstructured.Unstructured) ([]byte, error) {
 	return encoded, nil
 }
 
-// isFor tells whether an object is the one that a binding was made for, and not
-// one that took its name later.
-func isFor(template *unstructured.Unstructured, reference workv1alpha2.ObjectReference) bool {
+// isTemplateOf reports whether an object is the one for which a binding was made, and not a
+// later object of the same name.
+func isTemplateOf(template *unstructured.Unstructured, reference workv1alpha2.ObjectReference) bool {
 	return reference.UID == "" || template.GetUID() == reference.UID
 }
 

@@ -16,7 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func object(content string) *unstructured.Unstructured {
+func parseObject(content string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(content), &u.Object); err != nil {
 		panic(err)
@@ -25,7 +25,7 @@ func object(content string) *unstructured.Unstructured {
 	return u
 }
 
-func TestThePatchOfATemplateHoldsOnlyWhatChangesInItsStatus(t *testing.T) {
+func TestStatusPatchHoldsOnlyChanges(t *testing.T) {
 	cases := map[string]struct{ before, after, want string }{
 		"the first status": {
 			`{"spec":{}}`, `{"spec":{},"status":{"replicas":2}}`,
@@ -33,23 +33,23 @@ func TestThePatchOfATemplateHoldsOnlyWhatChangesInItsStatus(t *testing.T) {
 		"one counter of many": {
 			`{"status":{"replicas":2,"readyReplicas":1}}`, `{"status":{"replicas":2,"readyReplicas":2}}`,
 			`{"metadata":{"resourceVersion":"7"},"status":{"readyReplicas":2}}`},
-		"a field that goes": {
+		"a removed field": {
 			`{"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}`, `{"status":{"phase":"Bound"}}`,
 			`{"metadata":{"resourceVersion":"7"},"status":{"capacity":null}}`},
-		"a status that goes as a whole": {
+		"a removed status": {
 			`{"status":{"phase":"Bound"}}`, `{}`, `{"metadata":{"resourceVersion":"7"},"status":null}`},
 		"a list is replaced whole": {
 			`{"status":{"ingress":[{"ip":"1"}]}}`, `{"status":{"ingress":[{"ip":"1"},{"ip":"2"}]}}`,
 			`{"metadata":{"resourceVersion":"7"},"status":{"ingress":[{"ip":"1"},{"ip":"2"}]}}`},
-		"equal statuses cost no write":              {`{"status":{"replicas":2}}`, `{"status":{"replicas":2}}`, ``},
-		"numbers of another type cost no write":     {`{"status":{"replicas":2}}`, `{"status":{"replicas":2.0}}`, ``},
-		"what is not status is not written":         {`{"spec":{"replicas":1},"status":{}}`, `{"spec":{"replicas":2},"status":{}}`, ``},
-		"a null where nothing is costs no write":    {`{"status":{"replicas":2}}`, `{"status":{"replicas":2,"active":null}}`, ``},
-		"a null status where none is costs nothing": {`{}`, `{"status":null}`, ``},
+		"equal statuses cost no write":               {`{"status":{"replicas":2}}`, `{"status":{"replicas":2}}`, ``},
+		"numbers of another type cost no write":      {`{"status":{"replicas":2}}`, `{"status":{"replicas":2.0}}`, ``},
+		"the spec is not written":                    {`{"spec":{"replicas":1},"status":{}}`, `{"spec":{"replicas":2},"status":{}}`, ``},
+		"a null for a missing field costs no write":  {`{"status":{"replicas":2}}`, `{"status":{"replicas":2,"active":null}}`, ``},
+		"a null for a missing status costs no write": {`{}`, `{"status":null}`, ``},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := statusPatch(object(tc.before), object(tc.after))
+			got, err := statusPatch(parseObject(tc.before), parseObject(tc.after))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,14 +66,14 @@ func TestThePatchOfATemplateHoldsOnlyWhatChangesInItsStatus(t *testing.T) {
 	}
 }
 
-func TestTheVeryObjectNeedsNoPatch(t *testing.T) {
-	same := object(`{"status":{"replicas":2}}`)
+func TestSameObjectNeedsNoStatusPatch(t *testing.T) {
+	same := parseObject(`{"status":{"replicas":2}}`)
 	if got, err := statusPatch(same, same); got != nil || err != nil {
 		t.Errorf("statusPatch = %s, %v; want nothing", got, err)
 	}
 }
 
-func TestAPatchedStatusNeedsNoSecondPatch(t *testing.T) {
+func TestPatchedStatusNeedsNoSecondPatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := drawObject(t, "before")
 		after := drawObject(t, "after")
@@ -92,7 +92,7 @@ func TestAPatchedStatusNeedsNoSecondPatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := statusPatch(object(string(patched)), after)
+		again, err := statusPatch(parseObject(string(patched)), after)
 		if err != nil || again != nil {
 			t.Errorf("after %s: second patch %s, %v", change, again, err)
 		}
@@ -111,10 +111,10 @@ func drawObject(t *rapid.T, label string) *unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return object(string(encoded))
+	return parseObject(string(encoded))
 }
 
-func TestTargetsWithoutWorkTellNothingButAreWaitedFor(t *testing.T) {
+func TestTargetsWithoutWorkHaveUnknownHealth(t *testing.T) {
 	item := func(cluster string) workv1alpha2.AggregatedStatusItem {
 		return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{}`)}, Health: workv1alpha2.ResourceHealthy}
 	}
@@ -126,13 +126,13 @@ func TestTargetsWithoutWorkTellNothingButAreWaitedFor(t *testing.T) {
 		targets []string
 		want    []workv1alpha2.AggregatedStatusItem
 	}{
-		"without targets there is nothing to wait for": {nil, nil, nil},
-		"a target that tells is not repeated": {
+		"no targets": {nil, nil, nil},
+		"a target with a report is not repeated": {
 			[]workv1alpha2.AggregatedStatusItem{item("m1")}, []string{"m1"}, []workv1alpha2.AggregatedStatusItem{item("m1")}},
-		"targets fill in by name": {
+		"missing targets are sorted by name": {
 			[]workv1alpha2.AggregatedStatusItem{item("m2")}, []string{"m3", "m2", "m1"},
 			[]workv1alpha2.AggregatedStatusItem{blank("m1"), item("m2"), blank("m3")}},
-		"a cluster being left still counts": {
+		"a cluster that is not a target any more still counts": {
 			[]workv1alpha2.AggregatedStatusItem{item("m1")}, []string{"m2"},
 			[]workv1alpha2.AggregatedStatusItem{item("m1"), blank("m2")}},
 	}
@@ -143,35 +143,35 @@ func TestTargetsWithoutWorkTellNothingButAreWaitedFor(t *testing.T) {
 				targets = append(targets, workv1alpha2.TargetCluster{Name: cluster})
 			}
 			given := len(tc.items)
-			if diff := cmp.Diff(tc.want, awaited(tc.items, targets)); diff != "" {
+			if diff := cmp.Diff(tc.want, withMissingTargets(tc.items, targets)); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 			if len(tc.items) != given {
-				t.Error("the given items were changed")
+				t.Error("the input items were changed")
 			}
 		})
 	}
 }
 
-func TestOnlyTheObjectOfTheBindingGetsItsStatus(t *testing.T) {
-	template := object(`{"metadata":{"uid":"1"}}`)
+func TestStatusIsWrittenOnlyToTemplateOfBinding(t *testing.T) {
+	template := parseObject(`{"metadata":{"uid":"1"}}`)
 	for name, tc := range map[string]struct {
 		reference workv1alpha2.ObjectReference
 		want      bool
 	}{
-		"the very object":                    {workv1alpha2.ObjectReference{UID: "1"}, true},
-		"an object that took the name later": {workv1alpha2.ObjectReference{UID: "0"}, false},
-		"a binding that does not say which":  {workv1alpha2.ObjectReference{}, true},
+		"the same object":                 {workv1alpha2.ObjectReference{UID: "1"}, true},
+		"a later object of the same name": {workv1alpha2.ObjectReference{UID: "0"}, false},
+		"a binding without a UID":         {workv1alpha2.ObjectReference{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isFor(template, tc.reference); got != tc.want {
+			if got := isTemplateOf(template, tc.reference); got != tc.want {
 				t.Errorf("isFor = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestMergeReportsWhetherTheStatusSaysSomethingElse(t *testing.T) {
+func TestMergeStatusReportsChange(t *testing.T) {
 	stored := func() *workv1alpha2.ResourceBindingStatus {
 		return &workv1alpha2.ResourceBindingStatus{
 			Conditions: []metav1.Condition{
@@ -193,15 +193,15 @@ func TestMergeReportsWhetherTheStatusSaysSomethingElse(t *testing.T) {
 		condition metav1.Condition
 		want      bool
 	}{
-		"the same, laid out in another way": {item(`{"b": 2, "a": 1}`), applied, false},
-		"another status":                    {item(`{"a":2}`), applied, true},
-		"a newer generation":                {item(`{"a":1,"b":2}`), newer, true},
-		"no items any more":                 {nil, applied, true},
+		"the same in another layout": {item(`{"b": 2, "a": 1}`), applied, false},
+		"another status":             {item(`{"a":2}`), applied, true},
+		"a newer generation":         {item(`{"a":1,"b":2}`), newer, true},
+		"no items any more":          {nil, applied, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			status := stored()
-			if got := merge(status, tc.items, tc.condition); got != tc.want {
+			if got := mergeStatus(status, tc.items, tc.condition); got != tc.want {
 				t.Errorf("merge = %v, want %v", got, tc.want)
 			}
 			if diff := cmp.Diff(stored().Conditions[0], status.Conditions[0]); diff != "" {
@@ -209,60 +209,60 @@ func TestMergeReportsWhetherTheStatusSaysSomethingElse(t *testing.T) {
 			}
 			if !tc.want {
 				if diff := cmp.Diff(stored(), status); diff != "" {
-					t.Errorf("the status changed all the same (-before +after):\n%s", diff)
+					t.Errorf("the status changed nevertheless (-before +after):\n%s", diff)
 				}
 			}
-			if merge(status, tc.items, tc.condition) {
+			if mergeStatus(status, tc.items, tc.condition) {
 				t.Error("merging the same again changed something")
 			}
 		})
 	}
 }
 
-func TestOnlyVersionsThatPrecedeAreOlder(t *testing.T) {
+func TestIsOlder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version, than string
 		want          bool
 	}{
-		"a lower number":                 {"99", "100", true},
-		"the same":                       {"100", "100", false},
-		"a higher number":                {"101", "100", false},
-		"nothing to compare with":        {"1", "", false},
-		"versions that are not in order": {"a", "b", false},
+		"a lower number":                   {"99", "100", true},
+		"the same":                         {"100", "100", false},
+		"a higher number":                  {"101", "100", false},
+		"no other version":                 {"1", "", false},
+		"versions that cannot be compared": {"a", "b", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := older(tc.version, tc.than); got != tc.want {
+			if got := isOlder(tc.version, tc.than); got != tc.want {
 				t.Errorf("older = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestAKindWithoutStatusIsAskedForAgainAfterAWhile(t *testing.T) {
+func TestKindsWithoutStatusExpire(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.io", Version: "v1", Kind: "Plain"}
-	noted := time.Unix(0, 0)
-	s := newStatusless()
-	if s.has(kind, noted) {
-		t.Error("known before it was noted")
+	added := time.Unix(0, 0)
+	s := newKindsWithoutStatus()
+	if s.has(kind, added) {
+		t.Error("known before it was added")
 	}
-	s.note(kind, noted)
-	if !s.has(kind, noted.Add(statuslessFor-1)) {
-		t.Error("forgotten too early")
+	s.add(kind, added)
+	if !s.has(kind, added.Add(noStatusTTL-1)) {
+		t.Error("expired too early")
 	}
-	if s.has(kind, noted.Add(statuslessFor)) {
-		t.Error("not forgotten")
+	if s.has(kind, added.Add(noStatusTTL)) {
+		t.Error("not expired")
 	}
 }
 
-func TestTheLedgerKeepsBothVersionsUntilTheBindingIsGone(t *testing.T) {
-	l, of := newLedger(), request("shop", "web")
-	l.wroteBinding(of, "3")
-	l.wroteTemplate(of, "4")
-	if got, want := l.versions(of), (versions{binding: "3", template: "4"}); got != want {
+func TestWriteTrackerKeepsVersionsUntilBindingIsDeleted(t *testing.T) {
+	l, of := newWriteTracker(), request("shop", "web")
+	l.recordBindingWrite(of, "3")
+	l.recordTemplateWrite(of, "4")
+	if got, want := l.lastVersions(of), (versions{binding: "3", template: "4"}); got != want {
 		t.Errorf("versions = %v, want %v", got, want)
 	}
-	l.forget(of)
-	if got := l.versions(of); got != (versions{}) {
-		t.Errorf("versions after the end = %v", got)
+	l.delete(of)
+	if got := l.lastVersions(of); got != (versions{}) {
+		t.Errorf("versions after the deletion = %v", got)
 	}
 }

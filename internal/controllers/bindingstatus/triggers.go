@@ -22,26 +22,24 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// onBinding queues bindings whose status may have to follow their spec. The
-// handlers below pass on whether an event is of the initial list, which then
-// waits behind everything else.
+// onBinding queues bindings whose status may have to follow their spec. The handlers below
+// keep the mark of events from the initial list, which get low priority.
 //
-// The delay of a request that is queued already is not prolonged by further
-// events: under constant change a binding is written once a window. A binding
-// that changed waits for patience instead: its Works are about to answer, and
-// what they say is worth more than that they have not answered yet.
-func onBinding(window, patience time.Duration) handler.Funcs {
+// Further events do not extend the delay of a queued request: under constant change, a binding
+// is written once per window. A changed binding waits for settleDelay instead, because its
+// Works are about to report and a write before that would be useless.
+func onBinding(window, settleDelay time.Duration) handler.Funcs {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if bound, ok := e.Object.(binding.Object); ok && placed(bound) {
+			if bound, ok := e.Object.(binding.Object); ok && isPlaced(bound) {
 				q.AddAfter(requestFor(bound), window)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			// The generation counts what matters: a newer template, other clusters,
-			// and everything that the condition has to say it has seen.
+			// The generation changes with everything relevant: a newer template, other
+			// clusters, and all fields that the condition's observedGeneration covers.
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				q.AddAfter(requestFor(e.ObjectNew), patience)
+				q.AddAfter(requestFor(e.ObjectNew), settleDelay)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
@@ -50,9 +48,9 @@ func onBinding(window, patience time.Duration) handler.Funcs {
 	}
 }
 
-// placed tells that a binding has been given clusters once, or is needed in some:
-// before that there is nothing to tell about it.
-func placed(bound binding.Object) bool {
+// isPlaced reports whether a binding was scheduled once, or is required in some cluster.
+// Before that it has no status.
+func isPlaced(bound binding.Object) bool {
 	return bound.BindingStatus().LastScheduledTime != nil || binding.Expected(bound.BindingSpec()).Len() > 0
 }
 
@@ -60,34 +58,34 @@ func requestFor(bound client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)}
 }
 
-// onWork queues the binding of a Work that tells something else than before.
-func onWork(window, patience time.Duration) handler.Funcs {
-	add := func(q queue, object client.Object, delay time.Duration) {
-		if request, ok := bindingOf(object); ok {
+// onWork queues the binding of a Work whose report changed.
+func onWork(window, settleDelay time.Duration) handler.Funcs {
+	enqueue := func(q queue, object client.Object, delay time.Duration) {
+		if request, ok := bindingOfWork(object); ok {
 			q.AddAfter(request, delay)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			// After a start every binding is looked at anyway.
+			// After a start every binding is queued anyway.
 			if !e.IsInInitialList {
-				add(q, e.Object, patience)
+				enqueue(q, e.Object, settleDelay)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
-			if ok && ok2 && tellsOther(before, after) {
-				add(q, after, window)
+			if ok && ok2 && isRelevantUpdate(before, after) {
+				enqueue(q, after, window)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object, window) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object, window) },
 	}
 }
 
-// bindingOf is the binding that a Work was made of, by the annotations that lead
-// back to it; ok is false for a Work made by others.
-func bindingOf(object metav1.Object) (request reconcile.Request, ok bool) {
+// bindingOfWork returns the binding of a Work, identified by the Work's annotations; ok is
+// false for a Work that another client made.
+func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 	for _, namespaced := range []bool{true, false} {
 		if key, ok := binding.LedTo(object, namespaced); ok {
 			return reconcile.Request{NamespacedName: key}, true
@@ -96,11 +94,10 @@ func bindingOf(object metav1.Object) (request reconcile.Request, ok bool) {
 	return reconcile.Request{}, false
 }
 
-// tellsOther tells whether an update of a Work can change what its binding says:
-// what it reports, whether that is about what it says now, whether it counts, and
-// for which binding.
-func tellsOther(before, after *workv1alpha1.Work) bool {
-	return !sameApplied(before, after) ||
+// isRelevantUpdate reports whether an update of a Work can change the status of its binding:
+// the report, the generation that it is for, whether the Work counts, or the binding.
+func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
+	return !hasSameApplied(before, after) ||
 		work.Behind(before) != work.Behind(after) || work.Suspended(before) != work.Suspended(after) ||
 		work.HeldBack(before) != work.HeldBack(after) ||
 		!work.SameManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
@@ -108,7 +105,7 @@ func tellsOther(before, after *workv1alpha1.Work) bool {
 		!slices.Equal(bindingIDs(before), bindingIDs(after))
 }
 
-func sameApplied(before, after *workv1alpha1.Work) bool {
+func hasSameApplied(before, after *workv1alpha1.Work) bool {
 	older := conditions.Get(before.Status.Conditions, workv1alpha1.WorkApplied)
 	newer := conditions.Get(after.Status.Conditions, workv1alpha1.WorkApplied)
 	if older == nil || newer == nil {
@@ -117,7 +114,7 @@ func sameApplied(before, after *workv1alpha1.Work) bool {
 	return older.Status == newer.Status && older.Message == newer.Message
 }
 
-// bindingIDIndex finds the Works of a binding, by the label that holds its id.
+// bindingIDIndex is the index of Works by the label with the permanent ID of their binding.
 const bindingIDIndex = Name + "/binding-id"
 
 func indexWorks(indexer client.FieldIndexer) error {
@@ -133,26 +130,26 @@ func bindingIDs(object metav1.Object) []string {
 	var ids []string
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
 		if id := object.GetLabels()[label]; id != "" {
-			ids = append(ids, indexed(label, id))
+			ids = append(ids, indexKey(label, id))
 		}
 	}
 	return ids
 }
 
-// indexed keeps the ids of both scopes apart.
-func indexed(label, id string) string { return label + "=" + id }
+// indexKey contains the label, because IDs of both scopes may be equal.
+func indexKey(label, id string) string { return label + "=" + id }
 
-// works are the Works of a binding; they must not be modified. One that leads to
-// another binding is not its own: who copies a binding copies the id.
-func (r *reconciler) works(ctx context.Context, of binding.Object) ([]*workv1alpha1.Work, error) {
+// listWorks returns the Works of a binding; they must not be modified. A Work with annotations
+// of another binding is left out, because a copied binding has the same ID.
+func (r *reconciler) listWorks(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
-	id := indexed(binding.PermanentIDLabel(of), binding.PermanentID(of))
+	id := indexKey(binding.PermanentIDLabel(bound), binding.PermanentID(bound))
 	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingIDIndex: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Works of binding %q: %w", client.ObjectKeyFromObject(of), err)
+		return nil, fmt.Errorf("listing Works of binding %q: %w", client.ObjectKeyFromObject(bound), err)
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		if binding.IsOf(&list.Items[i], of) {
+		if binding.IsOf(&list.Items[i], bound) {
 			works = append(works, &list.Items[i])
 		}
 	}

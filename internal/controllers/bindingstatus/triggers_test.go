@@ -18,7 +18,7 @@ func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-func TestAWorkLeadsBackToItsBinding(t *testing.T) {
+func TestBindingOfWork(t *testing.T) {
 	cases := map[string]struct {
 		annotations map[string]string
 		want        reconcile.Request
@@ -30,15 +30,15 @@ func TestAWorkLeadsBackToItsBinding(t *testing.T) {
 		"a Work of a ClusterResourceBinding": {
 			map[string]string{"clusterresourcebinding.karmada.io/name": "reader-clusterrole"},
 			request("", "reader-clusterrole"), true},
-		"a Work with half the coordinates of a ResourceBinding leads nowhere": {
+		"a Work without the namespace of its ResourceBinding": {
 			map[string]string{"resourcebinding.karmada.io/name": "web-deployment"}, request("", ""), false},
-		"a Work made by hand leads nowhere": {nil, request("", ""), false},
+		"a Work that a user created": {nil, request("", ""), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := bindingOf(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
+			got, ok := bindingOfWork(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
 			if ok != tc.ok || got != tc.want {
-				t.Errorf("bindingOf = %v, %v; want %v, %v", got, ok, tc.want, tc.ok)
+				t.Errorf("bindingOfWork = %v, %v; want %v, %v", got, ok, tc.want, tc.ok)
 			}
 		})
 	}
@@ -59,69 +59,69 @@ func appliedWork(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	return w
 }
 
-func TestOnlyUpdatesThatTellSomethingElseWakeTheBinding(t *testing.T) {
+func TestRelevantWorkUpdates(t *testing.T) {
 	cases := map[string]struct {
 		change func(*workv1alpha1.Work)
 		want   bool
 	}{
 		"nothing changed": {func(*workv1alpha1.Work) {}, false},
-		"a new spec that the member has already": {func(w *workv1alpha1.Work) {
+		"a new spec that the member has applied": {func(w *workv1alpha1.Work) {
 			w.Generation++
 			w.Status.Conditions[0].ObservedGeneration++
 		}, false},
-		"a new spec that the member does not have": {func(w *workv1alpha1.Work) { w.Generation++ }, true},
-		"changes that are held back":               {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = new(true) }, true},
+		"a new spec that the member has not applied": {func(w *workv1alpha1.Work) { w.Generation++ }, true},
+		"dispatching is suspended":                   {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = new(true) }, true},
 		"Dispatching is not part of the report": {func(w *workv1alpha1.Work) {
 			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue})
 		}, false},
-		"a status laid out anew tells the same": {func(w *workv1alpha1.Work) {
+		"the same status in another layout": {func(w *workv1alpha1.Work) {
 			w.Status.ManifestStatuses[0].Status.Raw = []byte(`{"b": 2, "a": 1}`)
 		}, false},
-		"another status":               {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Status.Raw = []byte(`{"a":2}`) }, true},
-		"another health":               {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy }, true},
-		"a report that was dropped":    {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses = nil }, true},
-		"not applied any more":         {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Status = metav1.ConditionFalse }, true},
-		"another message":              {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Message = "no" }, true},
-		"Applied is gone":              {func(w *workv1alpha1.Work) { w.Status.Conditions = nil }, true},
-		"the beginning of its end":     {func(w *workv1alpha1.Work) { w.DeletionTimestamp = &metav1.Time{} }, true},
-		"adoption by another binding":  {func(w *workv1alpha1.Work) { w.Labels["resourcebinding.karmada.io/permanent-id"] = "2" }, true},
-		"a label of somebody else's":   {func(w *workv1alpha1.Work) { w.Labels["app"] = "web" }, false},
-		"an annotation that was added": {func(w *workv1alpha1.Work) { w.Annotations = map[string]string{"a": "b"} }, false},
+		"another status":                {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Status.Raw = []byte(`{"a":2}`) }, true},
+		"another health":                {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy }, true},
+		"a removed report":              {func(w *workv1alpha1.Work) { w.Status.ManifestStatuses = nil }, true},
+		"not applied any more":          {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Status = metav1.ConditionFalse }, true},
+		"another message":               {func(w *workv1alpha1.Work) { w.Status.Conditions[0].Message = "no" }, true},
+		"without the condition Applied": {func(w *workv1alpha1.Work) { w.Status.Conditions = nil }, true},
+		"a deletion":                    {func(w *workv1alpha1.Work) { w.DeletionTimestamp = &metav1.Time{} }, true},
+		"another binding":               {func(w *workv1alpha1.Work) { w.Labels["resourcebinding.karmada.io/permanent-id"] = "2" }, true},
+		"an unrelated label":            {func(w *workv1alpha1.Work) { w.Labels["app"] = "web" }, false},
+		"an annotation that was added":  {func(w *workv1alpha1.Work) { w.Annotations = map[string]string{"a": "b"} }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before, after := appliedWork(func(*workv1alpha1.Work) {}), appliedWork(tc.change)
-			if got := tellsOther(before, after); got != tc.want {
+			if got := isRelevantUpdate(before, after); got != tc.want {
 				t.Errorf("tellsOther = %v, want %v", got, tc.want)
 			}
-			if got := tellsOther(after, before); got != tc.want {
-				t.Errorf("the other way round: tellsOther = %v, want %v", got, tc.want)
+			if got := isRelevantUpdate(after, before); got != tc.want {
+				t.Errorf("reversed: tellsOther = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestAStartLooksAtBindingsThatHaveBeenPlaced(t *testing.T) {
+func TestIsPlaced(t *testing.T) {
 	cases := map[string]struct {
 		bound binding.Object
 		want  bool
 	}{
-		"a new binding has nothing to tell": {&workv1alpha2.ResourceBinding{}, false},
-		"one scheduled once, even to no cluster": {&workv1alpha2.ClusterResourceBinding{
+		"a new binding": {&workv1alpha2.ResourceBinding{}, false},
+		"scheduled once, even to no cluster": {&workv1alpha2.ClusterResourceBinding{
 			Status: workv1alpha2.ResourceBindingStatus{LastScheduledTime: &metav1.Time{}}}, true},
-		"one that only follows another": {&workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{
+		"a binding required by another binding": {&workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{
 			RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}}}}}}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := placed(tc.bound); got != tc.want {
+			if got := isPlaced(tc.bound); got != tc.want {
 				t.Errorf("placed = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestWorksAreFoundByTheIDsOfBothScopesApart(t *testing.T) {
+func TestBindingIDIndexSeparatesScopes(t *testing.T) {
 	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 		"clusterresourcebinding.karmada.io/permanent-id": "1", "resourcebinding.karmada.io/permanent-id": "", "app": "web",
 	}}}

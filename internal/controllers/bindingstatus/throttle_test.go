@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestUnderWay(t *testing.T) {
+func TestRolloutInProgress(t *testing.T) {
 	item := func(cluster string, applied bool, message string, health workv1alpha2.ResourceHealth) workv1alpha2.AggregatedStatusItem {
 		return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: applied, AppliedMessage: message, Health: health}
 	}
@@ -38,74 +38,74 @@ func TestUnderWay(t *testing.T) {
 		"all clusters have the same template": {[]workv1alpha2.AggregatedStatusItem{
 			reporting("m1", `{"resourceTemplateGeneration":3}`), reporting("m2", `{"resourceTemplateGeneration":3}`),
 		}, false},
-		"a cluster has not answered":            {[]workv1alpha2.AggregatedStatusItem{healthy("m1")}, true},
-		"a cluster is not healthy yet":          {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", true, "", workv1alpha2.ResourceUnhealthy)}, true},
-		"a cluster has not been served yet":     {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", false, "", workv1alpha2.ResourceUnknown)}, true},
-		"a refusal is an answer":                {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", false, "refused", workv1alpha2.ResourceUnknown)}, false},
-		"all are healthy":                       {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), healthy("m2")}, false},
-		"a cluster that is leaving is no cause": {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), healthy("m2"), item("m3", true, "", workv1alpha2.ResourceUnknown)}, false},
+		"a cluster has not reported":                {[]workv1alpha2.AggregatedStatusItem{healthy("m1")}, true},
+		"a cluster is not healthy yet":              {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", true, "", workv1alpha2.ResourceUnhealthy)}, true},
+		"a cluster has no manifest yet":             {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", false, "", workv1alpha2.ResourceUnknown)}, true},
+		"an apply error is a report":                {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), item("m2", false, "forbidden", workv1alpha2.ResourceUnknown)}, false},
+		"all are healthy":                           {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), healthy("m2")}, false},
+		"a cluster that is not a target is ignored": {[]workv1alpha2.AggregatedStatusItem{healthy("m1"), healthy("m2"), item("m3", true, "", workv1alpha2.ResourceUnknown)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := underWay(sets.New("m1", "m2"), tc.items); got != tc.want {
+			if got := isRolloutInProgress(sets.New("m1", "m2"), tc.items); got != tc.want {
 				t.Errorf("underWay = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func numbered(i int) reconcile.Request {
+func requestNumber(i int) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
 }
 
-func TestPatienceStartsAnewAfterAWrite(t *testing.T) {
+func TestProgressThrottleRestartsAfterWrite(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := newPatience(time.Second, time.Second)
+	p := newProgressThrottle(time.Second, time.Second)
 	for _, step := range []struct{ after, want time.Duration }{
 		{0, time.Second}, {400 * time.Millisecond, 600 * time.Millisecond}, {600 * time.Millisecond, 0}, {0, time.Second},
 	} {
 		now = now.Add(step.after)
-		if got := p.wait(numbered(1), now); got != step.want {
+		if got := p.remainingDelay(requestNumber(1), now); got != step.want {
 			t.Errorf("wait = %s, want %s", got, step.want)
 		}
 	}
-	p.over(numbered(1))
-	if len(p.since) != 0 {
-		t.Error("a binding that is done is still remembered")
+	p.stop(requestNumber(1))
+	if len(p.waitingSince) != 0 {
+		t.Error("a finished binding is still held")
 	}
 }
 
-// Each binding is looked at when its wait is over, as by the queue.
-func TestManyUnderWayShareABudgetAndNoneWaitsForLong(t *testing.T) {
+// Each binding is reconciled when its delay is over, as the queue would do.
+func TestRolloutsShareWriteBudget(t *testing.T) {
 	const many = 1000
-	began := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := newPatience(time.Second, time.Second)
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := newProgressThrottle(time.Second, time.Second)
 	due := map[int]time.Time{}
 	for i := range many {
-		due[i] = began
+		due[i] = start
 	}
-	perSecond, looks := map[int]int{}, 0
-	for at := began; len(due) > 0 && at.Before(began.Add(time.Hour)); at = at.Add(100 * time.Millisecond) {
+	perSecond, reconciles := map[int]int{}, 0
+	for at := start; len(due) > 0 && at.Before(start.Add(time.Hour)); at = at.Add(100 * time.Millisecond) {
 		for i := range many {
 			if next, waits := due[i]; !waits || next.After(at) {
 				continue
 			}
-			looks++
-			if wait := p.wait(numbered(i), at); wait > 0 {
+			reconciles++
+			if wait := p.remainingDelay(requestNumber(i), at); wait > 0 {
 				due[i] = at.Add(wait)
 				continue
 			}
-			perSecond[int(at.Sub(began)/time.Second)]++
+			perSecond[int(at.Sub(start)/time.Second)]++
 			delete(due, i)
 		}
 	}
-	last := int(longest / time.Second)
+	last := int(maxWait / time.Second)
 	for second, written := range perSecond {
-		if second > last || second < last && written > 2*progressPerSecond {
+		if second > last || second < last && written > 2*progressWritesPerSecond {
 			t.Errorf("%d are written after %d s", written, second)
 		}
 	}
-	if len(due) > 0 || looks > 8*many {
-		t.Errorf("%d are not written, %d looks at %d bindings", len(due), looks, many)
+	if len(due) > 0 || reconciles > 8*many {
+		t.Errorf("%d are not written, %d reconciles of %d bindings", len(due), reconciles, many)
 	}
 }

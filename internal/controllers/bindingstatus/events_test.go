@@ -12,8 +12,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// template is the stored template.
-func (w *world) template() *appsv1.Deployment {
+// template returns the stored template.
+func (w *fixture) template() *appsv1.Deployment {
 	w.t.Helper()
 	template := webTemplate()
 	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
@@ -22,8 +22,8 @@ func (w *world) template() *appsv1.Deployment {
 	return template
 }
 
-// said are the conditions of a Deployment as texts.
-func said(status appsv1.DeploymentStatus) []string {
+// conditionTexts returns the conditions of a Deployment as texts.
+func conditionTexts(status appsv1.DeploymentStatus) []string {
 	var texts []string
 	for _, c := range status.Conditions {
 		texts = append(texts, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
@@ -31,8 +31,8 @@ func said(status appsv1.DeploymentStatus) []string {
 	return texts
 }
 
-// recorded are the events since the last call.
-func (w *world) recorded() []string {
+// takeEvents returns the events since the last call.
+func (w *fixture) takeEvents() []string {
 	var events []string
 	for {
 		select {
@@ -44,49 +44,49 @@ func (w *world) recorded() []string {
 	}
 }
 
-func TestATemplateThatOneClusterRefusedIsNotAvailable(t *testing.T) {
-	refused := webWork("m2")
-	refused.Status.Conditions[0].Status, refused.Status.Conditions[0].Message = "False", "exceeded quota: small"
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), refused)
-	w.wrote("status of web-deployment", "status of web")
+func TestTemplateWithApplyErrorIsNotAvailable(t *testing.T) {
+	failed := webWork("m2")
+	failed.Status.Conditions[0].Status, failed.Status.Conditions[0].Message = "False", "exceeded quota: small"
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), failed)
+	w.expectWrites("status of web-deployment", "status of web")
 	const cause = "m2: not applied: exceeded quota: small"
 	want := []string{"Available=False NotApplied: " + cause, "Progressing=False NotApplied: " + cause}
-	if diff := cmp.Diff(want, said(w.template().Status)); diff != "" {
+	if diff := cmp.Diff(want, conditionTexts(w.template().Status)); diff != "" {
 		t.Errorf("conditions of the template (-want +got):\n%s", diff)
 	}
 	if observed := w.template().Status.ObservedGeneration; observed != 0 {
-		t.Errorf("generation %d is said to be observed", observed)
+		t.Errorf("observedGeneration is %d", observed)
 	}
 
-	change(w, webWork("m2"), func(of *workv1alpha1.Work) { of.Status = webWork("m2").Status })
-	w.wrote("status of web-deployment", "status of web")
+	updateStored(w, webWork("m2"), func(of *workv1alpha1.Work) { of.Status = webWork("m2").Status })
+	w.expectWrites("status of web-deployment", "status of web")
 	want = []string{"Available=True MinimumReplicasAvailable: True in every cluster", "Progressing=True NewReplicaSetAvailable: True in every cluster"}
-	if diff := cmp.Diff(want, said(w.template().Status)); diff != "" {
+	if diff := cmp.Diff(want, conditionTexts(w.template().Status)); diff != "" {
 		t.Errorf("conditions of the template (-want +got):\n%s", diff)
 	}
 	if observed := w.template().Status.ObservedGeneration; observed != 1 {
-		t.Errorf("generation %d is said to be observed", observed)
+		t.Errorf("observedGeneration is %d", observed)
 	}
 }
 
-func TestAWorkloadThatAQuotaKeepsSmallIsRecordedOnce(t *testing.T) {
+func TestQuotaFailureIsRecordedOnce(t *testing.T) {
 	small := webWork("m2")
 	small.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy
 	small.Status.ManifestStatuses[0].Status = &runtime.RawExtension{Raw: []byte(`{"resourceTemplateGeneration":1,"conditions":[` +
 		`{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"exceeded quota: small"}]}`)}
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), small)
-	w.pass() // a workload that is not healthy may be on its way
-	w.later()
-	_, writes := w.pass()
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), small)
+	w.reconcile() // an unhealthy workload may be in a rollout
+	w.passLagDelay()
+	_, writes := w.reconcile()
 	if diff := cmp.Diff([]string{"status of web-deployment", "status of web"}, writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	const event = "Warning WorkloadUnhealthy cluster m2: FailedCreate: exceeded quota: small"
-	if diff := cmp.Diff([]string{event, event}, w.recorded()); diff != "" { // on the binding and on the template
+	if diff := cmp.Diff([]string{event, event}, w.takeEvents()); diff != "" { // on the binding and on the template
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	w.later()
-	if _, writes := w.pass(); len(writes) > 0 || len(w.recorded()) > 0 {
-		t.Errorf("the same again is recorded, or written: %q", writes)
+	w.passLagDelay()
+	if _, writes := w.reconcile(); len(writes) > 0 || len(w.takeEvents()) > 0 {
+		t.Errorf("an unchanged failure is recorded, or written: %q", writes)
 	}
 }

@@ -38,89 +38,89 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a reconciler over a store that counts what is written. It is a stand-in
-// for wiring only: what an API server does with requests is not its business.
-type world struct {
+// fixture is a reconciler with a fake API server that records all writes. It tests the
+// reconciler only, and not the behavior of an API server.
+type fixture struct {
 	*reconciler
-	t        *testing.T
-	store    client.Client
-	failures *report.Renderings
-	recorder *record.FakeRecorder
-	writes   []string
-	// refuse, if set, answers writes into the template.
-	refuse error
+	t          *testing.T
+	store      client.Client
+	renderings *report.Renderings
+	recorder   *record.FakeRecorder
+	writes     []string
+	// patchError, if set, is returned for writes of the template's status.
+	patchError error
 }
 
-type indexing struct{ *fake.ClientBuilder }
+type fakeIndexer struct{ *fake.ClientBuilder }
 
-func (i indexing) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	i.WithIndex(object, field, values)
 	return nil
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, failures: report.NewRenderings(), recorder: record.NewFakeRecorder(100)}
-	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patch, SubResourceUpdate: w.update}).
+	w := &fixture{t: t, renderings: report.NewRenderings(), recorder: record.NewFakeRecorder(100)}
+	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.recordPatch, SubResourceUpdate: w.recordUpdate}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
-	if err := errors.Join(indexWorks(indexing{built}), indexBindings(indexing{built})); err != nil {
+	if err := errors.Join(indexWorks(fakeIndexer{built}), indexBindings(fakeIndexer{built})); err != nil {
 		t.Fatal(err)
 	}
 	w.store = built.Build()
-	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
+	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	w.reconciler = &reconciler{
-		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), renderings: w.failures,
+		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), renderings: w.renderings,
 		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
-		events: observe.NewEvents(w.recorder), written: newLedger(), without: newStatusless(),
-		patience: newPatience(calm, time.Second), lag: newPatience(lagCalm, time.Second), background: newSlots(backgroundStep),
+		events: observe.NewEvents(w.recorder), writes: newWriteTracker(), kindsWithoutStatus: newKindsWithoutStatus(),
+		progress: newProgressThrottle(progressDelay, time.Second), lag: newProgressThrottle(lagDelay, time.Second), background: newBackgroundSchedule(backgroundInterval),
 		now: func() time.Time { return noon },
 	}
 	return w
 }
 
-func (w *world) patch(
+func (w *fixture) recordPatch(
 	ctx context.Context, c client.Client, subresource string, object client.Object, p client.Patch, o ...client.SubResourcePatchOption,
 ) error {
 	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
-	if w.refuse != nil {
-		return w.refuse
+	if w.patchError != nil {
+		return w.patchError
 	}
 	return c.SubResource(subresource).Patch(ctx, object, p, o...)
 }
 
-func (w *world) update(ctx context.Context, c client.Client, subresource string, object client.Object, o ...client.SubResourceUpdateOption) error {
+func (w *fixture) recordUpdate(ctx context.Context, c client.Client, subresource string, object client.Object, o ...client.SubResourceUpdateOption) error {
 	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
 	return c.SubResource(subresource).Update(ctx, object, o...)
 }
 
-// pass runs one pass and returns its result and the writes that it made.
-func (w *world) pass() (reconcile.Result, []string) {
+// reconcile runs one reconcile and returns its result and its writes.
+func (w *fixture) reconcile() (reconcile.Result, []string) {
 	w.t.Helper()
 	w.writes = nil
 	result, err := w.Reconcile(w.t.Context(), request("shop", "web-deployment"))
 	if err != nil {
-		w.t.Fatalf("a pass ended with: %v", err)
+		w.t.Fatalf("the reconcile failed: %v", err)
 	}
 	return result, w.writes
 }
 
-// wrote checks what one pass writes, and that the next one writes nothing.
-func (w *world) wrote(want ...string) {
+// expectWrites checks the writes of one reconcile, and that the next one writes nothing.
+func (w *fixture) expectWrites(want ...string) {
 	w.t.Helper()
-	_, got := w.pass()
+	_, got := w.reconcile()
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if _, again := w.pass(); len(again) > 0 {
-		w.t.Errorf("the next pass wrote %q", again)
+	if _, again := w.reconcile(); len(again) > 0 {
+		w.t.Errorf("the next reconcile wrote %q", again)
 	}
 }
 
-func (w *world) binding() *workv1alpha2.ResourceBinding {
+func (w *fixture) binding() *workv1alpha2.ResourceBinding {
 	w.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
 	if err := w.store.Get(w.t.Context(), request("shop", "web-deployment").NamespacedName, bound); err != nil {
@@ -129,7 +129,7 @@ func (w *world) binding() *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-func (w *world) fullyApplied() metav1.Condition {
+func (w *fixture) fullyApplied() metav1.Condition {
 	w.t.Helper()
 	for _, condition := range w.binding().Status.Conditions {
 		if condition.Type == workv1alpha2.FullyApplied {
@@ -140,7 +140,7 @@ func (w *world) fullyApplied() metav1.Condition {
 	return metav1.Condition{}
 }
 
-func change[T client.Object](w *world, object T, change func(T)) {
+func updateStored[T client.Object](w *fixture, object T, change func(T)) {
 	w.t.Helper()
 	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		w.t.Fatal(err)
@@ -176,7 +176,7 @@ func webTemplate() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web", Generation: 1}}
 }
 
-// webWork is a Work whose member has everything and is well.
+// webWork is a Work that is applied and healthy in its member.
 func webWork(cluster string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{
 		ObjectMeta: metav1.ObjectMeta{
@@ -206,11 +206,11 @@ func webCluster(name string, ready metav1.ConditionStatus, since time.Time) *clu
 	}
 }
 
-func TestAPassWritesBindingAndTemplateOnce(t *testing.T) {
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"))
-	w.wrote("status of web-deployment", "status of web")
+func TestReconcileWritesBindingAndTemplateOnce(t *testing.T) {
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"))
+	w.expectWrites("status of web-deployment", "status of web")
 	got := w.template().Status
-	said := said(got)
+	said := conditionTexts(got)
 	got.Conditions = nil
 	if diff := cmp.Diff(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, ReadyReplicas: 2}, got); diff != "" {
 		t.Errorf("status of the template (-want +got):\n%s", diff)
@@ -221,10 +221,10 @@ func TestAPassWritesBindingAndTemplateOnce(t *testing.T) {
 	}
 }
 
-// emptying sums up Deployments in two steps: another number goes by way of none.
-type emptying struct{}
+// twoStepRules aggregate Deployments in two writes: the first removes a changed number.
+type twoStepRules struct{}
 
-func (emptying) Rules(schema.GroupVersionKind) interpreter.Rules {
+func (twoStepRules) Rules(schema.GroupVersionKind) interpreter.Rules {
 	return interpreter.Rules{
 		Aggregate: func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 			stored, _, _ := unstructured.NestedInt64(template.Object, "status", "replicas")
@@ -242,12 +242,12 @@ func (emptying) Rules(schema.GroupVersionKind) interpreter.Rules {
 	}
 }
 
-func TestAStatusMayTakeTwoSteps(t *testing.T) {
+func TestStatusMayTakeTwoWrites(t *testing.T) {
 	template := webTemplate()
 	template.Status.Replicas = 5
-	w := newWorld(t, webBinding("m1", "m2"), template, webWork("m1"), webWork("m2"))
-	w.rules = emptying{}
-	w.wrote("status of web-deployment", "status of web", "status of web")
+	w := newFixture(t, webBinding("m1", "m2"), template, webWork("m1"), webWork("m2"))
+	w.rules = twoStepRules{}
+	w.expectWrites("status of web-deployment", "status of web", "status of web")
 	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestAStatusMayTakeTwoSteps(t *testing.T) {
 	}
 }
 
-func TestATemplateThatCannotTakeAStatusIsNotTriedAgain(t *testing.T) {
+func TestTemplateWithoutStatusIsNotRetried(t *testing.T) {
 	of := []client.Object{webBinding("m1"), webWork("m1")}
 	notServed := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
 	other := webTemplate()
@@ -267,32 +267,32 @@ func TestATemplateThatCannotTakeAStatusIsNotTriedAgain(t *testing.T) {
 		rules    interpreter.Source
 		want     []string
 	}{
-		"it is gone":                          {nil, nil, nil, []string{"status of web-deployment"}},
-		"another one took its name":           {[]client.Object{other}, nil, nil, []string{"status of web-deployment"}},
-		"its kind has no status":              {[]client.Object{webTemplate()}, notServed, nil, []string{"status of web-deployment", "status of web"}},
-		"nobody knows how to sum up its kind": {[]client.Object{webTemplate()}, nil, interpreter.Chain(), []string{"status of web-deployment"}},
+		"it does not exist":                {nil, nil, nil, []string{"status of web-deployment"}},
+		"another one took its name":        {[]client.Object{other}, nil, nil, []string{"status of web-deployment"}},
+		"its kind has no status":           {[]client.Object{webTemplate()}, notServed, nil, []string{"status of web-deployment", "status of web"}},
+		"its kind has no aggregation rule": {[]client.Object{webTemplate()}, nil, interpreter.Chain(), []string{"status of web-deployment"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(tc.template, of...)...)
-			w.refuse = tc.refuse
+			w := newFixture(t, append(tc.template, of...)...)
+			w.patchError = tc.refuse
 			if tc.rules != nil {
 				w.rules = tc.rules
 			}
-			w.wrote(tc.want...)
-			if result, _ := w.pass(); !result.IsZero() {
-				t.Errorf("it will be tried again: %+v", result)
+			w.expectWrites(tc.want...)
+			if result, _ := w.reconcile(); !result.IsZero() {
+				t.Errorf("it is retried: %+v", result)
 			}
 		})
 	}
 }
 
-func TestWhoeverWaitsForAnOldCopyToGoSaysSo(t *testing.T) {
+func TestConditionNamesClusterWithOldCopy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dead bool
 		want string
 	}{
-		"as long as it is there":          {false, ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
-		"unless its cluster was given up": {true, ": m2: there is no Work yet"},
+		"while it exists":                     {false, ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
+		"unless its cluster is declared dead": {true, ": m2: there is no Work yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bound, old, left := webBinding("m2"), webWork("m1"), webCluster("m1", metav1.ConditionTrue, noon)
@@ -301,11 +301,11 @@ func TestWhoeverWaitsForAnOldCopyToGoSaysSo(t *testing.T) {
 			if tc.dead {
 				left.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
 			}
-			w := newWorld(t, bound, webTemplate(), old, left)
-			// Under way, it is written after a moment.
-			w.pass()
-			w.now = func() time.Time { return noon.Add(calm) }
-			w.pass()
+			w := newFixture(t, bound, webTemplate(), old, left)
+			// The status of a rollout is written after a delay.
+			w.reconcile()
+			w.now = func() time.Time { return noon.Add(progressDelay) }
+			w.reconcile()
 			if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+tc.want {
 				t.Errorf("condition = %+v", condition)
 			}
@@ -313,15 +313,15 @@ func TestWhoeverWaitsForAnOldCopyToGoSaysSo(t *testing.T) {
 	}
 }
 
-func TestALostClusterMarksWhatItReported(t *testing.T) {
+func TestLostClusterMarksItsStatusAsOld(t *testing.T) {
 	lost := webCluster("m2", metav1.ConditionTrue, noon.Add(-time.Hour))
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"), lost)
-	w.wrote("status of web-deployment", "status of web")
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"), webWork("m2"), lost)
+	w.expectWrites("status of web-deployment", "status of web")
 
-	change(w, lost, func(c *clusterv1alpha1.Cluster) {
+	updateStored(w, lost, func(c *clusterv1alpha1.Cluster) {
 		c.Status = webCluster("m2", metav1.ConditionFalse, noon).Status
 	})
-	w.wrote("status of web-deployment")
+	w.expectWrites("status of web-deployment")
 	item := w.binding().Status.AggregatedStatus[1]
 	if item.AppliedMessage != "status as of 2030-01-01T12:00:00Z: cluster m2 is not ready since then" || item.Health != workv1alpha2.ResourceHealthy || item.Status == nil {
 		t.Errorf("item = %+v", item)
@@ -331,19 +331,19 @@ func TestALostClusterMarksWhatItReported(t *testing.T) {
 		t.Errorf("condition = %+v", condition)
 	}
 
-	change(w, lost, func(c *clusterv1alpha1.Cluster) {
+	updateStored(w, lost, func(c *clusterv1alpha1.Cluster) {
 		c.Status = webCluster("m2", metav1.ConditionTrue, noon.Add(time.Hour)).Status
 	})
-	w.wrote("status of web-deployment")
+	w.expectWrites("status of web-deployment")
 	if message := w.binding().Status.AggregatedStatus[1].AppliedMessage; message != "" {
 		t.Errorf("message after the return: %s", message)
 	}
 }
 
-func TestAWorkThatCannotBeMadeIsToldOf(t *testing.T) {
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
-	w.failures.Set("binding", map[string]string{"m2": "no such path"})
-	w.wrote("status of web-deployment", "status of web")
+func TestRenderErrorIsReported(t *testing.T) {
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
+	w.renderings.Set("binding", map[string]string{"m2": "no such path"})
+	w.expectWrites("status of web-deployment", "status of web")
 	if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+": m2: no such path" {
 		t.Errorf("condition = %+v", condition)
 	}
@@ -353,92 +353,92 @@ func TestAWorkThatCannotBeMadeIsToldOf(t *testing.T) {
 	}
 }
 
-// later passes the time that members get for the newest state of their Works.
-func (w *world) later() {
-	now := w.now().Add(lagCalm)
+// passLagDelay advances the time by the delay that members get to apply their Works.
+func (w *fixture) passLagDelay() {
+	now := w.now().Add(lagDelay)
 	w.now = func() time.Time { return now }
 }
 
-// judged checks of which generation the condition is, and what it says.
-func (w *world) judged(generation int64, status metav1.ConditionStatus) {
+// expectCondition checks the generation and the status of the condition FullyApplied.
+func (w *fixture) expectCondition(generation int64, status metav1.ConditionStatus) {
 	w.t.Helper()
 	if condition := w.fullyApplied(); condition.ObservedGeneration != generation || condition.Status != status {
 		w.t.Errorf("condition = %+v, want %s of generation %d", condition, status, generation)
 	}
 }
 
-// patient checks that a pass writes nothing yet.
-func (w *world) patient() {
+// expectNoWriteYet checks that a reconcile writes nothing yet.
+func (w *fixture) expectNoWriteYet() {
 	w.t.Helper()
-	if result, writes := w.pass(); len(writes) > 0 || result.RequeueAfter != lagCalm {
-		w.t.Errorf("writes %q, again after %s; want none, after %s", writes, result.RequeueAfter, lagCalm)
+	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != lagDelay {
+		w.t.Errorf("writes %q, requeued after %s; want none, after %s", writes, result.RequeueAfter, lagDelay)
 	}
 }
 
-func TestTheConditionIsNotTrueOfAGenerationThatMembersDoNotHave(t *testing.T) {
-	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"))
-	w.wrote("status of web-deployment", "status of web")
-	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
-	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
-	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
-	w.patient()
-	w.judged(1, metav1.ConditionTrue)
-	w.later()
-	if _, writes := w.pass(); len(writes) != 1 {
-		t.Errorf("when the member does not get it: writes %q", writes)
+func TestFullyAppliedWaitsForMembers(t *testing.T) {
+	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.expectWrites("status of web-deployment", "status of web")
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	updateStored(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
+	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.expectNoWriteYet()
+	w.expectCondition(1, metav1.ConditionTrue)
+	w.passLagDelay()
+	if _, writes := w.reconcile(); len(writes) != 1 {
+		t.Errorf("while the member does not have it: writes %q", writes)
 	}
-	w.judged(2, metav1.ConditionFalse)
-	change(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Status.Conditions[0].ObservedGeneration = 2 })
-	w.wrote("status of web-deployment")
-	w.judged(2, metav1.ConditionTrue)
+	w.expectCondition(2, metav1.ConditionFalse)
+	updateStored(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Status.Conditions[0].ObservedGeneration = 2 })
+	w.expectWrites("status of web-deployment")
+	w.expectCondition(2, metav1.ConditionTrue)
 }
 
-func TestTheConditionIsNotTrueOfAGenerationThatNoWorkIsOf(t *testing.T) {
-	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"))
-	w.wrote("status of web-deployment", "status of web")
-	change(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
-	w.patient()
-	w.later()
-	if result, writes := w.pass(); len(writes) > 0 || result.RequeueAfter != unmadeDelay {
-		t.Errorf("while nobody has looked at the binding: writes %q, again after %s", writes, result.RequeueAfter)
+func TestFullyAppliedWaitsForRendering(t *testing.T) {
+	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.expectWrites("status of web-deployment", "status of web")
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	w.expectNoWriteYet()
+	w.passLagDelay()
+	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != unrenderedRetryDelay {
+		t.Errorf("before the binding is rendered: writes %q, requeued after %s", writes, result.RequeueAfter)
 	}
-	w.judged(1, metav1.ConditionTrue)
-	w.failures.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
-	w.wrote("status of web-deployment")
-	w.judged(2, metav1.ConditionTrue)
+	w.expectCondition(1, metav1.ConditionTrue)
+	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.expectWrites("status of web-deployment")
+	w.expectCondition(2, metav1.ConditionTrue)
 }
 
-func TestWorksOfAnotherBindingThatHasTheSameIDTellNothing(t *testing.T) {
+func TestWorksOfBindingWithSameIDAreIgnored(t *testing.T) {
 	other := webWork("m2")
 	other.Annotations = map[string]string{
 		workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "copied-deployment",
 	}
-	w := newWorld(t, webBinding("m1"), webTemplate(), webWork("m1"), other)
-	w.wrote("status of web-deployment", "status of web")
+	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"), other)
+	w.expectWrites("status of web-deployment", "status of web")
 	if items := w.binding().Status.AggregatedStatus; len(items) != 1 || items[0].ClusterName != "m1" {
 		t.Errorf("items = %+v", items)
 	}
 }
 
-func TestAStartTakesNothingBackBeforeTheBindingWasLookedAt(t *testing.T) {
-	w := newWorld(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
+func TestRestartKeepsStatusUntilRendered(t *testing.T) {
+	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
 	broken := map[string]string{"m2": "no such path"}
-	w.failures.Set("binding", broken)
-	w.wrote("status of web-deployment", "status of web")
+	w.renderings.Set("binding", broken)
+	w.expectWrites("status of web-deployment", "status of web")
 
 	restarted := report.NewRenderings()
-	w.renderings, w.lag, w.patience = restarted, newPatience(lagCalm, time.Second), newPatience(calm, time.Second)
-	if _, writes := w.pass(); len(writes) > 0 {
+	w.renderings, w.lag, w.progress = restarted, newProgressThrottle(lagDelay, time.Second), newProgressThrottle(progressDelay, time.Second)
+	if _, writes := w.reconcile(); len(writes) > 0 {
 		t.Errorf("before: writes %q", writes)
 	}
 	restarted.Set("binding", broken)
 	restarted.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
-	if _, writes := w.pass(); len(writes) > 0 {
+	if _, writes := w.reconcile(); len(writes) > 0 {
 		t.Errorf("after: writes %q", writes)
 	}
 }
 
-func TestOnlyAChangeOfReadinessWakesTheBindingsOfACluster(t *testing.T) {
+func TestClusterReadinessQueuesBindings(t *testing.T) {
 	ready, lost := webCluster("m1", metav1.ConditionTrue, noon), webCluster("m1", metav1.ConditionFalse, noon.Add(time.Minute))
 	reworded := lost.DeepCopy()
 	reworded.Status.Conditions[0].Reason = "ClusterNotReady"
@@ -446,17 +446,17 @@ func TestOnlyAChangeOfReadinessWakesTheBindingsOfACluster(t *testing.T) {
 		before, after *clusterv1alpha1.Cluster
 		want          int
 	}{
-		"it was lost":                           {ready, lost, 1},
-		"it is back":                            {lost, ready, 1},
-		"another reason for the same":           {lost, reworded, 0},
-		"looked at for the first time":          {&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}, ready, 0},
-		"one that has nothing was lost":         {webCluster("m3", "True", noon), webCluster("m3", "False", noon), 0},
-		"its resources are others, it is ready": {ready, ready, 0},
+		"it was lost":                      {ready, lost, 1},
+		"it returned":                      {lost, ready, 1},
+		"another reason for the same":      {lost, reworded, 0},
+		"its first Ready condition":        {&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}, ready, 0},
+		"a cluster without Works was lost": {webCluster("m3", "True", noon), webCluster("m3", "False", noon), 0},
+		"no change of readiness":           {ready, ready, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			foreign := webWork("m1")
 			foreign.Name, foreign.Annotations = "foreign", nil
-			w := newWorld(t, webBinding("m1"), webWork("m1"), webWork("m2"), foreign)
+			w := newFixture(t, webBinding("m1"), webWork("m1"), webWork("m2"), foreign)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			t.Cleanup(q.ShutDown)
 			w.onCluster().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
@@ -467,10 +467,10 @@ func TestOnlyAChangeOfReadinessWakesTheBindingsOfACluster(t *testing.T) {
 	}
 }
 
-func TestBackgroundWorkIsSpreadOverTime(t *testing.T) {
-	s := newSlots(time.Second)
+func TestBackgroundSchedule(t *testing.T) {
+	s := newBackgroundSchedule(time.Second)
 	take := func(name string, now time.Time) time.Duration {
-		delay, ok := s.take(request("shop", name), now)
+		delay, ok := s.reserve(request("shop", name), now)
 		if !ok {
 			return -1
 		}
@@ -487,19 +487,19 @@ func TestBackgroundWorkIsSpreadOverTime(t *testing.T) {
 			t.Errorf("step %d: %s, want %s", i, got, step.want)
 		}
 	}
-	s.free(request("shop", "b"))
+	s.release(request("shop", "b"))
 	if got := take("b", noon.Add(time.Hour)); got != 0 {
-		t.Errorf("after it was looked at: %s", got)
+		t.Errorf("after its reconcile: %s", got)
 	}
 }
 
-func TestABindingIsFoundByItsUID(t *testing.T) {
+func TestRequestForUID(t *testing.T) {
 	clusterWide := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader-clusterrole", UID: "wide"}}
-	w := newWorld(t, webBinding("m1"), clusterWide)
+	w := newFixture(t, webBinding("m1"), clusterWide)
 	for uid, want := range map[types.UID]reconcile.Request{
 		"binding": request("shop", "web-deployment"), "wide": request("", "reader-clusterrole"), "gone": {},
 	} {
-		got, ok, err := w.requestFor(t.Context(), uid)
+		got, ok, err := w.requestForUID(t.Context(), uid)
 		if err != nil || got != want || ok != (uid != "gone") {
 			t.Errorf("%s: %v, %v, %v; want %v", uid, got, ok, err, want)
 		}

@@ -10,15 +10,14 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// recordTroubles records, on a binding and its template, in which clusters the
-// workload does not run as it should, and why. That a cluster refused the workload
-// is recorded by the controllers that deliver it.
-func (r *reconciler) recordTroubles(of binding.Object, items []workv1alpha2.AggregatedStatusItem) {
-	troubles := work.Troubles(items)
-	for _, object := range []client.Object{of, binding.Template(of)} {
+// recordUnhealthyEvents records, on a binding and its template, in which clusters the workload
+// is not healthy, and why. The controllers that deliver the workload record apply errors.
+func (r *reconciler) recordUnhealthyEvents(bound binding.Object, items []workv1alpha2.AggregatedStatusItem) {
+	causes := work.Troubles(items)
+	for _, object := range []client.Object{bound, binding.Template(bound)} {
 		for i := range items {
 			cluster := items[i].ClusterName
-			if cause, ok := troubles[cluster]; ok {
+			if cause, ok := causes[cluster]; ok {
 				r.events.FailedIn(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy, errors.New("cluster "+cluster+": "+cause))
 				continue
 			}
