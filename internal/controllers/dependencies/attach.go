@@ -18,23 +18,23 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 )
 
-// attach lets one object follow a dependent and reports whether that took a
-// write.
+// attach attaches the binding of one object to a dependent and reports whether it wrote
+// anything.
 func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
 	stored := binding.New(object.GetNamespace() != "")
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: binding.Name(object.GetName(), object.GetKind())}
 	err = r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.create(ctx, dependent, object)
+		return r.createAttached(ctx, dependent, object)
 	case err != nil:
 		return false, fmt.Errorf("reading binding %s: %w", key, err)
 	case object.GetDeletionTimestamp() != nil:
-		return false, nil // both go
+		return false, nil // the binding is deleted together with the object
 	case stored.GetDeletionTimestamp() != nil:
-		return false, fmt.Errorf("binding %s: %w", key, errEnding)
+		return false, fmt.Errorf("binding %s: %w", key, errTerminating)
 	}
-	peers, err := r.peers(ctx, stored, client.ObjectKeyFromObject(dependent))
+	peers, err := r.otherDependents(ctx, stored, client.ObjectKeyFromObject(dependent))
 	if err != nil {
 		return false, err
 	}
@@ -43,16 +43,16 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 		return false, err
 	}
 	if written, err = patch.Object(ctx, r.karmada, stored, desired); err != nil {
-		return false, gone(err)
+		return false, notFoundAsStale(err)
 	}
-	r.quarrel(desired, append(peers.Present, dependent), written)
+	r.recordConflictEvent(desired, append(peers.Present, dependent), written)
 	return written, nil
 }
 
-// create makes the binding of an object that has none, whole and at once.
-func (r *reconciler) create(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
+// createAttached creates the complete binding of an object that has none, in one request.
+func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
 	if object.GetDeletionTimestamp() != nil {
-		// Whoever deletes it in the foreground waits for its binding to go.
+		// The foreground deletion of the object waits until its binding is deleted.
 		return false, nil
 	}
 	created := binding.New(object.GetNamespace() != "")
@@ -66,25 +66,26 @@ func (r *reconciler) create(ctx context.Context, dependent *workv1alpha2.Resourc
 	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
 	created.SetLabels(labels)
 	err = r.karmada.Create(ctx, created)
-	if ending(err) {
+	if isNamespaceTerminating(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, gone(fmt.Errorf("creating binding %s: %w", client.ObjectKeyFromObject(created), err))
+		return false, notFoundAsStale(fmt.Errorf("creating binding %s: %w", client.ObjectKeyFromObject(created), err))
 	}
 	return true, nil
 }
 
-// peers are the dependents that a binding lists apart from one. What the cache
-// does not have is asked for: only an answer proves that it is gone.
-func (r *reconciler) peers(ctx context.Context, attached binding.Object, apart types.NamespacedName) (dependency.Peers, error) {
+// otherDependents returns the dependents that a binding lists, except one. A dependent that
+// the cache does not have is read from the API server, because only its answer proves the
+// absence.
+func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.Peers, error) {
 	peers := dependency.Peers{Gone: sets.New[types.NamespacedName]()}
 	for _, snapshot := range attached.BindingSpec().RequiredBy {
 		key := dependency.KeyOf(snapshot)
-		if key == apart {
+		if key == except {
 			continue
 		}
-		peer, err := r.peer(ctx, key)
+		peer, err := r.findDependent(ctx, key)
 		if err != nil {
 			return dependency.Peers{}, err
 		}
@@ -97,12 +98,12 @@ func (r *reconciler) peers(ctx context.Context, attached binding.Object, apart t
 	return peers, nil
 }
 
-// peer is a dependent, nil when there is none of the name.
-func (r *reconciler) peer(ctx context.Context, key types.NamespacedName) (*workv1alpha2.ResourceBinding, error) {
+// findDependent returns the dependent with a name, or nil when it does not exist.
+func (r *reconciler) findDependent(ctx context.Context, key types.NamespacedName) (*workv1alpha2.ResourceBinding, error) {
 	peer := &workv1alpha2.ResourceBinding{}
 	err := r.karmada.Get(ctx, key, peer, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		err = r.live.Get(ctx, key, peer)
+		err = r.karmadaReader.Get(ctx, key, peer)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -1,18 +1,17 @@
-// Package dependencies answers "is what an object needs where the object is?": it
-// gives the ConfigMaps, Secrets and the like that a template refers to bindings
-// that follow the template's own binding, when its policy says propagateDeps.
+// Package dependencies answers "do the dependencies of a template run in the same clusters as
+// the template?". It attaches bindings to the binding of a template: one for each ConfigMap,
+// Secret or other object that the template refers to. It does so when the policy sets
+// propagateDeps.
 //
-// What is decided, is decided by the dependency package; this one looks, asks and
-// writes. Invariants:
+// The dependency package decides. This package reads, calls it, and writes. Invariants:
 //
-//   - a dependent bears our finalizer before anything is attached to it, so that
-//     nothing stays attached to what is gone;
-//   - a pass that finds everything in order costs no write;
-//   - a reference is known before the object is looked for: one that appears
-//     later finds who waits for it, whatever its namespace;
-//   - a binding is deleted only when we let its last dependent go and nobody else
-//     says where it should be;
-//   - watches of kinds are opened beside the passes, which do not need them.
+//   - a dependent has our finalizer before any binding is attached to it, so that no binding
+//     stays attached to a deleted dependent;
+//   - a reconcile without a difference writes nothing;
+//   - a reference is in the index before its object is read: an object that is created later,
+//     in any namespace, finds the dependents that wait for it;
+//   - a binding is deleted only when its last dependent is detached and no policy places it;
+//   - watches of kinds are started outside of reconciles, which do not depend on them.
 package dependencies
 
 import (
@@ -40,26 +39,26 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "dependencies-distributor"
 
-// passLimit bounds one pass, so that a webhook that does not answer holds a
-// worker for that long at most.
-const passLimit = time.Minute
+// reconcileTimeout limits one reconcile, so that a webhook that does not answer blocks a
+// worker no longer than this.
+const reconcileTimeout = time.Minute
 
-// Options are what operators may tune.
+// Options are the settings that operators may change.
 type Options struct {
-	// Workers is how many dependents are worked on at once.
+	// Workers is the number of dependents that are reconciled in parallel.
 	Workers int
-	// Backoff is that of a dependent that failed.
+	// Backoff is the backoff of a dependent that failed.
 	Backoff queues.Backoff
-	// WatchInterval is how often it is checked that the kinds of dependencies are
-	// watched: kinds may be served later, and watches be ended by others.
+	// WatchInterval is how often the controller checks that the kinds of dependencies are
+	// watched. A kind may be served later, and another controller may end a shared watch.
 	WatchInterval time.Duration
-	// Events selects the successes that are written as events.
+	// Events selects the successes that are recorded as events.
 	Events observe.Mode
-	// Propagated says what is never propagated.
+	// Propagated selects the objects that are never propagated.
 	Propagated reach.Propagated
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second,
@@ -68,40 +67,40 @@ func DefaultOptions() Options {
 }
 
 type reconciler struct {
-	karmada   client.Client
-	live      client.Reader
-	templates *template.Reader
-	rules     interpreter.Source
-	events    *observe.Events
-	needs     *needs
-	watches   *watches
-	quarrels  *quarrels
-	// propagated says what is never propagated.
+	karmada        client.Client
+	karmadaReader  client.Reader
+	templateReader *template.Reader
+	rules          interpreter.Source
+	events         *observe.Events
+	referenceIndex *referenceIndex
+	watches        *watches
+	conflicts      *conflicts
+	// propagated selects the objects that are never propagated.
 	propagated reach.Propagated
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
-	resolver, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("making a discovery client: %w", err)
+		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	if err := index(mgr.GetFieldIndexer()); err != nil {
+	if err := indexBindings(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r := &reconciler{
-		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		needs:  newNeeds(), quarrels: newQuarrels(), propagated: o.Propagated,
+		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
+		events:         observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		referenceIndex: newReferenceIndex(), conflicts: newConflicts(), propagated: o.Propagated,
 	}
-	r.watches = newWatches(templates, resolver, r.needs, o.WatchInterval, mgr.GetLogger().WithName(Name))
+	r.watches = newWatches(templates, discoveryClient, r.referenceIndex, o.WatchInterval, mgr.GetLogger().WithName(Name))
 	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
-	options.ReconciliationTimeout = passLimit
+	options.ReconciliationTimeout = reconcileTimeout
 	err = builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.watches.opened(queue)
+			r.watches.setQueue(queue)
 			return nil
 		})).
 		WithOptions(options).
@@ -112,19 +111,19 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	return mgr.Add(manager.RunnableFunc(r.watches.run))
 }
 
-// Reconcile implements reconcile.Reconciler. A request names a dependent, which
-// always has a namespace.
+// Reconcile implements reconcile.Reconciler. A request names a dependent, which always has a
+// namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	dependent := &workv1alpha2.ResourceBinding{}
 	err := r.karmada.Get(ctx, request.NamespacedName, dependent, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return settle(r.abandon(ctx, request.NamespacedName))
+		return resultFor(r.detachDeleted(ctx, request.NamespacedName))
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request.NamespacedName, err)
 	}
 	if dependent.DeletionTimestamp != nil || !dependent.Spec.PropagateDeps {
-		return r.conclude(dependent, r.withdraw(ctx, dependent))
+		return r.finishReconcile(dependent, r.finalize(ctx, dependent))
 	}
-	return r.conclude(dependent, r.distribute(ctx, dependent))
+	return r.finishReconcile(dependent, r.distribute(ctx, dependent))
 }

@@ -24,73 +24,73 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-func expect(t *testing.T, what string, got []string, want ...string) {
+func expectEqual(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-// attached makes a world in which the settings follow web.
-func attached(t *testing.T, others ...client.Object) *world {
+// newAttachedFixture returns a fixture with the binding of settings attached to web.
+func newAttachedFixture(t *testing.T, others ...client.Object) *fixture {
 	t.Helper()
-	w := newWorld(t, append(others, deployment("web"), dependent("web"), settings())...)
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes of the first pass", writes, "patch web-deployment", "create settings-configmap")
+	w := newFixture(t, append(others, deployment("web"), dependent("web"), settingsConfigMap())...)
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes of the first reconcile", writes, "patch web-deployment", "create settings-configmap")
 	return w
 }
 
-func TestADependencyCostsOneWriteAndNoneAfterwards(t *testing.T) {
-	w := newWorld(t, deployment("web"), dependent("web"), settings())
-	_, writes, events := w.pass("web-deployment")
-	expect(t, "writes", writes, "patch web-deployment", "create settings-configmap")
-	expect(t, "events", events, "Normal GetDependenciesSucceed Found 1 dependencies",
+func TestAttachNewDependency(t *testing.T) {
+	w := newFixture(t, deployment("web"), dependent("web"), settingsConfigMap())
+	_, writes, events := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes, "patch web-deployment", "create settings-configmap")
+	expectEqual(t, "events", events, "Normal GetDependenciesSucceed Found 1 dependencies",
 		"Normal SyncScheduleResultToDependenciesSucceed The dependencies follow the object to its clusters")
 	bound := w.binding("web-deployment")
-	expect(t, "finalizers", bound.Finalizers, "karmada.io/binding-dependencies-distributor")
-	const note = `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"settings"}]`
-	if got := bound.Annotations["resourcebinding.karmada.io/dependencies"]; got != note {
-		t.Errorf("note %s", got)
+	expectEqual(t, "finalizers", bound.Finalizers, "karmada.io/binding-dependencies-distributor")
+	const annotation = `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"settings"}]`
+	if got := bound.Annotations["resourcebinding.karmada.io/dependencies"]; got != annotation {
+		t.Errorf("annotation %s", got)
 	}
 	if w.binding("settings-configmap").Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == "" {
 		t.Error("the new binding has no id")
 	}
-	_, writes, events = w.pass("web-deployment")
-	expect(t, "writes of a second pass", writes)
-	expect(t, "events of a second pass", events)
-	// A process that starts knows nothing.
-	w.needs, w.quarrels = newNeeds(), newQuarrels()
-	_, writes, events = w.pass("web-deployment")
-	expect(t, "writes after a restart", writes)
-	expect(t, "events after a restart", events)
+	_, writes, events = w.reconcile("web-deployment")
+	expectEqual(t, "writes of a second reconcile", writes)
+	expectEqual(t, "events of a second reconcile", events)
+	// A new process has no entries in its trackers.
+	w.referenceIndex, w.conflicts = newReferenceIndex(), newConflicts()
+	_, writes, events = w.reconcile("web-deployment")
+	expectEqual(t, "writes after a restart", writes)
+	expectEqual(t, "events after a restart", events)
 }
 
-func TestWhatIsReleased(t *testing.T) {
+func TestDetach(t *testing.T) {
 	claim := policy.Claim{Namespace: "shop", Name: "p", ID: "id-p"}
 	off := func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }
 	tests := map[string]struct {
 		attached func(*workv1alpha2.ResourceBinding)
-		change   func(*world)
+		change   func(*fixture)
 		want     []string
 	}{
-		"nothing as long as nothing changes": {nil, func(*world) {}, nil},
-		"everything when dependencies stay at home": {nil, func(w *world) { w.edit("web-deployment", off) },
+		"nothing without a change": {nil, func(*fixture) {}, nil},
+		"everything when propagateDeps is off": {nil, func(w *fixture) { w.updateBinding("web-deployment", off) },
 			[]string{"delete settings-configmap", "patch web-deployment"}},
-		"everything when nothing is needed any more": {nil, func(w *world) { w.needed = nil },
+		"everything without references": {nil, func(w *fixture) { w.references = nil },
 			[]string{"delete settings-configmap", "patch web-deployment"}},
-		"what is needed no longer": {nil, func(w *world) { w.needed = []dependency.Reference{refersTo("Secret", "keys")} },
+		"objects without a reference": {nil, func(w *fixture) { w.references = []dependency.Reference{referenceTo("Secret", "keys")} },
 			[]string{"patch web-deployment", "delete settings-configmap"}},
-		"but a binding of a policy stays": {
+		"a binding of a policy stays": {
 			func(b *workv1alpha2.ResourceBinding) { claim.Apply(b); b.Spec.Placement = &policyv1alpha1.Placement{} },
-			func(w *world) { w.edit("web-deployment", off) }, []string{"patch settings-configmap", "patch web-deployment"},
+			func(w *fixture) { w.updateBinding("web-deployment", off) }, []string{"patch settings-configmap", "patch web-deployment"},
 		},
-		"and one that a policy has left": {
+		"a binding with placement but without a policy stays": {
 			func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement, b.Spec.Clusters = &policyv1alpha1.Placement{}, []workv1alpha2.TargetCluster{{Name: "m2"}}
 			},
-			func(w *world) { w.edit("web-deployment", off) }, []string{"patch settings-configmap", "patch web-deployment"},
+			func(w *fixture) { w.updateBinding("web-deployment", off) }, []string{"patch settings-configmap", "patch web-deployment"},
 		},
-		"everything when the dependent goes": {nil, func(w *world) {
+		"everything when the dependent is deleted": {nil, func(w *fixture) {
 			if err := w.store.Delete(w.t.Context(), w.binding("web-deployment")); err != nil {
 				w.t.Fatal(err)
 			}
@@ -98,73 +98,73 @@ func TestWhatIsReleased(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := attached(t)
+			w := newAttachedFixture(t)
 			if tc.attached != nil {
-				w.edit("settings-configmap", tc.attached)
+				w.updateBinding("settings-configmap", tc.attached)
 			}
 			tc.change(w)
-			_, writes, _ := w.pass("web-deployment")
-			expect(t, "writes", writes, tc.want...)
+			_, writes, _ := w.reconcile("web-deployment")
+			expectEqual(t, "writes", writes, tc.want...)
 		})
 	}
 }
 
-func TestADependentThatWentWithoutWaitingLeavesNothing(t *testing.T) {
-	w := attached(t)
-	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+func TestDeletedDependentWithoutFinalizerIsDetached(t *testing.T) {
+	w := newAttachedFixture(t)
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
 	if err := w.store.Delete(t.Context(), w.binding("web-deployment")); err != nil {
 		t.Fatal(err)
 	}
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes", writes, "delete settings-configmap")
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes, "delete settings-configmap")
 }
 
-func TestADependentThatOnlyTheCacheMissesKeepsAll(t *testing.T) {
-	w := attached(t)
-	// What the server has is seen nowhere else.
-	server := newWorld(t, dependent("web"))
-	w.live = server.store
-	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+func TestDependentMissingOnlyInCacheIsNotDetached(t *testing.T) {
+	w := newAttachedFixture(t)
+	// Only the live reader has the dependent.
+	server := newFixture(t, dependent("web"))
+	w.karmadaReader = server.store
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
 	if err := w.store.Delete(t.Context(), w.binding("web-deployment")); err != nil {
 		t.Fatal(err)
 	}
-	result, writes, _ := w.pass("web-deployment")
-	expect(t, "writes", writes)
-	if result.RequeueAfter != glance {
-		t.Errorf("looks again after %s", result.RequeueAfter)
+	result, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes)
+	if result.RequeueAfter != staleRetryDelay {
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 }
 
 func TestDependentsShareOneBinding(t *testing.T) {
-	w := attached(t, deployment("api"), dependent("api"))
-	w.edit("api-deployment", func(b *workv1alpha2.ResourceBinding) {
+	w := newAttachedFixture(t, deployment("api"), dependent("api"))
+	w.updateBinding("api-deployment", func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2"}}
 	})
-	_, writes, events := w.pass("api-deployment")
-	expect(t, "writes", writes, "patch api-deployment", "patch settings-configmap")
-	const quarrel = "Warning DependencyPolicyConflict the bindings that require this one differ: " +
+	_, writes, events := w.reconcile("api-deployment")
+	expectEqual(t, "writes", writes, "patch api-deployment", "patch settings-configmap")
+	const conflict = "Warning DependencyPolicyConflict the bindings that require this one differ: " +
 		"ConflictResolution conflicted (Overwrite vs Abort): Overwrite for shop/api-deployment, Abort for shop/web-deployment; Overwrite is used"
-	if len(events) != 3 || events[1] != quarrel {
+	if len(events) != 3 || events[1] != conflict {
 		t.Errorf("events %q", events)
 	}
 	if got := w.binding("settings-configmap").Spec.ConflictResolution; got != policyv1alpha1.ConflictOverwrite {
 		t.Errorf("conflict resolution %s", got)
 	}
 	for _, name := range []string{"web-deployment", "api-deployment"} {
-		_, writes, events = w.pass(name)
-		expect(t, "writes of another pass", writes)
-		expect(t, "events of another pass", events)
+		_, writes, events = w.reconcile(name)
+		expectEqual(t, "writes of another reconcile", writes)
+		expectEqual(t, "events of another reconcile", events)
 	}
-	w.quarrels = newQuarrels()
-	_, _, events = w.pass("web-deployment")
-	expect(t, "events after a restart", events)
+	w.conflicts = newConflicts()
+	_, _, events = w.reconcile("web-deployment")
+	expectEqual(t, "events after a restart", events)
 
-	w.edit("api-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
-	_, writes, _ = w.pass("api-deployment")
-	expect(t, "writes when one goes", writes, "patch settings-configmap", "patch api-deployment")
+	w.updateBinding("api-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	_, writes, _ = w.reconcile("api-deployment")
+	expectEqual(t, "writes when one dependent is detached", writes, "patch settings-configmap", "patch api-deployment")
 	if got := w.binding("settings-configmap").Spec; got.ConflictResolution != policyv1alpha1.ConflictAbort || len(got.RequiredBy) != 1 {
-		t.Errorf("what is left: %+v", got)
+		t.Errorf("remaining spec: %+v", got)
 	}
 }
 
@@ -172,131 +172,131 @@ func TestObjectsThatCannotBeAttached(t *testing.T) {
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
 		after  time.Duration
-		told   bool
+		event  bool
 	}{
-		"its binding is still that of an earlier object": {func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "earlier" }, patience, false},
-		"its binding is of another kind": {func(b *workv1alpha2.ResourceBinding) {
+		"its binding belongs to an earlier object": {func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "earlier" }, blockedRetryDelay, false},
+		"its binding belongs to another kind": {func(b *workv1alpha2.ResourceBinding) {
 			b.OwnerReferences[0].UID, b.Spec.Resource.APIVersion = "other", "example.io/v1"
-		}, obstructed, true},
+		}, userRetryDelay, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := attached(t, deployment("api"), dependent("api"))
-			w.edit("settings-configmap", tc.change)
-			result, writes, events := w.pass("api-deployment")
-			expect(t, "writes", writes, "patch api-deployment")
+			w := newAttachedFixture(t, deployment("api"), dependent("api"))
+			w.updateBinding("settings-configmap", tc.change)
+			result, writes, events := w.reconcile("api-deployment")
+			expectEqual(t, "writes", writes, "patch api-deployment")
 			if result.RequeueAfter != tc.after {
-				t.Errorf("looks again after %s, want %s", result.RequeueAfter, tc.after)
+				t.Errorf("requeued after %s, want %s", result.RequeueAfter, tc.after)
 			}
-			told := len(events) > 0 && strings.HasPrefix(events[len(events)-1], "Warning SyncScheduleResultToDependenciesFailed")
-			if told != tc.told {
+			event := len(events) > 0 && strings.HasPrefix(events[len(events)-1], "Warning SyncScheduleResultToDependenciesFailed")
+			if event != tc.event {
 				t.Errorf("events %q", events)
 			}
-			_, _, events = w.pass("api-deployment")
-			expect(t, "events the second time", events)
+			_, _, events = w.reconcile("api-deployment")
+			expectEqual(t, "events the second time", events)
 		})
 	}
 }
 
-func TestWhatIsNotAttached(t *testing.T) {
-	leaving := settings()
-	leaving.Finalizers = []string{"example.io/wait"}
-	nowhere := dependent("web")
-	nowhere.Spec.Clusters = nil
-	role := refersTo("ClusterRole", "view")
+func TestObjectsThatAreNotAttached(t *testing.T) {
+	terminating := settingsConfigMap()
+	terminating.Finalizers = []string{"example.io/wait"}
+	unscheduled := dependent("web")
+	unscheduled.Spec.Clusters = nil
+	role := referenceTo("ClusterRole", "view")
 	role.APIVersion = "rbac.authorization.k8s.io/v1"
 	tests := map[string]struct {
 		objects []client.Object
 		needed  dependency.Reference
 		want    []string
 	}{
-		"an object that is not there":               {[]client.Object{dependent("web")}, refersTo("ConfigMap", "settings"), []string{"patch web-deployment"}},
-		"one of a kind that is not served":          {[]client.Object{dependent("web")}, dependency.Reference{APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}, []string{"patch web-deployment"}},
-		"one without a namespace, named with one":   {[]client.Object{dependent("web"), clusterRole("view")}, role, []string{"patch web-deployment"}},
-		"anything before there are clusters for it": {[]client.Object{nowhere, settings()}, refersTo("ConfigMap", "settings"), nil},
+		"a missing object":                             {[]client.Object{dependent("web")}, referenceTo("ConfigMap", "settings"), []string{"patch web-deployment"}},
+		"an object of a kind that is not served":       {[]client.Object{dependent("web")}, dependency.Reference{APIVersion: "example.io/v1", Kind: "Widget", Namespace: "shop", Name: "w"}, []string{"patch web-deployment"}},
+		"a cluster-scoped object with a namespace":     {[]client.Object{dependent("web"), clusterRole("view")}, role, []string{"patch web-deployment"}},
+		"any object before the dependent has clusters": {[]client.Object{unscheduled, settingsConfigMap()}, referenceTo("ConfigMap", "settings"), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(tc.objects, deployment("web"))...)
-			w.needed = []dependency.Reference{tc.needed}
-			_, writes, _ := w.pass("web-deployment")
-			expect(t, "writes", writes, tc.want...)
+			w := newFixture(t, append(tc.objects, deployment("web"))...)
+			w.references = []dependency.Reference{tc.needed}
+			_, writes, _ := w.reconcile("web-deployment")
+			expectEqual(t, "writes", writes, tc.want...)
 		})
 	}
 	t.Run("an object that is being deleted", func(t *testing.T) {
-		w := newWorld(t, deployment("web"), dependent("web"), leaving)
-		if err := w.store.Delete(t.Context(), leaving); err != nil {
+		w := newFixture(t, deployment("web"), dependent("web"), terminating)
+		if err := w.store.Delete(t.Context(), terminating); err != nil {
 			t.Fatal(err)
 		}
-		_, writes, _ := w.pass("web-deployment")
-		expect(t, "writes", writes, "patch web-deployment")
+		_, writes, _ := w.reconcile("web-deployment")
+		expectEqual(t, "writes", writes, "patch web-deployment")
 	})
 }
 
-func TestATenantTakesAlongOnlyWhatIsInTheNamespace(t *testing.T) {
-	elsewhere := settings()
+func TestDependenciesAreLimitedToNamespace(t *testing.T) {
+	elsewhere := settingsConfigMap()
 	elsewhere.Namespace = "bank"
-	refused := map[string]dependency.Reference{
+	rejected := map[string]dependency.Reference{
 		"an object of another namespace": {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", Name: "settings"},
 		"objects of another namespace":   {APIVersion: "v1", Kind: "ConfigMap", Namespace: "bank", LabelSelector: &metav1.LabelSelector{}},
-		"an object without a namespace":  {APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"},
-		"the credentials of a cluster":   refersTo("Secret", "east"),
+		"a cluster-scoped object":        {APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"},
+		"the credentials of a cluster":   referenceTo("Secret", "east"),
 		"an object of the control plane": {APIVersion: "policy.karmada.io/v1alpha1", Kind: "OverridePolicy", Namespace: "shop", Name: "p"},
 	}
-	for name, reference := range refused {
+	for name, reference := range rejected {
 		t.Run(name, func(t *testing.T) {
 			policy := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}}
 			credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "east", Labels: map[string]string{"karmada.io/system": "true"}}}
-			w := newWorld(t, deployment("web"), dependent("web"), clusterRole("view"), elsewhere.DeepCopy(), settings(), policy, credentials)
-			w.needed = []dependency.Reference{reference, refersTo("ConfigMap", "settings")}
-			result, writes, events := w.pass("web-deployment")
-			expect(t, "writes", writes, "patch web-deployment", "create settings-configmap")
-			if result.RequeueAfter != obstructed || len(events) != 2 || !strings.Contains(events[1], "SyncScheduleResultToDependenciesFailed") && !strings.Contains(events[0], "SyncScheduleResultToDependenciesFailed") {
-				t.Errorf("looked at again after %s, events %v", result.RequeueAfter, events)
+			w := newFixture(t, deployment("web"), dependent("web"), clusterRole("view"), elsewhere.DeepCopy(), settingsConfigMap(), policy, credentials)
+			w.references = []dependency.Reference{reference, referenceTo("ConfigMap", "settings")}
+			result, writes, events := w.reconcile("web-deployment")
+			expectEqual(t, "writes", writes, "patch web-deployment", "create settings-configmap")
+			if result.RequeueAfter != userRetryDelay || len(events) != 2 || !strings.Contains(events[1], "SyncScheduleResultToDependenciesFailed") && !strings.Contains(events[0], "SyncScheduleResultToDependenciesFailed") {
+				t.Errorf("requeued after %s, events %v", result.RequeueAfter, events)
 			}
 		})
 	}
 }
 
-func TestWhatFollowedBeforeIsNotReleasedForBeingOutOfReach(t *testing.T) {
+func TestAttachedClusterScopedObjectIsNotDetached(t *testing.T) {
 	claimed := dependent("web")
 	claimed.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "everything"
-	w := newWorld(t, deployment("web"), claimed, clusterRole("view"))
-	w.needed = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
-	w.pass("web-deployment")
-	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) {
+	w := newFixture(t, deployment("web"), claimed, clusterRole("view"))
+	w.references = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
+	w.reconcile("web-deployment")
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) {
 		delete(b.Labels, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
 	})
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes", writes)
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes)
 }
 
-func TestObjectsWithoutNamespaceShareABindingWithoutNamespace(t *testing.T) {
+func TestClusterScopedDependency(t *testing.T) {
 	claimed := dependent("web")
 	claimed.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "everything"
-	w := newWorld(t, deployment("web"), claimed, clusterRole("view"))
-	w.needed = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes", writes, "patch web-deployment", "create view-clusterrole")
+	w := newFixture(t, deployment("web"), claimed, clusterRole("view"))
+	w.references = []dependency.Reference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"}}
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes, "patch web-deployment", "create view-clusterrole")
 	made := &workv1alpha2.ClusterResourceBinding{}
 	if err := w.store.Get(t.Context(), client.ObjectKey{Name: "view-clusterrole"}, made); err != nil {
 		t.Fatal(err)
 	}
-	if !dependency.Requires(made, named("web-deployment")) {
+	if !dependency.Requires(made, bindingKey("web-deployment")) {
 		t.Errorf("required by %+v", made.Spec.RequiredBy)
 	}
-	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
-	_, writes, _ = w.pass("web-deployment")
-	expect(t, "writes when it is switched off", writes, "delete view-clusterrole", "patch web-deployment")
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	_, writes, _ = w.reconcile("web-deployment")
+	expectEqual(t, "writes when propagateDeps is off", writes, "delete view-clusterrole", "patch web-deployment")
 }
 
-func TestSelectedObjectsComeAndGoWithTheirLabels(t *testing.T) {
-	w := newWorld(t, deployment("web"), dependent("web"), settings())
-	w.needed = []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop"}}
-	w.needed[0].LabelSelector = selector("app", "web")
+func TestSelectedDependenciesFollowLabels(t *testing.T) {
+	w := newFixture(t, deployment("web"), dependent("web"), settingsConfigMap())
+	w.references = []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop"}}
+	w.references[0].LabelSelector = selector("app", "web")
 	label := func(value string) {
-		object := settings()
-		if err := w.store.Get(t.Context(), named("settings"), object); err != nil {
+		object := settingsConfigMap()
+		if err := w.store.Get(t.Context(), bindingKey("settings"), object); err != nil {
 			t.Fatal(err)
 		}
 		object.Labels = map[string]string{"app": value}
@@ -304,87 +304,87 @@ func TestSelectedObjectsComeAndGoWithTheirLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes before it is selected", writes, "patch web-deployment")
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes before it is selected", writes, "patch web-deployment")
 	label("web")
-	_, writes, _ = w.pass("web-deployment")
-	expect(t, "writes when it is", writes, "create settings-configmap")
+	_, writes, _ = w.reconcile("web-deployment")
+	expectEqual(t, "writes when it is", writes, "create settings-configmap")
 	label("other")
-	_, writes, _ = w.pass("web-deployment")
-	expect(t, "writes when it is no longer", writes, "delete settings-configmap")
+	_, writes, _ = w.reconcile("web-deployment")
+	expectEqual(t, "writes when it is no longer", writes, "delete settings-configmap")
 }
 
-// unserved is a store that does not serve ConfigMaps at the moment.
-type unserved struct{ client.Client }
+// unservedConfigMaps is a client of an API server that does not serve ConfigMaps.
+type unservedConfigMaps struct{ client.Client }
 
-func (u unserved) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+func (u unservedConfigMaps) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
 	if kind := object.GetObjectKind().GroupVersionKind().GroupKind(); kind.Kind == "ConfigMap" {
 		return &meta.NoKindMatchError{GroupKind: kind}
 	}
 	return u.Client.Get(ctx, key, object, o...)
 }
 
-func (u unserved) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+func (u unservedConfigMaps) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
 	if kind := list.GetObjectKind().GroupVersionKind().GroupKind(); kind.Kind == "ConfigMapList" {
 		return &meta.NoKindMatchError{GroupKind: kind}
 	}
 	return u.Client.List(ctx, list, o...)
 }
 
-func TestASelectedObjectIsKeptWhileItsKindIsNotServed(t *testing.T) {
-	w := newWorld(t, deployment("web"), dependent("web"), settings())
-	w.needed = []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: selector("app", "web")}}
-	object := settings()
-	if err := w.store.Get(t.Context(), named("settings"), object); err != nil {
+func TestSelectedDependencyIsKeptWhileKindIsNotServed(t *testing.T) {
+	w := newFixture(t, deployment("web"), dependent("web"), settingsConfigMap())
+	w.references = []dependency.Reference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: selector("app", "web")}}
+	object := settingsConfigMap()
+	if err := w.store.Get(t.Context(), bindingKey("settings"), object); err != nil {
 		t.Fatal(err)
 	}
 	object.Labels = map[string]string{"app": "web"}
 	if err := w.store.Update(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	w.pass("web-deployment")
-	w.templates = template.NewReader(nil, unserved{w.store})
-	_, writes, _ := w.pass("web-deployment")
-	expect(t, "writes", writes)
+	w.reconcile("web-deployment")
+	w.templateReader = template.NewReader(nil, unservedConfigMaps{w.store})
+	_, writes, _ := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes)
 }
 
-type broken struct{ err error }
+type brokenRules struct{ err error }
 
-func (b broken) Rules(_ schema.GroupVersionKind) interpreter.Rules {
+func (b brokenRules) Rules(_ schema.GroupVersionKind) interpreter.Rules {
 	return interpreter.Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]dependency.Reference, error) { return nil, b.err }}
 }
 
-func TestWhatCannotBeInterpretedStaysAsItIs(t *testing.T) {
-	w := attached(t)
-	w.rules = broken{errors.New("the script has a mistake")}
+func TestInterpreterErrorChangesNothing(t *testing.T) {
+	w := newAttachedFixture(t)
+	w.rules = brokenRules{errors.New("the script is invalid")}
 	w.writes = nil
-	_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: named("web-deployment")})
+	_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: bindingKey("web-deployment")})
 	if err == nil {
 		t.Error("the failure is not retried")
 	}
-	expect(t, "writes", w.writes)
-	if event := <-w.recorder.Events; event != "Warning GetDependenciesFailed interpreting what Deployment shop/web needs: the script has a mistake" {
+	expectEqual(t, "writes", w.writes)
+	if event := <-w.recorder.Events; event != "Warning GetDependenciesFailed interpreting dependencies of Deployment shop/web: the script is invalid" {
 		t.Errorf("event %q", event)
 	}
 }
 
-func TestATemplateThatIsGoneStopsQuietly(t *testing.T) {
-	w := attached(t)
+func TestMissingTemplateWritesNothing(t *testing.T) {
+	w := newAttachedFixture(t)
 	if err := w.store.Delete(t.Context(), deployment("web")); err != nil {
 		t.Fatal(err)
 	}
-	_, writes, events := w.pass("web-deployment")
-	expect(t, "writes", writes)
-	expect(t, "events", events)
+	_, writes, events := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes)
+	expectEqual(t, "events", events)
 }
 
-func TestATemplateThatIsBehindIsAwaited(t *testing.T) {
-	w := newWorld(t, deployment("web"), dependent("web"), settings())
-	w.edit("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "123456" })
-	result, writes, events := w.pass("web-deployment")
-	expect(t, "writes", writes)
-	expect(t, "events", events)
-	if result.RequeueAfter != glance {
-		t.Errorf("looks again after %s", result.RequeueAfter)
+func TestStaleTemplateIsRetried(t *testing.T) {
+	w := newFixture(t, deployment("web"), dependent("web"), settingsConfigMap())
+	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "123456" })
+	result, writes, events := w.reconcile("web-deployment")
+	expectEqual(t, "writes", writes)
+	expectEqual(t, "events", events)
+	if result.RequeueAfter != staleRetryDelay {
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 }

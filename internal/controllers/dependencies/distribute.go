@@ -17,11 +17,11 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// distribute lets everything that a dependent needs follow it.
+// distribute attaches the bindings of all dependencies to a dependent.
 func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.ResourceBinding) error {
-	template, err := r.template(ctx, dependent.Spec.Resource)
+	template, err := r.readTemplate(ctx, dependent.Spec.Resource)
 	if err != nil || template == nil {
-		// The binding of a template that is gone is collected.
+		// The garbage collector deletes the binding of a deleted template.
 		return err
 	}
 	rule := r.rules.Rules(template.GroupVersionKind()).Dependencies
@@ -30,7 +30,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	}
 	found, err := rule(ctx, template)
 	if err != nil {
-		err = fmt.Errorf("interpreting what %s %s needs: %w", template.GetKind(), client.ObjectKeyFromObject(template), err)
+		err = fmt.Errorf("interpreting dependencies of %s %s: %w", template.GetKind(), client.ObjectKeyFromObject(template), err)
 		r.events.Failed(template, workv1alpha2.EventReasonGetDependenciesFailed, err)
 		return err
 	}
@@ -38,24 +38,24 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	references := dependency.References(template, found)
 	if len(references) == 0 {
 		r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found no dependencies")
-		return r.withdraw(ctx, dependent)
+		return r.finalize(ctx, dependent)
 	}
-	if len(dependent.Spec.Clusters) == 0 && !marked(dependent) {
-		return nil // there is nowhere to follow to yet
+	if len(dependent.Spec.Clusters) == 0 && !hasFinalizer(dependent) {
+		return nil // the dependent has no clusters yet
 	}
-	if r.needs.put(client.ObjectKeyFromObject(dependent), references) {
-		r.watches.hurry()
+	if r.referenceIndex.put(client.ObjectKeyFromObject(dependent), references) {
+		r.watches.requestUpdate()
 	}
-	if err := r.record(ctx, dependent, template, references); err != nil {
+	if err := r.recordDependencies(ctx, dependent, template, references); err != nil {
 		return err
 	}
 	r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
 	return r.attachAll(ctx, dependent, references)
 }
 
-// record notes on the dependent what it needs, and holds it until that is
-// released.
-func (r *reconciler) record(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured, references []dependency.Reference) error {
+// recordDependencies records the references on the dependent and adds the finalizer, which
+// stays until all bindings are detached.
+func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured, references []dependency.Reference) error {
 	recorded := dependent.DeepCopy()
 	controllerutil.AddFinalizer(recorded, workv1alpha2.BindingDependenciesDistributorFinalizer)
 	if err := dependency.Record(recorded, references); err != nil {
@@ -63,7 +63,7 @@ func (r *reconciler) record(ctx context.Context, dependent *workv1alpha2.Resourc
 	}
 	changed, err := patch.Object(ctx, r.karmada, dependent, recorded)
 	if err != nil {
-		return gone(err)
+		return notFoundAsStale(err)
 	}
 	if changed {
 		r.events.Decided(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
@@ -71,32 +71,32 @@ func (r *reconciler) record(ctx context.Context, dependent *workv1alpha2.Resourc
 	return nil
 }
 
-// attachAll releases what is needed no longer and lets the rest follow. One that
-// fails does not stop the others.
+// attachAll detaches the bindings that are not needed any more and attaches the others. A
+// failure for one object does not stop the others.
 func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) error {
 	var failures []error
 	written := false
-	released, err := r.releaseUnneeded(ctx, dependent, references)
+	detached, err := r.detachUnneeded(ctx, dependent, references)
 	if err != nil {
 		failures = append(failures, err)
 	}
-	within, refused := dependency.Within(binding.PartyOf(dependent), references)
-	for _, refusal := range refused {
-		failures = append(failures, refusal)
+	allowed, rejected := dependency.Within(binding.PartyOf(dependent), references)
+	for _, rejection := range rejected {
+		failures = append(failures, rejection)
 	}
-	for _, reference := range within {
-		objects, err := r.objects(ctx, reference)
+	for _, reference := range allowed {
+		objects, err := r.referencedObjects(ctx, reference)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		for _, object := range objects {
-			if refusal := r.propagated.Refuses(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); refusal != nil {
-				failures = append(failures, refusal)
+			if rejection := r.propagated.Refuses(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
+				failures = append(failures, rejection)
 				continue
 			}
-			if refusal := reach.Marked(object); refusal != nil {
-				failures = append(failures, refusal)
+			if rejection := reach.Marked(object); rejection != nil {
+				failures = append(failures, rejection)
 				continue
 			}
 			wrote, err := r.attach(ctx, dependent, object)
@@ -106,7 +106,7 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 			written = written || wrote
 		}
 	}
-	if len(failures) == 0 && (written || released) {
+	if len(failures) == 0 && (written || detached) {
 		r.events.Decided(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
 	}
 	if len(failures) == 0 {
@@ -115,35 +115,35 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 	return errors.Join(failures...)
 }
 
-// releaseUnneeded releases those attached bindings to which no reference leads.
-func (r *reconciler) releaseUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (released bool, err error) {
+// detachUnneeded detaches the attached bindings that no reference needs.
+func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) (detached bool, err error) {
 	attached, err := r.attachedTo(ctx, client.ObjectKeyFromObject(dependent))
 	if err != nil {
 		return false, err
 	}
 	var failures []error
 	for _, each := range attached {
-		needed, err := r.needed(ctx, references, each)
+		needed, err := r.isNeeded(ctx, references, each)
 		if err == nil && !needed {
-			released = true
-			err = r.release(ctx, client.ObjectKeyFromObject(dependent), each)
+			detached = true
+			err = r.detach(ctx, client.ObjectKeyFromObject(dependent), each)
 		}
 		if err != nil {
 			failures = append(failures, err)
 		}
 	}
-	return released, errors.Join(failures...)
+	return detached, errors.Join(failures...)
 }
 
-// needed reports whether any reference leads to the object of an attached
-// binding. Labels are asked of the object itself: as it is stored before they are
-// said to lead nowhere, for what is let go is taken out of the members. The binding
-// of an object that is gone goes with it, and so is kept here: that nothing is
-// found may as well mean that its kind is not served for a moment.
-func (r *reconciler) needed(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
+// isNeeded reports whether any reference selects the object of an attached binding. Before a
+// label selector is said not to match, the labels are read from the API server, because a
+// detached object is deleted in the members. The binding of a missing object is kept: it is
+// deleted together with its object, and the kind of the object may just not be served for a
+// moment.
+func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
 	thing := dependency.ThingOf(resource)
-	if !standsWhere(attached, thing) {
+	if !hasBindingName(attached, thing) {
 		return false, nil
 	}
 	if slices.ContainsFunc(references, func(ref dependency.Reference) bool {
@@ -155,7 +155,7 @@ func (r *reconciler) needed(ctx context.Context, references []dependency.Referen
 		if ref.Name != "" || !dependency.Near(ref, thing) {
 			continue
 		}
-		selected, err := r.selected(ctx, ref, thing)
+		selected, err := r.isSelected(ctx, ref, thing)
 		if err != nil || selected {
 			return selected, err
 		}
@@ -163,24 +163,24 @@ func (r *reconciler) needed(ctx context.Context, references []dependency.Referen
 	return false, nil
 }
 
-func (r *reconciler) selected(ctx context.Context, ref dependency.Reference, thing dependency.Thing) (bool, error) {
-	object, err := r.templates.Seen(ctx, dependency.KindOf(ref), thing.Key)
+func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, thing dependency.Thing) (bool, error) {
+	object, err := r.templateReader.Seen(ctx, dependency.KindOf(ref), thing.Key)
 	if err == nil && object != nil && dependency.Matches(ref, thing, object.GetLabels()) {
 		return true, nil
 	}
 	if err == nil {
-		object, err = r.templates.Live(ctx, dependency.KindOf(ref), thing.Key)
+		object, err = r.templateReader.Live(ctx, dependency.KindOf(ref), thing.Key)
 	}
 	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
 }
 
-// standsWhere reports whether a binding is the one that its object has, and not
-// one that somebody made for the object elsewhere.
-func standsWhere(attached binding.Object, thing dependency.Thing) bool {
+// hasBindingName reports whether a binding has the name and namespace for its object, and was
+// not created elsewhere by a user.
+func hasBindingName(attached binding.Object, thing dependency.Thing) bool {
 	return attached.GetNamespace() == thing.Key.Namespace && attached.GetName() == binding.Name(thing.Key.Name, thing.Kind.Kind)
 }
 
-// marked reports whether a dependent may have something attached to it.
-func marked(dependent *workv1alpha2.ResourceBinding) bool {
+// hasFinalizer reports whether a dependent may have attached bindings.
+func hasFinalizer(dependent *workv1alpha2.ResourceBinding) bool {
 	return controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingDependenciesDistributorFinalizer)
 }

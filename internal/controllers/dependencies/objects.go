@@ -13,12 +13,12 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 )
 
-// template is the object of a dependent, at least as new as the dependent says;
-// nil when there is none. It must not be changed.
-func (r *reconciler) template(ctx context.Context, resource workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
+// readTemplate returns the template of a dependent, at least as new as the version in the
+// binding, or nil when it does not exist. It must not be changed.
+func (r *reconciler) readTemplate(ctx context.Context, resource workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
 	key := types.NamespacedName{Namespace: resource.Namespace, Name: resource.Name}
-	template, err := r.templates.Get(ctx, kind, key)
+	template, err := r.templateReader.Get(ctx, kind, key)
 	if err != nil || template == nil {
 		return nil, err
 	}
@@ -31,12 +31,12 @@ func (r *reconciler) template(ctx context.Context, resource workv1alpha2.ObjectR
 	return template, nil
 }
 
-// objects are those that a reference points to and that exist. They must not be
-// changed, and their kind need not be served.
-func (r *reconciler) objects(ctx context.Context, reference dependency.Reference) ([]*unstructured.Unstructured, error) {
+// referencedObjects returns the existing objects that a reference selects. They must not be
+// changed. Their kind need not be served.
+func (r *reconciler) referencedObjects(ctx context.Context, reference dependency.Reference) ([]*unstructured.Unstructured, error) {
 	kind := dependency.KindOf(reference)
 	if reference.Name != "" {
-		object, err := r.templates.Seen(ctx, kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+		object, err := r.templateReader.Seen(ctx, kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
 		if err != nil || object == nil {
 			return nil, err
 		}
@@ -46,5 +46,5 @@ func (r *reconciler) objects(ctx context.Context, reference dependency.Reference
 	if selector == nil {
 		return nil, nil
 	}
-	return r.templates.List(ctx, kind, reference.Namespace, selector)
+	return r.templateReader.List(ctx, kind, reference.Namespace, selector)
 }

@@ -20,131 +20,138 @@ import (
 )
 
 const (
-	// glance is when to look again at what was written elsewhere a moment ago.
-	glance = 50 * time.Millisecond
-	// patience is when to look again at what somebody else has to finish first.
-	patience = time.Second
-	// obstructed is when to look again at what a user has to clear away.
-	obstructed = time.Minute
+	// staleRetryDelay is the time until the next reconcile after the cache was out of date.
+	staleRetryDelay = 50 * time.Millisecond
+	// blockedRetryDelay is the time until the next reconcile of a dependent that waits for
+	// another component.
+	blockedRetryDelay = time.Second
+	// userRetryDelay is the time until the next reconcile of a dependent that waits for a
+	// user.
+	userRetryDelay = time.Minute
 )
 
 var (
-	// errStale says that a write or a decision met something newer than what was
-	// read.
-	errStale = errors.New("our view is behind")
-	// errEnding says that a binding has to be gone before there is a new one.
-	errEnding = errors.New("it is being deleted")
+	// errStale is returned when a write or a decision meets a newer state than the one that
+	// was read.
+	errStale = errors.New("the cache is out of date")
+	// errTerminating is returned when a binding must be deleted before a new one can be
+	// created.
+	errTerminating = errors.New("it is being deleted")
 )
 
-// conclude tells a failure of a pass and says when the next one is due.
-func (r *reconciler) conclude(dependent *workv1alpha2.ResourceBinding, err error) (reconcile.Result, error) {
+// finishReconcile records a failure as an event and returns the result for the queue.
+func (r *reconciler) finishReconcile(dependent *workv1alpha2.ResourceBinding, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
 		r.events.Recovered(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed)
-	case !all(err, passing):
+	case !holdsForAll(err, isTransient):
 		r.events.Failed(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed, err)
 	}
-	return settle(err)
+	return resultFor(err)
 }
 
-// settle turns the outcome of a pass into what the queue has to know: who was
-// behind looks again, silently, and who stands before an obstacle waits.
-func settle(err error) (reconcile.Result, error) {
+// resultFor converts an error to a result for the queue. A stale cache is retried shortly
+// without a log line. An error that a user must resolve is retried after userRetryDelay.
+func resultFor(err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
-	case all(err, stale):
-		return reconcile.Result{RequeueAfter: glance}, nil
-	case all(err, passing):
-		return reconcile.Result{RequeueAfter: patience}, nil
-	case all(err, func(one error) bool { return passing(one) || obstructs(one) }):
-		return reconcile.Result{RequeueAfter: obstructed}, nil
+	case holdsForAll(err, isCacheStale):
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
+	case holdsForAll(err, isTransient):
+		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
+	case holdsForAll(err, func(one error) bool { return isTransient(one) || needsUserAction(one) }):
+		return reconcile.Result{RequeueAfter: userRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// all reports whether a claim holds for an error, or for every one that it joins.
-func all(err error, claim func(error) bool) bool {
+// holdsForAll reports whether a predicate holds for an error, or for all errors that it joins.
+func holdsForAll(err error, predicate func(error) bool) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return claim(err)
+		return predicate(err)
 	}
 	for _, one := range joined.Unwrap() {
-		if !all(one, claim) {
+		if !holdsForAll(one, predicate) {
 			return false
 		}
 	}
 	return true
 }
 
-func stale(err error) bool {
+func isCacheStale(err error) bool {
 	return errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// passing reports whether an error goes away without anybody's help.
-func passing(err error) bool {
+// isTransient reports whether an error disappears without a change by a user.
+func isTransient(err error) bool {
 	var earlier *policy.OwnerError
-	return stale(err) || errors.Is(err, errEnding) || errors.As(err, &earlier)
+	return isCacheStale(err) || errors.Is(err, errTerminating) || errors.As(err, &earlier)
 }
 
-// obstructs reports whether an error lasts until a user changes something.
-func obstructs(err error) bool {
-	var taken *policy.CollisionError
-	var refused *reach.RefusedError
-	return errors.As(err, &taken) || errors.As(err, &refused)
+// needsUserAction reports whether an error lasts until a user changes something.
+func needsUserAction(err error) bool {
+	var collision *policy.CollisionError
+	var rejected *reach.RefusedError
+	return errors.As(err, &collision) || errors.As(err, &rejected)
 }
 
-// ending reports whether a create was refused because the namespace goes.
-func ending(err error) bool {
+// isNamespaceTerminating reports whether a create was rejected because the namespace is being
+// deleted.
+func isNamespaceTerminating(err error) bool {
 	return err != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// gone turns the absence of what was to be changed into a stale view.
-func gone(err error) error {
+// notFoundAsStale converts NotFound for an object that should be changed to errStale.
+func notFoundAsStale(err error) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %v", errStale, err) //nolint:errorlint // what is not found is found out by looking again
+		return fmt.Errorf("%w: %v", errStale, err) //nolint:errorlint // the next reconcile finds out why
 	}
 	return err
 }
 
-// quarrels remembers in what the dependents of a binding differ, so that it is
-// told when they begin to and not whenever they are looked at.
-type quarrels struct {
-	mu    sync.Mutex
-	known *lru.Cache
+// conflicts holds the conflict message of each binding whose dependents require different
+// settings, so that an event is recorded when the conflict changes, and not in every
+// reconcile.
+type conflicts struct {
+	mu        sync.Mutex
+	byBinding *lru.Cache
 }
 
-// rememberedQuarrels bounds how many bindings are remembered. One that is
-// forgotten is told about when it is written next.
-const rememberedQuarrels = 10_000
+// maxConflicts is the maximum number of bindings in conflicts. The conflict of a removed one
+// is recorded again with its next write.
+const maxConflicts = 10_000
 
-func newQuarrels() *quarrels { return &quarrels{known: lru.New(rememberedQuarrels)} }
+func newConflicts() *conflicts { return &conflicts{byBinding: lru.New(maxConflicts)} }
 
-// noted is what the dependents of a binding differed in, and whether that was told.
-type noted struct {
-	message string
-	told    bool
+// bindingConflict is the last conflict message of a binding, and whether it was recorded as an
+// event.
+type bindingConflict struct {
+	message  string
+	recorded bool
 }
 
-// news notes a message, empty for none, and reports whether it is worth telling:
-// what was there when we first looked is not, unless we have just written. Whoever
-// writes may come here after another pass that has already seen what was written.
-func (q *quarrels) news(of types.UID, message string, written bool) bool {
+// shouldRecord stores a message, empty for no conflict, and reports whether to record an
+// event. A conflict that exists in the first reconcile is not recorded, unless this process
+// has just written the binding. That write may already have been seen by another reconcile.
+func (q *conflicts) shouldRecord(of types.UID, message string, written bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	last, known := noted{}, false
-	if stored, ok := q.known.Get(of); ok {
-		last, known = stored.(noted)
+	last, known := bindingConflict{}, false
+	if stored, ok := q.byBinding.Get(of); ok {
+		last, known = stored.(bindingConflict)
 	}
 	changed := known && last.message != message
-	tell := changed || written && !last.told
-	q.known.Add(of, noted{message: message, told: tell || last.told && !changed})
-	return tell
+	record := changed || written && !last.recorded
+	q.byBinding.Add(of, bindingConflict{message: message, recorded: record || last.recorded && !changed})
+	return record
 }
 
-// quarrel tells on an attached binding that its dependents want different things
-// of it, if that is for them to say.
-func (r *reconciler) quarrel(attached binding.Object, dependents []*workv1alpha2.ResourceBinding, written bool) {
+// recordConflictEvent records on an attached binding that its dependents require different
+// settings. A binding that a policy places gets its settings from the policy, so no event is
+// recorded.
+func (r *reconciler) recordConflictEvent(attached binding.Object, dependents []*workv1alpha2.ResourceBinding, written bool) {
 	err := dependency.Disagreement(attached.BindingSpec().Resource, dependents)
 	if attached.BindingSpec().Placement != nil {
 		err = nil
@@ -153,7 +160,7 @@ func (r *reconciler) quarrel(attached binding.Object, dependents []*workv1alpha2
 	if err != nil {
 		message = err.Error()
 	}
-	if !r.quarrels.news(attached.GetUID(), message, written) {
+	if !r.conflicts.shouldRecord(attached.GetUID(), message, written) {
 		return
 	}
 	if err == nil {

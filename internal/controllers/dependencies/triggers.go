@@ -26,19 +26,19 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// requiredByField of a binding is the name of each dependent that it lists.
+// requiredByField is the index of bindings by the dependents that they list.
 const requiredByField = Name + "/required-by"
 
-func index(indexer client.FieldIndexer) error {
+func indexBindings(indexer client.FieldIndexer) error {
 	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(context.Background(), of, requiredByField, requiredBy); err != nil {
+		if err := indexer.IndexField(context.Background(), of, requiredByField, requiredByKeys); err != nil {
 			return fmt.Errorf("indexing bindings by %s: %w", requiredByField, err)
 		}
 	}
 	return nil
 }
 
-func requiredBy(of client.Object) []string {
+func requiredByKeys(of client.Object) []string {
 	bound, ok := of.(binding.Object)
 	if !ok {
 		return nil
@@ -58,8 +58,8 @@ func dependentsOf(attached binding.Object) []types.NamespacedName {
 	return keys
 }
 
-// attachedTo are the bindings of both scopes that list a dependent. They are
-// shared with the cache and must not be changed.
+// attachedTo returns the bindings of both scopes that list a dependent. They are shared with
+// the cache and must not be changed.
 func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedName) ([]binding.Object, error) {
 	var found []binding.Object
 	for _, list := range []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}} {
@@ -73,18 +73,18 @@ func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedN
 			})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("listing what follows binding %s: %w", dependent, err)
+			return nil, fmt.Errorf("listing bindings attached to %s: %w", dependent, err)
 		}
 	}
-	// In one order, so that failures make the same message each time.
+	// A fixed order makes the message of joined errors stable.
 	slices.SortFunc(found, func(a, b binding.Object) int {
 		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
 	})
 	return found, nil
 }
 
-// onBinding looks at a dependent when it changes, and at the dependents of an
-// attached binding when somebody tampers with it.
+// onBinding queues a changed dependent, and the dependents of an attached binding that another
+// client changed.
 func (r *reconciler) onBinding() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
@@ -92,22 +92,22 @@ func (r *reconciler) onBinding() handler.EventHandler {
 			if !ok {
 				return
 			}
-			if dependent, ok := created.(*workv1alpha2.ResourceBinding); ok && appeared(dependent) {
-				push(q, client.ObjectKeyFromObject(dependent))
+			if dependent, ok := created.(*workv1alpha2.ResourceBinding); ok && hasDependencies(dependent) {
+				enqueue(q, client.ObjectKeyFromObject(dependent))
 			}
 			if e.IsInInitialList {
-				// One of them may have gone while nobody looked.
-				push(q, dependentsOf(created)...)
+				// A listed dependent may have been deleted while no process watched.
+				enqueue(q, dependentsOf(created)...)
 				return
 			}
-			push(q, r.belated(created, nil)...)
+			enqueue(q, r.missedDependents(created, nil)...)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(binding.Object)
 			newer, ok2 := e.ObjectNew.(binding.Object)
 			if ok && ok2 {
-				push(q, updated(older, newer)...)
-				push(q, r.belated(newer, dependentsOf(older))...)
+				enqueue(q, affectedDependents(older, newer)...)
+				enqueue(q, r.missedDependents(newer, dependentsOf(older))...)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
@@ -115,51 +115,51 @@ func (r *reconciler) onBinding() handler.EventHandler {
 			if !ok {
 				return
 			}
-			push(q, dependentsOf(deleted)...)
-			// Some may have waited for it to go.
-			push(q, r.needs.dependents(dependency.ThingOf(deleted.BindingSpec().Resource))...)
+			enqueue(q, dependentsOf(deleted)...)
+			// Some dependents may wait for the deletion.
+			enqueue(q, r.referenceIndex.dependents(dependency.ThingOf(deleted.BindingSpec().Resource))...)
 			if binding.Namespaced(deleted) {
-				push(q, client.ObjectKeyFromObject(deleted))
+				enqueue(q, client.ObjectKeyFromObject(deleted))
 			}
 		},
 	}
 }
 
-// belated are the dependents that a binding lists now and did not before, and that
-// do not need its object by name. One that let go of everything while that was
-// written did not see it, and must look once more; what is selected by labels costs
-// a look too many.
-func (r *reconciler) belated(attached binding.Object, before []types.NamespacedName) []types.NamespacedName {
+// missedDependents returns the dependents that a binding newly lists and that do not refer to
+// its object by name. Such a dependent may have detached everything at the time of the write
+// without seeing the binding, and must be reconciled again. A dependent with a label selector
+// is reconciled needlessly.
+func (r *reconciler) missedDependents(attached binding.Object, before []types.NamespacedName) []types.NamespacedName {
 	listed := dependentsOf(attached)
 	if len(listed) == 0 {
 		return nil
 	}
-	expected := append(r.needs.dependents(dependency.ThingOf(attached.BindingSpec().Resource)), before...)
+	expected := append(r.referenceIndex.dependents(dependency.ThingOf(attached.BindingSpec().Resource)), before...)
 	return slices.DeleteFunc(listed, func(each types.NamespacedName) bool { return slices.Contains(expected, each) })
 }
 
-func push(q queue, dependents ...types.NamespacedName) {
+func enqueue(q queue, dependents ...types.NamespacedName) {
 	for _, dependent := range dependents {
 		q.Add(reconcile.Request{NamespacedName: dependent})
 	}
 }
 
-// appeared reports whether a binding that is seen for the first time is one to
-// work on.
-func appeared(dependent *workv1alpha2.ResourceBinding) bool {
-	return marked(dependent) || dependent.Spec.PropagateDeps && len(dependent.Spec.Clusters) > 0
+// hasDependencies reports whether a binding that is seen for the first time must be reconciled
+// as a dependent.
+func hasDependencies(dependent *workv1alpha2.ResourceBinding) bool {
+	return hasFinalizer(dependent) || dependent.Spec.PropagateDeps && len(dependent.Spec.Clusters) > 0
 }
 
-// updated are the dependents that a change of a binding concerns.
-func updated(older, newer binding.Object) []types.NamespacedName {
+// affectedDependents returns the dependents that a change of a binding concerns.
+func affectedDependents(older, newer binding.Object) []types.NamespacedName {
 	var concerned []types.NamespacedName
-	if binding.Namespaced(newer) && changedDependent(older, newer) {
+	if binding.Namespaced(newer) && isRelevantUpdate(older, newer) {
 		concerned = append(concerned, client.ObjectKeyFromObject(newer))
 	}
-	return append(concerned, disturbed(older, newer)...)
+	return append(concerned, changedDependents(older, newer)...)
 }
 
-func changedDependent(older, newer binding.Object) bool {
+func isRelevantUpdate(older, newer binding.Object) bool {
 	if older.GetDeletionTimestamp() == nil && newer.GetDeletionTimestamp() != nil {
 		return true
 	}
@@ -167,9 +167,9 @@ func changedDependent(older, newer binding.Object) bool {
 		(older.BindingSpec().PropagateDeps || newer.BindingSpec().PropagateDeps)
 }
 
-// disturbed are the dependents that a binding lists no longer, or differently.
-// When what they have in common changed, one of them is enough.
-func disturbed(older, newer binding.Object) []types.NamespacedName {
+// changedDependents returns the dependents that a binding does not list any more, or lists
+// differently. When only shared settings changed, it returns one of them.
+func changedDependents(older, newer binding.Object) []types.NamespacedName {
 	var concerned []types.NamespacedName
 	for _, snapshot := range older.BindingSpec().RequiredBy {
 		kept := false
@@ -180,16 +180,16 @@ func disturbed(older, newer binding.Object) []types.NamespacedName {
 			concerned = append(concerned, dependency.KeyOf(snapshot))
 		}
 	}
-	if rest := dependentsOf(newer); len(rest) > 0 && commonChanged(older, newer) {
+	if rest := dependentsOf(newer); len(rest) > 0 && hasSharedChange(older, newer) {
 		concerned = append(concerned, rest[0])
 	}
-	if lostMark(older, newer) {
+	if hasLostLabel(older, newer) {
 		concerned = append(concerned, dependentsOf(newer)...)
 	}
 	return concerned
 }
 
-func commonChanged(older, newer binding.Object) bool {
+func hasSharedChange(older, newer binding.Object) bool {
 	was, is := older.BindingSpec(), newer.BindingSpec()
 	return dependency.Claimed(older) != dependency.Claimed(newer) ||
 		(was.Placement == nil) != (is.Placement == nil) ||
@@ -198,7 +198,7 @@ func commonChanged(older, newer binding.Object) bool {
 		!equality.Semantic.DeepEqual(metav1.GetControllerOf(older), metav1.GetControllerOf(newer))
 }
 
-func lostMark(older, newer binding.Object) bool {
+func hasLostLabel(older, newer binding.Object) bool {
 	for label, value := range older.GetLabels() {
 		if strings.HasPrefix(label, workv1alpha2.DependedByLabelPrefix) && newer.GetLabels()[label] != value {
 			return true
@@ -207,30 +207,30 @@ func lostMark(older, newer binding.Object) bool {
 	return false
 }
 
-// needs is the index of references, shared by the passes that fill it and the
+// referenceIndex is the index of references, shared by the reconciles that fill it and the
 // watches that read it.
-type needs struct {
+type referenceIndex struct {
 	mu    sync.RWMutex
 	index *dependency.Index
 }
 
-func newNeeds() *needs { return &needs{index: dependency.NewIndex()} }
+func newReferenceIndex() *referenceIndex { return &referenceIndex{index: dependency.NewIndex()} }
 
-// put replaces what a dependent needs and reports whether a kind is new.
-func (n *needs) put(dependent types.NamespacedName, references []dependency.Reference) (appeared bool) {
+// put replaces the references of a dependent and reports whether a kind is new.
+func (n *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (appeared bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.index.Put(dependent, references)
 }
 
-func (n *needs) kinds() []schema.GroupVersionKind {
+func (n *referenceIndex) kinds() []schema.GroupVersionKind {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.index.Kinds()
 }
 
-func (n *needs) dependents(thing dependency.Thing, marks ...map[string]string) []types.NamespacedName {
+func (n *referenceIndex) dependents(thing dependency.Thing, labels ...map[string]string) []types.NamespacedName {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.index.Dependents(thing, marks...)
+	return n.index.Dependents(thing, labels...)
 }

@@ -24,66 +24,66 @@ import (
 )
 
 const (
-	// reviewInterval is how often discovery is asked for the kinds whose watch ends
-	// here, and absencePatience how long it must say that a kind is absent.
-	reviewInterval  = 10 * time.Second
-	absencePatience = 5 * time.Second
+	// reviewInterval is how often discovery is asked for the kinds whose informer may end
+	// here. absenceGracePeriod is how long a kind must be absent before its informer ends.
+	reviewInterval     = 10 * time.Second
+	absenceGracePeriod = 5 * time.Second
 )
 
-// watches keep the kinds watched that occur as dependencies. Informers are shared
-// with other controllers: we put handlers on them and take them off. One of a kind
-// that is not served is ended here unless another controller looks after it, and one
-// that another controller ended is requested again.
+// watches keeps watches on the kinds of dependencies. Informers are shared with other
+// controllers: this type adds and removes event handlers. It ends the informer of a kind that
+// is not served, unless another controller keeps the kind, and requests an informer again that
+// another controller ended.
 type watches struct {
-	templates *template.Reader
-	resolver  kinds.Discovery
-	needs     *needs
-	interval  time.Duration
-	log       logr.Logger
+	templates  *template.Reader
+	discovery  kinds.Discovery
+	references *referenceIndex
+	interval   time.Duration
+	log        logr.Logger
 
-	queue queue
-	ready chan struct{}
-	wake  chan struct{}
+	queue          queue
+	queueSet       chan struct{}
+	updateRequests chan struct{}
 
-	open map[schema.GroupVersionKind]watch
-	// states are those of all informers that were asked for here, also of kinds that
-	// are not needed any longer.
-	states   map[schema.GroupVersionKind]served.Watch
-	reviewed time.Time
+	handlers map[schema.GroupVersionKind]handlerRegistration
+	// servedStates holds the state of each informer that was requested here, including kinds
+	// that are not needed any more.
+	servedStates map[schema.GroupVersionKind]served.Watch
+	lastReview   time.Time
 }
 
-// watch is our handler on an informer.
-type watch struct {
+// handlerRegistration is the event handler of this controller on an informer.
+type handlerRegistration struct {
 	informer     cache.Informer
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-func newWatches(templates *template.Reader, resolver kinds.Discovery, needs *needs, interval time.Duration, log logr.Logger) *watches {
+func newWatches(templates *template.Reader, discovery kinds.Discovery, references *referenceIndex, interval time.Duration, log logr.Logger) *watches {
 	return &watches{
-		templates: templates, resolver: resolver, needs: needs, interval: interval, log: log,
-		ready: make(chan struct{}), wake: make(chan struct{}, 1), open: map[schema.GroupVersionKind]watch{},
-		states: map[schema.GroupVersionKind]served.Watch{},
+		templates: templates, discovery: discovery, references: references, interval: interval, log: log,
+		queueSet: make(chan struct{}), updateRequests: make(chan struct{}, 1), handlers: map[schema.GroupVersionKind]handlerRegistration{},
+		servedStates: map[schema.GroupVersionKind]served.Watch{},
 	}
 }
 
-// opened hands over the queue as soon as there is one.
-func (w *watches) opened(q queue) {
+// setQueue sets the queue as soon as the controller has one.
+func (w *watches) setQueue(q queue) {
 	w.queue = q
-	close(w.ready)
+	close(w.queueSet)
 }
 
-// hurry asks for a look at the kinds right away.
-func (w *watches) hurry() {
+// requestUpdate makes run update the watches immediately.
+func (w *watches) requestUpdate() {
 	select {
-	case w.wake <- struct{}{}:
-	default: // asked already
+	case w.updateRequests <- struct{}{}:
+	default: // an update is requested already
 	}
 }
 
-// run keeps the watches in step with what is needed until ctx ends.
+// run updates the watches to match the index until ctx ends.
 func (w *watches) run(ctx context.Context) error {
 	select {
-	case <-w.ready:
+	case <-w.queueSet:
 	case <-ctx.Done():
 		return nil
 	}
@@ -93,53 +93,53 @@ func (w *watches) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.wake:
+		case <-w.updateRequests:
 		case <-ticker.C:
 		}
-		w.look(ctx)
-		w.review(ctx, time.Now())
+		w.update(ctx)
+		w.removeUnserved(ctx, time.Now())
 	}
 }
 
-// look opens watches that are missing and closes those without need.
-func (w *watches) look(ctx context.Context) {
-	wanted := sets.New(w.needs.kinds()...)
-	var unwanted, alive []schema.GroupVersionKind
-	for kind, open := range w.open {
+// update adds missing handlers and removes unneeded ones.
+func (w *watches) update(ctx context.Context) {
+	needed := sets.New(w.references.kinds()...)
+	var unneeded, alive []schema.GroupVersionKind
+	for kind, open := range w.handlers {
 		switch {
-		case !wanted.Has(kind):
-			unwanted = append(unwanted, kind)
+		case !needed.Has(kind):
+			unneeded = append(unneeded, kind)
 		case !open.informer.IsStopped():
 			alive = append(alive, kind)
 		}
 	}
-	for _, kind := range unwanted {
-		w.close(kind)
+	for _, kind := range unneeded {
+		w.removeHandler(kind)
 	}
-	for kind := range wanted.Delete(alive...) {
-		if err := w.watch(ctx, kind); err != nil {
-			w.log.Error(err, "Changes of dependencies are not seen yet", "kind", kind)
+	for kind := range needed.Delete(alive...) {
+		if err := w.addHandler(ctx, kind); err != nil {
+			w.log.Error(err, "Changes of dependencies are not watched yet", "kind", kind)
 		}
 	}
 }
 
-func (w *watches) close(kind schema.GroupVersionKind) {
-	open := w.open[kind]
-	delete(w.open, kind)
+func (w *watches) removeHandler(kind schema.GroupVersionKind) {
+	open := w.handlers[kind]
+	delete(w.handlers, kind)
 	if err := open.informer.RemoveEventHandler(open.registration); err != nil {
-		w.log.Error(err, "Ending to follow dependencies", "kind", kind)
+		w.log.Error(err, "Removing the handler of dependencies", "kind", kind)
 	}
 }
 
-// watch puts a handler on the informer of a kind, if it is served: an informer of
-// a kind that is not would try for good.
-func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	answer, err := kinds.Ask(w.resolver, kind)
+// addHandler adds a handler to the informer of a kind, if the kind is served. An informer of a
+// kind that is not served would retry forever.
+func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) error {
+	answer, err := kinds.Ask(w.discovery, kind)
 	if err != nil {
 		return err
 	}
 	if answer != served.Served {
-		delete(w.open, kind)
+		delete(w.handlers, kind)
 		return nil
 	}
 	informer, err := w.templates.Follow(ctx, kind)
@@ -150,39 +150,40 @@ func (w *watches) watch(ctx context.Context, kind schema.GroupVersionKind) error
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
-	w.open[kind], w.states[kind] = watch{informer: informer, registration: registration}, served.Watch{}
+	w.handlers[kind], w.servedStates[kind] = handlerRegistration{informer: informer, registration: registration}, served.Watch{}
 	return nil
 }
 
-// review ends the watches of kinds that are not served. Another controller looks
-// after most kinds, for which nothing is asked.
-func (w *watches) review(ctx context.Context, now time.Time) {
-	if now.Sub(w.reviewed) < reviewInterval {
+// removeUnserved ends the informers of kinds that are not served. Most kinds are kept by
+// another controller and are not checked.
+func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
+	if now.Sub(w.lastReview) < reviewInterval {
 		return
 	}
-	w.reviewed = now
-	for kind, state := range w.states {
+	w.lastReview = now
+	for kind, state := range w.servedStates {
 		if w.templates.Keeps(kind) {
 			continue
 		}
-		answer, err := kinds.Ask(w.resolver, kind)
+		answer, err := kinds.Ask(w.discovery, kind)
 		if err != nil {
-			w.log.V(2).Info("Cannot tell whether a kind of dependencies is served", "kind", kind, "cause", err)
+			w.log.V(2).Info("Discovery of a kind of dependencies failed", "kind", kind, "cause", err)
 		}
-		next, step := state.Next(answer, now, absencePatience)
-		w.states[kind] = next
+		next, step := state.Next(answer, now, absenceGracePeriod)
+		w.servedStates[kind] = next
 		if step == served.End {
-			w.end(ctx, kind)
+			w.removeInformer(ctx, kind)
 		}
 	}
 }
 
-// end ends the informer of a kind. look asks for another when the kind is served again.
-func (w *watches) end(ctx context.Context, kind schema.GroupVersionKind) {
-	if _, ok := w.open[kind]; ok {
-		w.close(kind)
+// removeInformer ends the informer of a kind. update requests another when the kind is served
+// again.
+func (w *watches) removeInformer(ctx context.Context, kind schema.GroupVersionKind) {
+	if _, ok := w.handlers[kind]; ok {
+		w.removeHandler(kind)
 	}
-	delete(w.states, kind)
+	delete(w.servedStates, kind)
 	if err := w.templates.Unfollow(ctx, kind); err != nil {
 		w.log.Error(err, "Ending the watch of a kind that is not served", "kind", kind)
 		return
@@ -190,19 +191,19 @@ func (w *watches) end(ctx context.Context, kind schema.GroupVersionKind) {
 	w.log.Info("Ended the watch of dependencies of a kind that is not served", "kind", kind)
 }
 
-// onObject looks at the dependents of an object that appears, changes or goes.
+// onObject queues the dependents of an object that is created, changed or deleted.
 func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if object, ok := obj.(*unstructured.Unstructured); ok {
-				w.push(initial, kind, object, object.GetLabels())
+				w.enqueueDependents(initial, kind, object, object.GetLabels())
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*unstructured.Unstructured)
 			newer, ok2 := after.(*unstructured.Unstructured)
 			if ok && ok2 && policy.RelevantChange(older, newer) {
-				w.push(false, kind, newer, older.GetLabels(), newer.GetLabels())
+				w.enqueueDependents(false, kind, newer, older.GetLabels(), newer.GetLabels())
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -210,19 +211,19 @@ func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEven
 				obj = tombstone.Obj
 			}
 			if object, ok := obj.(*unstructured.Unstructured); ok {
-				w.push(false, kind, object, object.GetLabels())
+				w.enqueueDependents(false, kind, object, object.GetLabels())
 			}
 		},
 	}
 }
 
-// push queues the dependents of an object, those of the initial list behind what
-// users do meanwhile.
-func (w *watches) push(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, marks ...map[string]string) {
+// enqueueDependents queues the dependents of an object. Objects of the initial list get low
+// priority, so that changes by users are handled first.
+func (w *watches) enqueueDependents(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, labels ...map[string]string) {
 	thing := dependency.Thing{
 		Kind: kind.GroupKind(), Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 	}
-	for _, dependent := range w.needs.dependents(thing, marks...) {
+	for _, dependent := range w.references.dependents(thing, labels...) {
 		request := reconcile.Request{NamespacedName: dependent}
 		if ranked, ok := w.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok && initial {
 			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, request)

@@ -32,37 +32,37 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// world is a reconciler over a store that notes what is written. Changes do not
-// come back by themselves, so that every pass is asked for.
-type world struct {
+// fixture is a reconciler with a fake API server that records all writes. It sends no
+// watch events, so the tests call every reconcile themselves.
+type fixture struct {
 	t *testing.T
 	*reconciler
 	store    client.Client
 	recorder *record.FakeRecorder
 	queue    queue
 	writes   []string
-	// needed are the references that the template is said to have.
-	needed []dependency.Reference
+	// references are the dependencies that the interpreter returns for the template.
+	references []dependency.Reference
 }
 
-func (w *world) Rules(kind schema.GroupVersionKind) interpreter.Rules {
+func (w *fixture) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 	if kind.Kind != "Deployment" {
 		return interpreter.Rules{}
 	}
 	return interpreter.Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]dependency.Reference, error) {
-		return w.needed, nil
+		return w.references, nil
 	}}
 }
 
-// indexed builds a store with the indices of the controller.
-type indexed struct{ *fake.ClientBuilder }
+// fakeIndexer adds the indexes of the controller to a fake client.
+type fakeIndexer struct{ *fake.ClientBuilder }
 
-func (i indexed) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	i.WithIndex(object, field, values)
 	return nil
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, clientgoscheme.AddToScheme} {
@@ -70,51 +70,51 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t, recorder: record.NewFakeRecorder(100), needed: []dependency.Reference{refersTo("ConfigMap", "settings")}}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.noting())
-	if err := index(indexed{builder}); err != nil {
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), references: []dependency.Reference{referenceTo("ConfigMap", "settings")}}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordWrites())
+	if err := indexBindings(fakeIndexer{builder}); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()
 	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(w.queue.ShutDown)
 	w.reconciler = &reconciler{
-		karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), rules: w,
-		events: observe.NewEvents(w.recorder), needs: newNeeds(), quarrels: newQuarrels(),
+		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: w,
+		events: observe.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
 		propagated: DefaultOptions().Propagated,
 	}
-	w.watches = newWatches(w.templates, nil, w.needs, time.Second, logr.Discard())
-	w.watches.opened(w.queue)
+	w.watches = newWatches(w.templateReader, nil, w.referenceIndex, time.Second, logr.Discard())
+	w.watches.setQueue(w.queue)
 	return w
 }
 
-func (w *world) noting() interceptor.Funcs {
-	note := func(verb string, object client.Object) {
+func (w *fixture) recordWrites() interceptor.Funcs {
+	record := func(verb string, object client.Object) {
 		w.writes = append(w.writes, fmt.Sprintf("%s %s", verb, object.GetName()))
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, store client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			note("create", object)
+			record("create", object)
 			return store.Create(ctx, object, o...)
 		},
 		Patch: func(ctx context.Context, store client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			note("patch", object)
+			record("patch", object)
 			return store.Patch(ctx, object, p, o...)
 		},
 		Delete: func(ctx context.Context, store client.WithWatch, object client.Object, o ...client.DeleteOption) error {
-			note("delete", object)
+			record("delete", object)
 			return store.Delete(ctx, object, o...)
 		},
 	}
 }
 
-// pass runs a pass over a dependent and returns what it wrote and told.
-func (w *world) pass(name string) (result reconcile.Result, writes, events []string) {
+// reconcile reconciles a dependent and returns its result, writes and events.
+func (w *fixture) reconcile(name string) (result reconcile.Result, writes, events []string) {
 	w.t.Helper()
 	w.writes = nil
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: named(name)})
+	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: bindingKey(name)})
 	if err != nil {
-		w.t.Fatalf("a pass over %s ended with: %v", name, err)
+		w.t.Fatalf("the reconcile of %s failed: %v", name, err)
 	}
 	for len(w.recorder.Events) > 0 {
 		events = append(events, <-w.recorder.Events)
@@ -122,8 +122,8 @@ func (w *world) pass(name string) (result reconcile.Result, writes, events []str
 	return result, w.writes, events
 }
 
-// queued takes the names of what is queued.
-func (w *world) queued() (names []string) {
+// takeQueue returns the names of the queued dependents and removes them.
+func (w *fixture) takeQueue() (names []string) {
 	for w.queue.Len() > 0 {
 		one, _ := w.queue.Get()
 		w.queue.Done(one)
@@ -132,17 +132,17 @@ func (w *world) queued() (names []string) {
 	return names
 }
 
-func (w *world) binding(name string) *workv1alpha2.ResourceBinding {
+func (w *fixture) binding(name string) *workv1alpha2.ResourceBinding {
 	w.t.Helper()
 	found := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), named(name), found); err != nil {
+	if err := w.store.Get(w.t.Context(), bindingKey(name), found); err != nil {
 		w.t.Fatal(err)
 	}
 	return found
 }
 
-// edit changes a stored binding, as somebody else does.
-func (w *world) edit(name string, change func(*workv1alpha2.ResourceBinding)) {
+// updateBinding changes a stored binding, as another client would.
+func (w *fixture) updateBinding(name string, change func(*workv1alpha2.ResourceBinding)) {
 	w.t.Helper()
 	found := w.binding(name)
 	change(found)
@@ -151,11 +151,11 @@ func (w *world) edit(name string, change func(*workv1alpha2.ResourceBinding)) {
 	}
 }
 
-func named(name string) types.NamespacedName {
+func bindingKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-func refersTo(kind, name string) dependency.Reference {
+func referenceTo(kind, name string) dependency.Reference {
 	return dependency.Reference{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name}
 }
 
@@ -163,7 +163,7 @@ func deployment(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}}
 }
 
-func settings() *corev1.ConfigMap {
+func settingsConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings", UID: "uid-settings"}}
 }
 
@@ -171,7 +171,7 @@ func clusterRole(name string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
-// dependent is the binding of a Deployment that runs in m1.
+// dependent returns the binding of a Deployment that runs in m1.
 func dependent(name string) *workv1alpha2.ResourceBinding {
 	return &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
