@@ -1,16 +1,16 @@
-// Package binding answers "does every cluster of a binding have the Work that it
-// should have?": it makes, changes and removes the Works of ResourceBindings and
-// ClusterResourceBindings, which are one thing here.
+// Package binding answers "does every cluster of a binding have the Work that it should
+// have?". It creates, updates and deletes the Works of ResourceBindings and
+// ClusterResourceBindings, with the same code for both.
 //
 // Invariants:
 //
-//   - a binding that was just scheduled to n clusters costs n creates; a pass that
-//     finds everything in order costs no request at all;
+//   - a binding that was just scheduled to n clusters costs n creates; a reconcile without a
+//     difference sends no request;
 //   - the failure of one cluster never stops the others;
-//   - a Work is deleted only when it bears the id and the name of this binding,
-//     and the binding, as stored and not only as seen, gives it no reason to be;
-//   - what this controller wrote is seen before it decides again, so that no Work
-//     is overlooked because a watch lags.
+//   - a Work is deleted only when it has the ID and the name of this binding, and when the
+//     binding in the API server, not only the one in the cache, does not need it;
+//   - the controller decides again only when the cache shows its own writes, so that no Work
+//     is missed because a watch lags.
 package binding
 
 import (
@@ -49,30 +49,30 @@ const (
 	ClusterName = "cluster-resource-binding-controller"
 )
 
-// purgePoll is how long to wait for clusters that must be empty first. The end of
+// purgePollInterval is the requeue delay while clusters must be purged first. The deletion of
 // a Work there ends the wait too.
-const purgePoll = 5 * time.Second
+const purgePollInterval = 5 * time.Second
 
-// Options are what operators may tune.
+// Options are the settings that operators may change.
 type Options struct {
-	// Workers and ClusterWorkers are how many bindings of each scope are worked on at
-	// once.
+	// Workers and ClusterWorkers are the numbers of bindings of each scope that are reconciled
+	// in parallel.
 	Workers, ClusterWorkers int
-	// Writers is how many Works of one binding are written at once.
+	// Writers is the number of Works of one binding that are written in parallel.
 	Writers int
-	// Backoff is that of a binding that failed.
+	// Backoff is the backoff of a binding that failed.
 	Backoff queues.Backoff
-	// InjectState hands the state of an evicted workload to its successor.
+	// InjectState passes the state of an evicted workload to its replacement.
 	InjectState bool
-	// Events selects the successes that are written as events.
+	// Events selects the successes that are recorded as events.
 	Events observe.Mode
-	// Propagated says what is never propagated.
+	// Propagated selects the objects that are never propagated.
 	Propagated reach.Propagated
-	// Allowed is what override policies may change beyond what an object says.
+	// Allowed is what override policies may change beyond the fields of an object.
 	Allowed override.Allowed
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff(),
@@ -80,37 +80,37 @@ func DefaultOptions() Options {
 	}
 }
 
-// reconciler serves the bindings of one scope.
+// reconciler reconciles the bindings of one scope.
 type reconciler struct {
-	options    Options
-	namespaced bool
-	karmada    client.Client
-	live       client.Reader
-	templates  *template.Reader
-	rules      interpreter.Source
-	events     *observe.Events
-	written    *ledger
-	failing    *failing
-	abandoned  *abandoned
-	synced     *prometheus.HistogramVec
+	options         Options
+	namespaced      bool
+	karmada         client.Client
+	karmadaReader   client.Reader
+	templateReader  *template.Reader
+	rules           interpreter.Source
+	events          *observe.Events
+	writes          *workWriteTracker
+	failureReporter *failureReporter
+	orphans         *orphanTracker
+	syncDuration    *prometheus.HistogramVec
 }
 
-// Add registers the controllers of both scopes with a manager. Which clusters of a
-// binding have no current Work, and why, is handed to failures.
+// Add registers the controllers of both scopes with a manager. failures receives the clusters
+// of a binding without a current Work, and the causes.
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, failures Failures, o Options) error {
-	if err := index(mgr.GetFieldIndexer()); err != nil {
+	if err := indexFields(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	synced, err := newSynced(metrics.Registry)
+	syncDuration, err := newSyncDuration(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	for _, namespaced := range []bool{true, false} {
-		if err := add(mgr, &reconciler{
-			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), templates: templates, rules: rules,
-			events:  observe.NewEvents(mgr.GetEventRecorderFor(nameOf(namespaced))).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-			written: newLedger(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failing: newFailing(failures),
-			abandoned: newAbandoned(time.Now), synced: synced,
+		if err := addController(mgr, &reconciler{
+			options: o, namespaced: namespaced, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
+			events: observe.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+			writes: newWorkWriteTracker(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failureReporter: newFailureReporter(failures),
+			orphans: newOrphanTracker(time.Now), syncDuration: syncDuration,
 		}); err != nil {
 			return err
 		}
@@ -118,9 +118,9 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	return nil
 }
 
-func add(mgr manager.Manager, r *reconciler) error {
-	controllers := builder.ControllerManagedBy(mgr).Named(nameOf(r.namespaced)).
-		For(binding.New(r.namespaced), builder.WithPredicates(worthALook())).
+func addController(mgr manager.Manager, r *reconciler) error {
+	controllers := builder.ControllerManagedBy(mgr).Named(controllerName(r.namespaced)).
+		For(binding.New(r.namespaced), builder.WithPredicates(onlyRelevantUpdates())).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 		Watches(&workv1alpha1.Work{}, r.onWork())
@@ -129,7 +129,7 @@ func add(mgr manager.Manager, r *reconciler) error {
 	}
 	err := controllers.WithOptions(queues.Options[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
 	if err != nil {
-		return fmt.Errorf("setting up %s: %w", nameOf(r.namespaced), err)
+		return fmt.Errorf("setting up %s: %w", controllerName(r.namespaced), err)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (o Options) workers(namespaced bool) int {
 	return o.ClusterWorkers
 }
 
-func nameOf(namespaced bool) string {
+func controllerName(namespaced bool) string {
 	if namespaced {
 		return Name
 	}
@@ -153,82 +153,81 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	bound := binding.New(r.namespaced)
 	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		r.written.forget(request.NamespacedName)
-		r.failing.forget(request.NamespacedName)
-		return r.collect(ctx, request.NamespacedName)
+		r.writes.delete(request.NamespacedName)
+		r.failureReporter.delete(request.NamespacedName)
+		return r.collectOrphans(ctx, request.NamespacedName)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the binding: %w", err)
 	}
-	r.abandoned.forget(request.NamespacedName)
-	if seen, err := r.written.seen(ctx, request.NamespacedName); err != nil || !seen {
-		return reconcile.Result{RequeueAfter: lagDelay}, err
+	r.orphans.delete(request.NamespacedName)
+	if current, err := r.writes.isCacheCurrent(ctx, request.NamespacedName); err != nil || !current {
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, err
 	}
 	works, err := r.worksOf(ctx, bound)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if bound.GetDeletionTimestamp() != nil {
-		return r.release(ctx, bound, works)
+		return r.finalize(ctx, bound, works)
 	}
 	return r.ensure(ctx, bound, works)
 }
 
-// ensure brings the Works of a binding to what the binding says.
+// ensure updates the Works of a binding to match the binding.
 func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
-	spec, done := bound.BindingSpec(), &pass{bound: bound}
-	orphans := judgeable(work.Orphans(works, binding.Expected(spec), nil), bound)
-	if err := r.removeOrphans(ctx, bound, orphans); err != nil {
-		return r.unclean(bound, err)
+	spec, outcome := bound.BindingSpec(), &syncOutcome{bound: bound}
+	orphans := withoutEarlierWorks(work.Orphans(works, binding.Expected(spec), nil), bound)
+	if err := r.deleteOrphans(ctx, bound, orphans); err != nil {
+		return r.recordCleanupFailure(bound, err)
 	}
-	if work.Inside(works, r.purged(ctx, spec)) {
-		return reconcile.Result{RequeueAfter: purgePoll}, nil
+	if work.Inside(works, r.clustersToPurge(ctx, spec)) {
+		return reconcile.Result{RequeueAfter: purgePollInterval}, nil
 	}
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })
 	targets := binding.Targets(spec)
 	if len(targets) == 0 {
-		return r.conclude(done)
+		return r.finishReconcile(outcome)
 	}
-	if err := r.withinReach(ctx, bound); err != nil {
-		done.failAll(targets, withDelivered(err, works))
-		return r.conclude(done)
+	if err := r.checkReference(ctx, bound); err != nil {
+		outcome.addFailureForAll(targets, withDeliveredHint(err, works))
+		return r.finishReconcile(outcome)
 	}
-	template, err := r.template(ctx, spec.Resource)
+	template, err := r.readTemplate(ctx, spec.Resource)
 	if err != nil || template == nil {
-		done.fail(err)
-		return r.conclude(done)
+		outcome.addFailure(err)
+		return r.finishReconcile(outcome)
 	}
-	if stale(template, spec.Resource) {
-		return reconcile.Result{RequeueAfter: lagDelay}, nil
+	if isTemplateStale(template, spec.Resource) {
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
-	if refusal := reach.Marked(template); refusal != nil {
-		done.failAll(targets, withDelivered(refusal, works))
-		return r.conclude(done)
+	if rejection := reach.Marked(template); rejection != nil {
+		outcome.addFailureForAll(targets, withDeliveredHint(rejection, works))
+		return r.finishReconcile(outcome)
 	}
-	done.template = template
-	r.syncAll(ctx, done, targets, works)
-	return r.conclude(done)
+	outcome.template = template
+	r.syncAll(ctx, outcome, targets, works)
+	return r.finishReconcile(outcome)
 }
 
-// syncAll writes the Works of all targets and then removes those that they have
-// taken the place of.
-func (r *reconciler) syncAll(ctx context.Context, done *pass, targets []workv1alpha2.TargetCluster, works []*workv1alpha1.Work) {
-	defer observeSync(r.synced, time.Now(), &done.failures)
-	overrides, err := r.overrides(ctx, done.template)
+// syncAll writes the Works of all targets and then deletes the Works that they replace.
+func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets []workv1alpha2.TargetCluster, works []*workv1alpha1.Work) {
+	defer recordSyncDuration(r.syncDuration, time.Now(), &outcome.failures)
+	overrides, err := r.overridePolicies(ctx, outcome.template)
 	if err != nil {
-		done.fail(err)
+		outcome.addFailure(err)
 		return
 	}
-	results := r.write(ctx, batch{
-		bound: done.bound, template: done.template, overrides: overrides, revise: r.revise(ctx, done.template),
+	results := r.writeWorks(ctx, batch{
+		bound: outcome.bound, template: outcome.template, overrides: overrides, revise: r.revise(ctx, outcome.template),
 		targets: targets, works: works,
 	})
-	names := done.count(results)
-	done.fail(r.removeOrphans(ctx, done.bound, work.Orphans(works, binding.Expected(done.bound.BindingSpec()), names)))
+	names := outcome.addResults(results)
+	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.Orphans(works, binding.Expected(outcome.bound.BindingSpec()), names)))
 }
 
-// revise is the kind's rule for replicas, nil when there is none.
-func (r *reconciler) revise(ctx context.Context, template *unstructured.Unstructured) revision {
+// revise returns the kind's rule for replicas, or nil when there is none.
+func (r *reconciler) revise(ctx context.Context, template *unstructured.Unstructured) reviseFunc {
 	rule := r.rules.Rules(template.GroupVersionKind()).Revise
 	if rule == nil {
 		return nil

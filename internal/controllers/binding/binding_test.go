@@ -18,85 +18,85 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-func TestANewlyScheduledBindingCostsOneCreateForEachCluster(t *testing.T) {
-	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"))
-	_, requests := w.pass()
+func TestNewBindingCostsOneCreatePerCluster(t *testing.T) {
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1", "m2"))
+	_, requests := w.reconcile()
 	if diff := cmp.Diff([]string{"create *v1alpha1.Work", "create *v1alpha1.Work"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if _, requests = w.pass(); len(requests) != 0 {
-		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	if _, requests = w.reconcile(); len(requests) != 0 {
+		t.Errorf("a reconcile without a difference sent %v", requests)
 	}
 }
 
 func TestNullsOfAManifestAreWrittenOnce(t *testing.T) {
-	token := overriding("nulls", policyv1alpha1.PlaintextOverrider{
+	token := newOverridePolicy("nulls", policyv1alpha1.PlaintextOverrider{
 		Path: "/spec/note", Operator: policyv1alpha1.OverriderOpAdd, Value: policyv1alpha1.JSON{Raw: []byte(`{"empty": null}`)},
 	}, "m1")
-	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
-	w.pass()
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.reconcile()
 	if err := w.store.Create(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if _, requests := w.pass(); len(requests) != 1 {
-		t.Errorf("the override was written by %v", requests)
+	if _, requests := w.reconcile(); len(requests) != 1 {
+		t.Errorf("requests for the override: %v", requests)
 	}
-	if _, requests := w.pass(); len(requests) != 0 {
-		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	if _, requests := w.reconcile(); len(requests) != 0 {
+		t.Errorf("a reconcile without a difference sent %v", requests)
 	}
 }
 
-func TestWhatWasMadeOfABindingStaysAsItIsWhenItsPolicyLetsGo(t *testing.T) {
+func TestReleasedBindingKeepsItsWorks(t *testing.T) {
 	claim := policy.Claim{Namespace: "shop", Name: "spread", ID: "policy-1"}
 	bound := bindingTo("m1")
 	bound.Annotations = map[string]string{policy.TemplateStateAnnotation: "1"}
 	claim.Apply(bound)
-	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bound)
-	w.pass()
-	w.change(func(b *workv1alpha2.ResourceBinding) { claim.Remove(b) })
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound)
+	w.reconcile()
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { claim.Remove(b) })
 	template := deployment()
 	template.Labels["app"] = "changed"
 	if err := w.store.Patch(t.Context(), template, client.MergeFrom(deployment())); err != nil {
 		t.Fatal(err)
 	}
-	if _, requests := w.pass(); len(requests) != 0 {
-		t.Errorf("a template that follows no policy was sent on by %v", requests)
+	if _, requests := w.reconcile(); len(requests) != 0 {
+		t.Errorf("requests for a template without a policy: %v", requests)
 	}
-	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = bindingTo("m1", "m2").Spec.Clusters })
-	if _, requests := w.pass(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
-		t.Errorf("another cluster of the binding led to %v", requests)
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = bindingTo("m1", "m2").Spec.Clusters })
+	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "create *v1alpha1.Work" {
+		t.Errorf("requests for another cluster: %v", requests)
 	}
-	w.change(func(b *workv1alpha2.ResourceBinding) { claim.Apply(b) })
-	if _, requests := w.pass(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
-		t.Errorf("the next claim led to %v", requests)
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { claim.Apply(b) })
+	if _, requests := w.reconcile(); len(requests) != 1 || requests[0] != "update *v1alpha1.Work" {
+		t.Errorf("requests after the next claim: %v", requests)
 	}
 }
 
-func TestTheFailureOfOneClusterDoesNotStopTheOthers(t *testing.T) {
-	w := newWorld(t, cluster("m2"), deployment(), bindingTo("m1", "m2"))
+func TestFailureOfOneClusterDoesNotStopOthers(t *testing.T) {
+	w := newFixture(t, cluster("m2"), deployment(), bindingTo("m1", "m2"))
 	bound := bindingTo("m1", "m2")
 	if _, err := w.ensure(t.Context(), bound, nil); err == nil {
-		t.Error("a missing cluster is no error")
+		t.Error("a missing cluster returns no error")
 	}
-	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+	if diff := cmp.Diff([]string{"m2"}, w.clustersWithWorks()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 }
 
 func TestWorksFollowTheSchedule(t *testing.T) {
-	w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
-	w.pass()
-	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "m2" })
-	_, requests := w.pass()
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
+	w.reconcile()
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "m2" })
+	_, requests := w.reconcile()
 	if diff := cmp.Diff([]string{"delete *v1alpha1.Work", "create *v1alpha1.Work"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+	if diff := cmp.Diff([]string{"m2"}, w.clustersWithWorks()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 }
 
-func TestAGracefullyEvictedClusterKeepsItsWorkAndADirectlyPurgedOneHoldsUpTheOthers(t *testing.T) {
+func TestPurgeModes(t *testing.T) {
 	cases := map[string]struct {
 		mode     policyv1alpha1.PurgeMode
 		clusters []string
@@ -109,117 +109,117 @@ func TestAGracefullyEvictedClusterKeepsItsWorkAndADirectlyPurgedOneHoldsUpTheOth
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
-			w.pass()
-			w.change(func(b *workv1alpha2.ResourceBinding) {
+			w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bindingTo("m1"))
+			w.reconcile()
+			w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Clusters[0].Name = "m2"
 				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", PurgeMode: tc.mode}}
 			})
-			result, _ := w.pass()
-			if waits := result.RequeueAfter == purgePoll; waits != tc.waits {
+			result, _ := w.reconcile()
+			if waits := result.RequeueAfter == purgePollInterval; waits != tc.waits {
 				t.Errorf("requeued after %v", result.RequeueAfter)
 			}
-			if diff := cmp.Diff(tc.clusters, w.clusters()); diff != "" {
+			if diff := cmp.Diff(tc.clusters, w.clustersWithWorks()); diff != "" {
 				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAClusterThatIsDeclaredDeadHoldsUpNobody(t *testing.T) {
+func TestDeadClusterIsNotWaitedFor(t *testing.T) {
 	dead := cluster("m1")
 	dead.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
-	w := newWorld(t, dead, cluster("m2"), deployment(), bindingTo("m1"))
-	w.pass()
+	w := newFixture(t, dead, cluster("m2"), deployment(), bindingTo("m1"))
+	w.reconcile()
 	works := &workv1alpha1.WorkList{}
 	if err := w.store.List(t.Context(), works, client.InNamespace("karmada-es-m1")); err != nil || len(works.Items) != 1 {
 		t.Fatalf("%d Works, %v", len(works.Items), err)
 	}
-	// A Work in a cluster that does not answer does not go.
+	// A Work in a cluster that does not answer keeps its finalizer.
 	works.Items[0].Finalizers = []string{workv1alpha1.ExecutionFinalizer}
 	if err := w.store.Update(t.Context(), &works.Items[0]); err != nil {
 		t.Fatal(err)
 	}
-	w.change(func(b *workv1alpha2.ResourceBinding) {
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters[0].Name = "m2"
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1", PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	})
-	w.pass()
-	if diff := cmp.Diff([]string{"m2"}, w.clusters()); diff != "" {
+	w.reconcile()
+	if diff := cmp.Diff([]string{"m2"}, w.clustersWithWorks()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	old := &works.Items[0]
 	if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || old.DeletionTimestamp == nil {
-		t.Errorf("the old Work is to be there, in deletion, for the case that its cluster returns: %v", err)
+		t.Errorf("the old Work must stay, terminating, in case its cluster returns: %v", err)
 	}
 }
 
-func TestADeletedBindingTakesItsWorksAlongAndNoOthers(t *testing.T) {
-	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
-	w.pass()
-	stranger := &workv1alpha1.Work{}
-	stranger.Namespace, stranger.Name = "karmada-es-m9", "web"
-	stranger.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-1"}
-	stranger.Annotations = map[string]string{
+func TestDeletedBindingDeletesOnlyItsWorks(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.reconcile()
+	unrelated := &workv1alpha1.Work{}
+	unrelated.Namespace, unrelated.Name = "karmada-es-m9", "web"
+	unrelated.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-1"}
+	unrelated.Annotations = map[string]string{
 		workv1alpha2.ResourceBindingNamespaceAnnotation: "other", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment",
 	}
-	if err := w.store.Create(t.Context(), stranger); err != nil {
+	if err := w.store.Create(t.Context(), unrelated); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Delete(t.Context(), bindingTo()); err != nil {
 		t.Fatal(err)
 	}
-	w.pass()
-	if diff := cmp.Diff([]string{"m9"}, w.clusters()); diff != "" {
-		t.Errorf("a binding that was copied with its id took Works of the other (-want +got):\n%s", diff)
+	w.reconcile()
+	if diff := cmp.Diff([]string{"m9"}, w.clustersWithWorks()); diff != "" {
+		t.Errorf("Works left after the deletion (-want +got):\n%s", diff)
 	}
 	err := w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, &workv1alpha2.ResourceBinding{})
 	if client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the binding is still held: %v", err)
+		t.Errorf("the binding still exists: %v", err)
 	}
 }
 
-func TestATemplateThatIsGoneEndsThePassQuietly(t *testing.T) {
-	w := newWorld(t, cluster("m1"), bindingTo("m1"))
-	if result, requests := w.pass(); len(requests) != 0 || result.RequeueAfter != 0 {
+func TestMissingTemplateWritesNothing(t *testing.T) {
+	w := newFixture(t, cluster("m1"), bindingTo("m1"))
+	if result, requests := w.reconcile(); len(requests) != 0 || result.RequeueAfter != 0 {
 		t.Errorf("got %v, %v", result, requests)
 	}
 }
 
-func TestAWorkThatALivingBindingHoldsIsNotTakenOver(t *testing.T) {
-	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
-	w.pass()
-	rival := bindingTo("m1")
-	rival.Namespace, rival.UID = "rival", "binding-2"
-	rival.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "id-2"
+func TestWorkOfOtherBindingIsNotTakenOver(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.reconcile()
+	other := bindingTo("m1")
+	other.Namespace, other.UID = "other", "binding-2"
+	other.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "id-2"
 	w.requests = nil
-	result, err := w.ensure(t.Context(), rival, nil)
-	if err != nil || len(w.requests) != 0 || result.RequeueAfter != waitRetry {
+	result, err := w.ensure(t.Context(), other, nil)
+	if err != nil || len(w.requests) != 0 || result.RequeueAfter != blockedRetryDelay {
 		t.Errorf("got %v, %v, requests %v", result, err, w.requests)
 	}
 }
 
-func TestAnOrphanIsKeptWhileTheViewOfItsBindingIsOld(t *testing.T) {
-	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
-	w.pass()
+func TestOrphanIsKeptWhileBindingIsStale(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
+	w.reconcile()
 	old := bindingTo()
 	old.Generation = 7
 	works, err := w.worksOf(t.Context(), old)
 	if err != nil || len(works) != 1 {
 		t.Fatalf("got %v, %v", works, err)
 	}
-	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != lagDelay {
+	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != staleRetryDelay {
 		t.Errorf("got %v, %v", result, err)
 	}
-	if diff := cmp.Diff([]string{"m1"}, w.clusters()); diff != "" {
+	if diff := cmp.Diff([]string{"m1"}, w.clustersWithWorks()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 }
 
-func TestWithTheGateAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) {
-	w := newWorld(t, cluster("m1"), deployment(), bindingTo("m1"))
+func TestOverrideThatRenamesReplacesWork(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
 	w.options.Allowed.Identity = true
-	w.pass()
+	w.reconcile()
 	rename := &policyv1alpha1.ClusterOverridePolicy{}
 	rename.Name = "rename"
 	rename.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
@@ -229,29 +229,29 @@ func TestWithTheGateAnOverrideThatRenamesTheObjectReplacesTheWork(t *testing.T) 
 	if err := w.store.Create(t.Context(), rename); err != nil {
 		t.Fatal(err)
 	}
-	_, requests := w.pass()
+	_, requests := w.reconcile()
 	if diff := cmp.Diff([]string{"create *v1alpha1.Work", "delete *v1alpha1.Work"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if all := w.ids(); len(all) != 2 {
+	if all := w.workIDs(); len(all) != 2 {
 		t.Errorf("the old and the new Work have the ids %v", all)
 	}
 }
 
-func TestTheSameLoopServesClusterResourceBindings(t *testing.T) {
+func TestReconcileClusterResourceBinding(t *testing.T) {
 	bound := &workv1alpha2.ClusterResourceBinding{}
 	bound.Name = "mall-namespace"
 	bound.Finalizers = []string{workv1alpha2.ClusterResourceBindingControllerFinalizer}
 	bound.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id-1"}
 	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "mall"}
 	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
-	w := newWorld(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall"}}, cluster("m1"), bound)
+	w := newFixture(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall"}}, cluster("m1"), bound)
 	w.namespaced = false
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "mall-namespace"}}
 	if _, err := w.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"m1"}, w.clusters()); diff != "" {
+	if diff := cmp.Diff([]string{"m1"}, w.clustersWithWorks()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	if err := w.store.Delete(t.Context(), bound); err != nil {
@@ -260,16 +260,16 @@ func TestTheSameLoopServesClusterResourceBindings(t *testing.T) {
 	if _, err := w.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	if left := w.clusters(); len(left) != 0 {
+	if left := w.clustersWithWorks(); len(left) != 0 {
 		t.Errorf("Works are left in %v", left)
 	}
 }
 
-func TestTheWorkOfANamespaceThatGoesEverywhereIsGivenBackInsteadOfDeleted(t *testing.T) {
+func TestWorkOfPropagatedNamespaceIsUnbound(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "mall", UID: "mall-1", Controller: new(true)}
-	alive := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall", UID: "mall-1"}}
+	existing := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall", UID: "mall-1"}}
 	recreated := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mall", UID: "mall-2"}}
-	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	terminating := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "mall", UID: "mall-1", Finalizers: []string{"kubernetes"}, DeletionTimestamp: new(metav1.Now()),
 	}}
 	cases := map[string]struct {
@@ -277,49 +277,49 @@ func TestTheWorkOfANamespaceThatGoesEverywhereIsGivenBackInsteadOfDeleted(t *tes
 		owners    []metav1.OwnerReference
 		kept      bool
 	}{
-		"a Namespace that goes on":              {[]client.Object{alive}, []metav1.OwnerReference{owner}, true},
-		"a Namespace in deletion":               {[]client.Object{ending}, []metav1.OwnerReference{owner}, false},
-		"a Namespace that is gone":              {nil, []metav1.OwnerReference{owner}, false},
+		"an existing Namespace":                 {[]client.Object{existing}, []metav1.OwnerReference{owner}, true},
+		"a terminating Namespace":               {[]client.Object{terminating}, []metav1.OwnerReference{owner}, false},
+		"a deleted Namespace":                   {nil, []metav1.OwnerReference{owner}, false},
 		"another Namespace of that name":        {[]client.Object{recreated}, []metav1.OwnerReference{owner}, false},
-		"a Namespace that goes by policy alone": {[]client.Object{alive}, nil, false},
+		"a Namespace propagated by policy only": {[]client.Object{existing}, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(tc.namespace, cluster("m1"), deployment(), bindingTo("m1"))...)
-			w.pass()
-			w.own(tc.owners)
-			w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
-			w.pass()
+			w := newFixture(t, append(tc.namespace, cluster("m1"), deployment(), bindingTo("m1"))...)
+			w.reconcile()
+			w.setOwners(tc.owners)
+			w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
+			w.reconcile()
 			left := w.works()
 			if !tc.kept {
-				if len(w.clusters()) != 0 {
-					t.Errorf("left are %v", left)
+				if len(w.clustersWithWorks()) != 0 {
+					t.Errorf("remaining Works: %v", left)
 				}
 				return
 			}
 			if len(left) != 1 || work.Bound(&left[0]) || left[0].DeletionTimestamp != nil {
-				t.Errorf("left are %v", left)
+				t.Errorf("remaining Works: %v", left)
 			}
-			if _, requests := w.pass(); len(requests) != 0 {
-				t.Errorf("the next pass asked for %v", requests)
+			if _, requests := w.reconcile(); len(requests) != 0 {
+				t.Errorf("the next reconcile sent %v", requests)
 			}
 		})
 	}
 }
 
-func TestAWorkThatAppearsWhereItHasNoReasonToBeLeadsBackToItsBinding(t *testing.T) {
-	w := newWorld(t, bindingTo("m1"))
+func TestExpectsWork(t *testing.T) {
+	w := newFixture(t, bindingTo("m1"))
 	in := func(cluster string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(cluster), Name: "web"}}
 	}
 	key := client.ObjectKeyFromObject(bindingTo())
-	if !w.expects(t.Context(), key, in("m1")) {
-		t.Error("a target is not expected")
+	if !w.expectsWork(t.Context(), key, in("m1")) {
+		t.Error("the Work of a target is not expected")
 	}
-	if w.expects(t.Context(), key, in("m2")) {
-		t.Error("a cluster that is no target is expected")
+	if w.expectsWork(t.Context(), key, in("m2")) {
+		t.Error("the Work of a cluster that is not a target is expected")
 	}
-	if w.expects(t.Context(), types.NamespacedName{Namespace: "shop", Name: "gone"}, in("m1")) {
-		t.Error("a binding that is gone expects a Work")
+	if w.expectsWork(t.Context(), types.NamespacedName{Namespace: "shop", Name: "gone"}, in("m1")) {
+		t.Error("the Work of a deleted binding is expected")
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// worksOf are the Works of a binding, those in deletion included: those with its id,
-// and those that an earlier binding of the same name left. They are shared with the
-// cache and must not be changed.
+// worksOf returns the Works of a binding, including terminating ones: those with its ID, and
+// those of an earlier binding of the same name. They are shared with the cache and must not be
+// changed.
 func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
 	id := binding.PermanentID(bound)
 	if id == "" {
@@ -41,7 +41,7 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 			works = append(works, &list.Items[i])
 		}
 	}
-	claiming, err := r.claiming(ctx, client.ObjectKeyFromObject(bound))
+	claiming, err := r.worksByKey(ctx, client.ObjectKeyFromObject(bound))
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	return works, nil
 }
 
-// judgeable leaves out what an earlier binding left, until it is known where this
-// one is to be: a binding that was just made is expected nowhere, and is likely to
-// be scheduled to where its predecessor was.
-func judgeable(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
+// withoutEarlierWorks leaves out the Works of an earlier binding until this one is scheduled.
+// A new binding has no clusters yet, and is likely to be scheduled to the same clusters as the
+// earlier one.
+func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
 	if binding.Expected(bound.BindingSpec()).Len() > 0 {
 		return orphans
 	}
@@ -64,71 +64,71 @@ func judgeable(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alph
 	return slices.DeleteFunc(orphans, func(each *workv1alpha1.Work) bool { return each.Labels[label] != id })
 }
 
-// release deletes the Works of a binding that goes, and lets it go. The Works'
-// own finalizer protects what is in the members.
-func (r *reconciler) release(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
+// finalize deletes the Works of a deleted binding, and then removes the binding's finalizer.
+// The finalizers of the Works protect the objects in the members.
+func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(bound, binding.Finalizer(bound)) {
 		return reconcile.Result{}, nil
 	}
-	works, err := r.unclaimed(ctx, binding.PermanentID(bound), works)
+	works, err := r.onlyUnowned(ctx, binding.PermanentID(bound), works)
 	if err == nil {
-		err = r.remove(ctx, works)
+		err = r.deleteWorks(ctx, works)
 	}
 	if err != nil {
-		return r.unclean(bound, err)
+		return r.recordCleanupFailure(bound, err)
 	}
-	r.failing.forget(client.ObjectKeyFromObject(bound))
-	released := binding.Copy(bound)
-	controllerutil.RemoveFinalizer(released, binding.Finalizer(bound))
-	_, err = patch.Object(ctx, r.karmada, bound, released)
+	r.failureReporter.delete(client.ObjectKeyFromObject(bound))
+	finalized := binding.Copy(bound)
+	controllerutil.RemoveFinalizer(finalized, binding.Finalizer(bound))
+	_, err = patch.Object(ctx, r.karmada, bound, finalized)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: lagDelay}, nil
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// removeOrphans deletes Works that have no reason to be. The binding is looked at
-// as it is stored first: acting on an old view of it would take a workload away
-// from where it has just been scheduled to.
-func (r *reconciler) removeOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
-	orphans = lasting(orphans)
+// deleteOrphans deletes Works that the binding does not need. It reads the binding from the
+// API server first: acting on a stale binding could remove a workload from a cluster to which
+// it has just been scheduled.
+func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
+	orphans = withoutTerminating(orphans)
 	if len(orphans) == 0 {
 		r.events.Recovered(bound, workv1alpha2.EventReasonCleanupWorkFailed)
 		return nil
 	}
 	current := binding.New(r.namespaced)
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current)
+	err := r.karmadaReader.Get(ctx, client.ObjectKeyFromObject(bound), current)
 	if apierrors.IsNotFound(err) {
-		return errLag
+		return errStale
 	}
 	if err != nil {
-		return fmt.Errorf("confirming that %d Works are orphans: %w", len(orphans), err)
+		return fmt.Errorf("confirming that the binding does not need %d Works: %w", len(orphans), err)
 	}
 	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
-		return errLag
+		return errStale
 	}
-	if orphans, err = r.unclaimed(ctx, binding.PermanentID(bound), orphans); err != nil {
+	if orphans, err = r.onlyUnowned(ctx, binding.PermanentID(bound), orphans); err != nil {
 		return err
 	}
-	return r.remove(ctx, orphans)
+	return r.deleteWorks(ctx, orphans)
 }
 
-// unclean tells that Works could not be deleted, unless it was too early to try.
-func (r *reconciler) unclean(bound binding.Object, err error) (reconcile.Result, error) {
-	if lagging(err) {
-		return reconcile.Result{RequeueAfter: lagDelay}, nil
+// recordCleanupFailure records that Works could not be deleted, unless the cache was stale.
+func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reconcile.Result, error) {
+	if isCacheStale(err) {
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
 	r.events.Failed(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
 	return reconcile.Result{}, err
 }
 
-// purged are the clusters that must be empty before any other gets the template. One
-// that an administrator has given up is as good as empty.
-func (r *reconciler) purged(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
+// clustersToPurge returns the clusters that must be purged before any other cluster gets the
+// template. A cluster that an administrator declared dead is not waited for.
+func (r *reconciler) clustersToPurge(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := binding.DirectlyPurged(spec)
 	for name := range purged {
 		cluster := &clusterv1alpha1.Cluster{}
-		// One that cannot be read was not given up.
+		// A cluster that cannot be read was not declared dead.
 		err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 		if err == nil && cluster.DeclaredDead() {
 			purged.Delete(name)
@@ -137,65 +137,65 @@ func (r *reconciler) purged(ctx context.Context, spec *workv1alpha2.ResourceBind
 	return purged
 }
 
-// lasting are the Works that are not in deletion yet.
-func lasting(works []*workv1alpha1.Work) []*workv1alpha1.Work {
-	var kept []*workv1alpha1.Work
+// withoutTerminating returns the Works that are not being deleted.
+func withoutTerminating(works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	var remaining []*workv1alpha1.Work
 	for _, each := range works {
 		if each.DeletionTimestamp == nil {
-			kept = append(kept, each)
+			remaining = append(remaining, each)
 		}
 	}
-	return kept
+	return remaining
 }
 
-// remove deletes Works, several at a time.
-func (r *reconciler) remove(ctx context.Context, works []*workv1alpha1.Work) error {
-	works = lasting(works)
+// deleteWorks deletes Works, several in parallel.
+func (r *reconciler) deleteWorks(ctx context.Context, works []*workv1alpha1.Work) error {
+	works = withoutTerminating(works)
 	failed := make([]error, len(works))
-	var removers errgroup.Group
-	removers.SetLimit(max(r.options.Writers, 1))
+	var deleters errgroup.Group
+	deleters.SetLimit(max(r.options.Writers, 1))
 	for i, each := range works {
-		removers.Go(func() error {
-			failed[i] = r.removeOne(ctx, each)
+		deleters.Go(func() error {
+			failed[i] = r.deleteOrUnbindWork(ctx, each)
 			return nil
 		})
 	}
-	_ = removers.Wait()
+	_ = deleters.Wait()
 	return errors.Join(failed...)
 }
 
-// removeOne deletes a Work. That of a Namespace which goes to every cluster is
-// given back instead: with it the member would lose everything in that Namespace.
+// deleteOrUnbindWork deletes a Work. The Work of a Namespace that is propagated to every
+// cluster is unbound instead, because its deletion would delete all objects in that Namespace
+// of the member.
 //
-// The precondition keeps the request from hitting another Work that took the name
-// meanwhile.
-func (r *reconciler) removeOne(ctx context.Context, each *workv1alpha1.Work) error {
+// The precondition protects a later Work of the same name.
+func (r *reconciler) deleteOrUnbindWork(ctx context.Context, each *workv1alpha1.Work) error {
 	key := client.ObjectKeyFromObject(each)
-	wanted, err := r.wantedByNamespace(ctx, each)
+	needed, err := r.isNeededByNamespace(ctx, each)
 	if err != nil {
 		return err
 	}
-	if wanted {
+	if needed {
 		_, err := patch.Object(ctx, r.karmada, each, work.Unbind(each))
 		return client.IgnoreNotFound(err)
 	}
-	gone := &workv1alpha1.Work{}
-	gone.Namespace, gone.Name = each.Namespace, each.Name
-	if err := r.karmada.Delete(ctx, gone, client.Preconditions{UID: &each.UID}); client.IgnoreNotFound(err) != nil {
+	deleted := &workv1alpha1.Work{}
+	deleted.Namespace, deleted.Name = each.Namespace, each.Name
+	if err := r.karmada.Delete(ctx, deleted, client.Preconditions{UID: &each.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting Work %s: %w", key, err)
 	}
 	return nil
 }
 
-// wantedByNamespace tells whether a Namespace that exists, and is to go on, owns
+// isNeededByNamespace reports whether a Namespace that exists and is not being deleted owns
 // the Work.
-func (r *reconciler) wantedByNamespace(ctx context.Context, each *workv1alpha1.Work) (bool, error) {
+func (r *reconciler) isNeededByNamespace(ctx context.Context, each *workv1alpha1.Work) (bool, error) {
 	owner := work.NamespaceOwner(each)
 	if owner == nil {
 		return false, nil
 	}
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
-	namespace, err := r.templates.Get(ctx, kind, types.NamespacedName{Name: owner.Name})
+	namespace, err := r.templateReader.Get(ctx, kind, types.NamespacedName{Name: owner.Name})
 	if err != nil || namespace == nil {
 		return false, err
 	}

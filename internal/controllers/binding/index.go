@@ -16,25 +16,24 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// Fields by which the caches are searched, so that work grows with what changed.
+// Fields by which the caches are indexed, so that the cost grows with the size of a change.
 const (
-	// bindingIDField of a Work is the permanent id of its binding.
+	// bindingIDField of a Work is the permanent ID of its binding.
 	bindingIDField = Name + "/binding-id"
-	// bindingKeyField of a Work is namespace and name of its binding.
+	// bindingKeyField of a Work is the namespace and name of its binding.
 	bindingKeyField = Name + "/binding-key"
-	// templateField of a binding is where its template belongs: keys of kindKey
-	// and namespaceKey.
+	// templateField of a binding is the kind and namespace of its template: the keys of
+	// kindKey and namespaceKey.
 	templateField = Name + "/template"
-	// targetField of a binding is the name of each target.
+	// targetField of a binding is the name of each target cluster.
 	targetField = Name + "/target"
-	// selectedKindField of a ClusterOverridePolicy is each kind that it selects,
-	// or anyKind.
+	// selectedKindField of a ClusterOverridePolicy is each kind that it selects, or anyKind.
 	selectedKindField = Name + "/selected-kind"
-	// attributesField of an override policy is byAttributes when it chooses
-	// clusters by what can change about them.
+	// attributesField of an override policy is byAttributes when it selects clusters by
+	// attributes that can change.
 	attributesField = Name + "/cluster-attributes"
-	// secretField of a Cluster is each Secret with its credentials.
-	secretField = Name + "/credentials"
+	// credentialsField of a Cluster is each Secret with its credentials.
+	credentialsField = Name + "/credentials"
 )
 
 const (
@@ -42,16 +41,16 @@ const (
 	byAttributes = "true"
 )
 
-// kindKey stands for the templates of a kind, in a namespace or, if that is empty,
-// everywhere.
+// kindKey is the key of the templates of a kind in a namespace, or in all namespaces if that
+// is empty.
 func kindKey(namespace, apiVersion, kind string) string {
 	return namespace + "|" + apiVersion + "|" + kind
 }
 
-// namespaceKey stands for the templates in a namespace.
+// namespaceKey is the key of the templates in a namespace.
 func namespaceKey(namespace string) string { return namespace + "|" }
 
-func index(indexer client.FieldIndexer) error {
+func indexFields(indexer client.FieldIndexer) error {
 	indices := []struct {
 		object client.Object
 		field  string
@@ -64,9 +63,9 @@ func index(indexer client.FieldIndexer) error {
 		{&workv1alpha2.ResourceBinding{}, targetField, targetNames},
 		{&workv1alpha2.ClusterResourceBinding{}, targetField, targetNames},
 		{&policyv1alpha1.ClusterOverridePolicy{}, selectedKindField, selectedKinds},
-		{&policyv1alpha1.ClusterOverridePolicy{}, attributesField, choosesByAttributes},
-		{&policyv1alpha1.OverridePolicy{}, attributesField, choosesByAttributes},
-		{&clusterv1alpha1.Cluster{}, secretField, credentialKeys},
+		{&policyv1alpha1.ClusterOverridePolicy{}, attributesField, attributeKeys},
+		{&policyv1alpha1.OverridePolicy{}, attributesField, attributeKeys},
+		{&clusterv1alpha1.Cluster{}, credentialsField, credentialKeys},
 	}
 	for _, i := range indices {
 		if err := indexer.IndexField(context.Background(), i.object, i.field, i.values); err != nil {
@@ -148,7 +147,7 @@ func selectedKinds(object client.Object) []string {
 	return sets.List(kinds)
 }
 
-func choosesByAttributes(object client.Object) []string {
+func attributeKeys(object client.Object) []string {
 	policy, ok := object.(override.Object)
 	if !ok {
 		return nil

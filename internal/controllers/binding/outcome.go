@@ -16,19 +16,19 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// waitRetry is how long to leave alone what only a change by somebody else can
-// mend. Such changes wake the binding themselves, as a rule.
-const waitRetry = time.Minute
+// blockedRetryDelay is the requeue delay of a binding that waits for a change by a user. Such
+// a change normally queues the binding itself.
+const blockedRetryDelay = time.Minute
 
-// errLag tells that a decision has to wait for the cache.
-var errLag = errors.New("the cache is behind what is stored")
+// errStale is returned when a decision must wait for the cache.
+var errStale = errors.New("the cache is out of date")
 
-// waitError says that something stands in the way that is not ours to remove.
-type waitError struct{ reason string }
+// blockedError describes an obstacle that this controller cannot remove.
+type blockedError struct{ reason string }
 
-func (e *waitError) Error() string { return e.reason }
+func (e *blockedError) Error() string { return e.reason }
 
-// clusterError says what keeps one cluster from having its Work.
+// clusterError is the cause for which one cluster does not have its Work.
 type clusterError struct {
 	cluster string
 	err     error
@@ -37,86 +37,86 @@ type clusterError struct {
 func (e *clusterError) Error() string { return fmt.Sprintf("cluster %q: %v", e.cluster, e.err) }
 func (e *clusterError) Unwrap() error { return e.err }
 
-// pass is what one look at a binding came to.
-type pass struct {
+// syncOutcome is the result of one reconcile of a binding.
+type syncOutcome struct {
 	bound binding.Object
-	// template is nil when there is none to tell anything about.
+	// template is nil when no template exists to record events on.
 	template *unstructured.Unstructured
 	failures []error
-	// overridden are the clusters for which overrides were applied otherwise than
-	// before.
+	// overridden are the clusters whose record of applied overrides changed.
 	overridden []string
-	// idle are the overriders that found nothing to change in any of them.
-	idle []string
+	// idleOverriders are the overriders without effect in any of these clusters.
+	idleOverriders []string
 }
 
-// fail adds a failure, if it is one.
-func (p *pass) fail(err error) {
+// addFailure adds an error, if it is not nil.
+func (p *syncOutcome) addFailure(err error) {
 	if err != nil {
 		p.failures = append(p.failures, err)
 	}
 }
 
-// failAll adds a failure that keeps every target from having its Work.
-func (p *pass) failAll(targets []workv1alpha2.TargetCluster, err error) {
+// addFailureForAll adds an error for every target.
+func (p *syncOutcome) addFailureForAll(targets []workv1alpha2.TargetCluster, err error) {
 	for _, target := range targets {
-		p.fail(&clusterError{target.Name, err})
+		p.addFailure(&clusterError{target.Name, err})
 	}
 }
 
-// count adds what became of targets. It returns how the Work of each cluster is
-// called, for those that have the right one.
-func (p *pass) count(results []result) (names map[string]string) {
+// addResults adds the results of targets. It returns the name of the Work of each cluster that
+// has a current one.
+func (p *syncOutcome) addResults(results []targetResult) (names map[string]string) {
 	names = map[string]string{}
 	for _, each := range results {
 		if each.err != nil {
-			p.fail(&clusterError{each.cluster, each.err})
+			p.addFailure(&clusterError{each.cluster, each.err})
 			continue
 		}
-		names[each.cluster] = each.work
+		names[each.cluster] = each.workName
 		if each.overridden {
 			p.overridden = append(p.overridden, each.cluster)
-			p.idle = append(p.idle, each.idle...)
+			p.idleOverriders = append(p.idleOverriders, each.idleOverriders...)
 		}
 	}
 	return names
 }
 
-// verdict is what the failures of a pass mean.
-type verdict struct {
-	// told are for the user: what keeps a cluster from having its Work.
-	told []error
-	// mistakes are those of told that the author of an override policy can mend,
-	// others the rest.
-	mistakes, others []error
-	// retried are those of told that go away with time, perhaps.
+// failureClasses holds the failures of a reconcile by the required reaction.
+type failureClasses struct {
+	// reported are the failures that the user sees: the causes for which clusters do not have
+	// their Works.
+	reported []error
+	// overrideErrors are the reported failures that the author of an override policy can
+	// resolve. otherErrors are the rest.
+	overrideErrors, otherErrors []error
+	// retried are the reported failures that may disappear with time.
 	retried []error
-	// after is when to look again, zero for never. With retried the queue decides.
-	after time.Duration
+	// requeueAfter is the time until the next reconcile; zero for none. With retried failures,
+	// the queue's backoff is used instead.
+	requeueAfter time.Duration
 }
 
-// judge sorts failures: views that lag behind are nobody's concern, obstacles and
-// mistakes are told and left to those who can mend them, the rest is told and
-// retried.
-func judge(failures []error) verdict {
-	var v verdict
+// classifyFailures sorts failures. Stale caches are not reported. Obstacles and override
+// errors are reported and wait for a user. All others are reported and retried.
+func classifyFailures(failures []error) failureClasses {
+	var v failureClasses
 	for _, err := range failures {
-		var mistake *override.RuleError
-		var obstacle *waitError
-		var refusal *reach.RefusedError
-		if lagging(err) {
-			v.lookAfter(lagDelay)
+		var overrideError *override.RuleError
+		var blocked *blockedError
+		var rejected *reach.RefusedError
+		if isCacheStale(err) {
+			v.requeueWithin(staleRetryDelay)
 			continue
 		}
-		v.told = append(v.told, err)
-		if errors.As(err, &mistake) {
-			v.mistakes = append(v.mistakes, err)
-			v.lookAfter(waitRetry)
+		v.reported = append(v.reported, err)
+		if errors.As(err, &overrideError) {
+			v.overrideErrors = append(v.overrideErrors, err)
+			v.requeueWithin(blockedRetryDelay)
 			continue
 		}
-		v.others = append(v.others, err)
-		if errors.As(err, &obstacle) || errors.As(err, &refusal) {
-			v.lookAfter(waitRetry)
+		v.otherErrors = append(v.otherErrors, err)
+		if errors.As(err, &blocked) || errors.As(err, &rejected) {
+			v.requeueWithin(blockedRetryDelay)
 			continue
 		}
 		v.retried = append(v.retried, err)
@@ -124,49 +124,50 @@ func judge(failures []error) verdict {
 	return v
 }
 
-func (v *verdict) lookAfter(delay time.Duration) {
-	if v.after == 0 || delay < v.after {
-		v.after = delay
+func (v *failureClasses) requeueWithin(delay time.Duration) {
+	if v.requeueAfter == 0 || delay < v.requeueAfter {
+		v.requeueAfter = delay
 	}
 }
 
-// byCluster are the failures to tell of each cluster, with the object that they
-// are about.
-func (v *verdict) byCluster(object string) map[string]string {
+// byCluster returns the messages of the reported failures by cluster, with the name of the
+// object.
+func (v *failureClasses) byCluster(object string) map[string]string {
 	var failures map[string]string
-	for _, err := range v.told {
-		var of *clusterError
-		if !errors.As(err, &of) {
+	for _, err := range v.reported {
+		var failed *clusterError
+		if !errors.As(err, &failed) {
 			continue
 		}
 		if failures == nil {
 			failures = map[string]string{}
 		}
-		failures[of.cluster] = fmt.Sprintf("%s: %v", object, of.err)
+		failures[failed.cluster] = fmt.Sprintf("%s: %v", object, failed.err)
 	}
 	return failures
 }
 
-// lagging tells that a write was refused because it came from an old view.
-func lagging(err error) bool {
-	return errors.Is(err, errLag) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+// isCacheStale reports whether an error means that the cache was out of date.
+func isCacheStale(err error) bool {
+	return errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// conclude tells what a pass came to and says when the next one is due.
-func (r *reconciler) conclude(done *pass) (reconcile.Result, error) {
-	v := judge(done.failures)
-	r.failing.set(done.bound, v.byCluster(reference(done.bound.BindingSpec().Resource)))
-	r.failing.conclude(done.bound, done.failures)
-	recovered := r.tell(done.bound, workv1alpha2.EventReasonSyncWorkFailed, v.told)
-	if done.template != nil {
-		// Who wrote the override finds the mistake under its own reason, and only there.
-		r.tell(done.template, workv1alpha2.EventReasonSyncWorkFailed, v.others)
-		r.tell(done.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, v.mistakes)
-		r.tellProgress(done, recovered)
-		r.tellSuccess(done)
+// finishReconcile reports the outcome of a reconcile and returns the result for the queue.
+func (r *reconciler) finishReconcile(outcome *syncOutcome) (reconcile.Result, error) {
+	classes := classifyFailures(outcome.failures)
+	r.failureReporter.set(outcome.bound, classes.byCluster(templateTitle(outcome.bound.BindingSpec().Resource)))
+	r.failureReporter.concludeGeneration(outcome.bound, outcome.failures)
+	recovered := r.recordEvents(outcome.bound, workv1alpha2.EventReasonSyncWorkFailed, classes.reported)
+	if outcome.template != nil {
+		// The author of an override policy finds its errors under their own reason, and only
+		// there.
+		r.recordEvents(outcome.template, workv1alpha2.EventReasonSyncWorkFailed, classes.otherErrors)
+		r.recordEvents(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, classes.overrideErrors)
+		r.recordProgressEvents(outcome, recovered)
+		r.recordSuccessEvents(outcome)
 	}
-	if len(v.retried) > 0 {
-		return reconcile.Result{}, errors.Join(v.retried...)
+	if len(classes.retried) > 0 {
+		return reconcile.Result{}, errors.Join(classes.retried...)
 	}
-	return reconcile.Result{RequeueAfter: v.after}, nil
+	return reconcile.Result{RequeueAfter: classes.requeueAfter}, nil
 }

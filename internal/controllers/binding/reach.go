@@ -14,34 +14,34 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// withinReach returns a *reach.RefusedError for a binding that refers to what it must not
-// refer to, or to what is never propagated. It returns other errors when it cannot
-// tell. The scope of the kind is not asked for: no object is found in another one.
-func (r *reconciler) withinReach(ctx context.Context, bound binding.Object) error {
+// checkReference returns a *reach.RefusedError for a binding that refers to an object outside
+// its scope, or to an object that is never propagated. It returns another error when the check
+// fails. The scope of the kind is not looked up: a lookup in the wrong scope finds no object.
+func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
-	if refusal := reach.Bound(bound.GetNamespace(), ref, reach.UnknownScope); refusal != nil {
-		return refusal
+	if rejection := reach.Bound(bound.GetNamespace(), ref, reach.UnknownScope); rejection != nil {
+		return rejection
 	}
-	if refusal := r.options.Propagated.Refuses(kindOf(ref), keyOf(ref)); refusal != nil {
-		return refusal
+	if rejection := r.options.Propagated.Refuses(kindOf(ref), keyOf(ref)); rejection != nil {
+		return rejection
 	}
 	if !reach.IsSecret(kindOf(ref).GroupKind()) {
 		return nil
 	}
-	clusters, err := r.clustersWith(ctx, keyOf(ref))
+	clusters, err := r.clustersWithCredentials(ctx, keyOf(ref))
 	if err != nil {
 		return err
 	}
-	if refusal := reach.Credentials(keyOf(ref), clusters); refusal != nil {
-		return refusal
+	if rejection := reach.Credentials(keyOf(ref), clusters); rejection != nil {
+		return rejection
 	}
 	return nil
 }
 
-// clustersWith returns the names of the clusters whose credentials a Secret holds.
-func (r *reconciler) clustersWith(ctx context.Context, secret types.NamespacedName) ([]string, error) {
+// clustersWithCredentials returns the names of the clusters whose credentials a Secret holds.
+func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.NamespacedName) ([]string, error) {
 	list := &clusterv1alpha1.ClusterList{}
-	if err := r.karmada.List(ctx, list, client.MatchingFields{secretField: secret.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, list, client.MatchingFields{credentialsField: secret.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the clusters of Secret %s: %w", secret, err)
 	}
 	names := make([]string, 0, len(list.Items))
@@ -51,9 +51,9 @@ func (r *reconciler) clustersWith(ctx context.Context, secret types.NamespacedNa
 	return names, nil
 }
 
-// withDelivered adds to a refusal what becomes of the Works that a binding has, which
-// were made before it was refused.
-func withDelivered(err error, works []*workv1alpha1.Work) error {
+// withDeliveredHint adds to a rejection that the Works stay which were created before the
+// binding was rejected.
+func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
 	if refusal := new(reach.RefusedError); len(works) == 0 || !errors.As(err, &refusal) {
 		return err
 	}

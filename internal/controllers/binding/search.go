@@ -12,25 +12,25 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// search finds the bindings that one selector of an override policy concerns.
-type search struct {
-	// key limits the bindings by templateField; empty does not.
+// bindingSearch finds the bindings that one selector of an override policy may affect.
+type bindingSearch struct {
+	// key limits the bindings by templateField; empty selects all.
 	key string
-	// selector is nil when the policy has none, and concerns all of them.
+	// selector is nil when the policy has no selectors and affects all bindings.
 	selector *policyv1alpha1.ResourceSelector
 }
 
-// searches are what an override policy concerns: templates in its namespace, or
-// everywhere when it is a ClusterOverridePolicy.
-func searches(of override.Object) []search {
+// searchesOf returns the searches for an override policy: templates in its namespace, or in
+// all namespaces for a ClusterOverridePolicy.
+func searchesOf(of override.Object) []bindingSearch {
 	selectors := of.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {
 		if of.GetNamespace() == "" {
-			return []search{{}}
+			return []bindingSearch{{}}
 		}
-		return []search{{key: namespaceKey(of.GetNamespace())}}
+		return []bindingSearch{{key: namespaceKey(of.GetNamespace())}}
 	}
-	var all []search
+	var all []bindingSearch
 	for i := range selectors {
 		selector := &selectors[i]
 		namespace := of.GetNamespace()
@@ -38,25 +38,25 @@ func searches(of override.Object) []search {
 		case namespace == "":
 			namespace = selector.Namespace
 		case selector.Namespace != "" && selector.Namespace != namespace:
-			// It can select nothing that the policy may change.
+			// Such a selector selects nothing that the policy may change.
 			continue
 		}
-		all = append(all, search{key: kindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
+		all = append(all, bindingSearch{key: kindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
 	}
 	return all
 }
 
-func (s search) filter() client.ListOption {
+func (s bindingSearch) listOption() client.ListOption {
 	if s.key == "" {
 		return nil
 	}
 	return client.MatchingFields{templateField: s.key}
 }
 
-// selects tells whether the search is for a template, of which kind and namespace
-// are known to fit. The template itself is read only to compare labels; one that
-// cannot be read is as good as selected, since a look too many does no harm.
-func (s search) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
+// selects reports whether the search selects a template whose kind and namespace match. The
+// template is read only to compare labels. A template that cannot be read counts as selected,
+// because a needless reconcile does no harm.
+func (s bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
 	if s.selector == nil {
 		return true
 	}
@@ -71,10 +71,10 @@ func (s search) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2
 		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*s.selector}, template) != policy.MatchNone
 }
 
-// labelled reads templates; nil when it cannot tell.
-func (r *reconciler) labelled(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
+// templateLookup returns a function that reads templates; it returns nil on errors.
+func (r *reconciler) templateLookup(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
 	return func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
-		template, err := r.templates.Seen(ctx, kindOf(ref), keyOf(ref))
+		template, err := r.templateReader.Seen(ctx, kindOf(ref), keyOf(ref))
 		if err != nil {
 			return nil
 		}

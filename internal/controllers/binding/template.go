@@ -16,10 +16,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// template is what the binding propagates, nil when it is known to be gone: then
-// the binding goes too. It must not be changed.
-func (r *reconciler) template(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
-	return r.templates.Get(ctx, kindOf(ref), keyOf(ref))
+// readTemplate returns the template of the binding, or nil when it is known not to exist: then
+// the binding is about to be deleted too. It must not be changed.
+func (r *reconciler) readTemplate(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
+	return r.templateReader.Get(ctx, kindOf(ref), keyOf(ref))
 }
 
 func kindOf(ref workv1alpha2.ObjectReference) schema.GroupVersionKind {
@@ -30,19 +30,19 @@ func keyOf(ref workv1alpha2.ObjectReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// reference names a template in messages.
-func reference(ref workv1alpha2.ObjectReference) string {
+// templateTitle returns the name of a template for messages.
+func templateTitle(ref workv1alpha2.ObjectReference) string {
 	if ref.Namespace == "" {
 		return ref.Kind + " " + ref.Name
 	}
 	return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)
 }
 
-// stale tells that the template is older than what the binding was made from, so
-// that Works made of it would soon be wrong. Versions of one object only are
-// compared: those of another control plane, from which the binding may have been
-// restored, say nothing.
-func stale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference) bool {
+// isTemplateStale reports whether the template in the cache is older than the one from which
+// the binding was made. Works from it would soon be outdated. Only versions of the same object
+// are compared: the binding may have been restored from another control plane, whose versions
+// cannot be compared.
+func isTemplateStale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference) bool {
 	if ref.UID == "" || template.GetUID() != ref.UID {
 		return false
 	}
@@ -50,9 +50,9 @@ func stale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference
 	return err == nil && order < 0
 }
 
-// overrides are the policies that may concern the template. They are shared with
-// the cache and must not be changed.
-func (r *reconciler) overrides(ctx context.Context, template *unstructured.Unstructured) (work.Overrides, error) {
+// overridePolicies returns the policies that may select the template. They are shared with the
+// cache and must not be changed.
+func (r *reconciler) overridePolicies(ctx context.Context, template *unstructured.Unstructured) (work.Overrides, error) {
 	found := work.Overrides{Allowed: r.options.Allowed}
 	for _, selected := range []string{kindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
 		list := &policyv1alpha1.ClusterOverridePolicyList{}
@@ -66,7 +66,7 @@ func (r *reconciler) overrides(ctx context.Context, template *unstructured.Unstr
 	if template.GetNamespace() == "" {
 		return found, nil
 	}
-	// Not by kind: these see what the others made of the template.
+	// Not by kind: OverridePolicies apply to the result of ClusterOverridePolicies.
 	list := &policyv1alpha1.OverridePolicyList{}
 	if err := r.karmada.List(ctx, list, client.InNamespace(template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return work.Overrides{}, fmt.Errorf("listing OverridePolicies: %w", err)

@@ -31,9 +31,9 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// behind queues bindings because of something else than themselves: they wait for
-// those that users work on.
-func behind(q queue, requests []reconcile.Request) {
+// enqueueLowPriority queues bindings because another object changed. Bindings that users
+// change are handled first.
+func enqueueLowPriority(q queue, requests []reconcile.Request) {
 	if ranked, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
 		return
@@ -43,26 +43,25 @@ func behind(q queue, requests []reconcile.Request) {
 	}
 }
 
-// worthALook leaves out changes of a binding that mean nothing to its Works.
-func worthALook() predicate.Predicate {
+// onlyRelevantUpdates leaves out updates of a binding that do not affect its Works.
+func onlyRelevantUpdates() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		older, ok := e.ObjectOld.(binding.Object)
 		newer, ok2 := e.ObjectNew.(binding.Object)
-		return ok && ok2 && changed(older, newer)
+		return ok && ok2 && isRelevantUpdate(older, newer)
 	}}
 }
 
-func changed(older, newer binding.Object) bool {
+func isRelevantUpdate(older, newer binding.Object) bool {
 	return older.GetGeneration() != newer.GetGeneration() ||
 		(older.GetDeletionTimestamp() == nil) != (newer.GetDeletionTimestamp() == nil) ||
 		binding.PermanentID(older) != binding.PermanentID(newer)
 }
 
-// onWork looks at a binding again when one of its Works is gone, or appears where
-// it has no reason to be: the binding may have moved on while it was written, or
-// be gone itself. At the start every Work leads to its binding, in case there is
-// none. A Work that the binding still wants is made again after a pause if its cluster
-// pulls.
+// onWork queues a binding when one of its Works is deleted, or appears in a cluster that does
+// not need it: the binding may have changed during the write, or be deleted itself. At the
+// start, every Work queues its binding, in case the binding does not exist. A Work that the
+// binding still needs is created again after a delay if its cluster is in pull mode.
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -71,8 +70,8 @@ func (r *reconciler) onWork() handler.EventHandler {
 			switch {
 			case !ok || !ok2:
 			case e.IsInInitialList:
-				behind(q, []reconcile.Request{{NamespacedName: key}})
-			case !r.expects(ctx, key, of):
+				enqueueLowPriority(q, []reconcile.Request{{NamespacedName: key}})
+			case !r.expectsWork(ctx, key, of):
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},
@@ -82,9 +81,9 @@ func (r *reconciler) onWork() handler.EventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			r.written.gone(key, of)
+			r.writes.recordDelete(key, of)
 			delay := time.Duration(0)
-			if r.expects(ctx, key, of) {
+			if r.expectsWork(ctx, key, of) {
 				delay = remake.Delay(ctx, r.karmada, of)
 			}
 			q.AddAfter(reconcile.Request{NamespacedName: key}, delay)
@@ -92,7 +91,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}
 }
 
-func (r *reconciler) expects(ctx context.Context, key types.NamespacedName, of *workv1alpha1.Work) bool {
+func (r *reconciler) expectsWork(ctx context.Context, key types.NamespacedName, of *workv1alpha1.Work) bool {
 	bound := binding.New(r.namespaced)
 	if err := r.karmada.Get(ctx, key, bound, client.UnsafeDisableDeepCopy); err != nil || bound.GetDeletionTimestamp() != nil {
 		return false
@@ -101,32 +100,32 @@ func (r *reconciler) expects(ctx context.Context, key types.NamespacedName, of *
 	return ok && binding.Expected(bound.BindingSpec()).Has(cluster)
 }
 
-// onCluster looks at the bindings that a cluster is a target of: when it is
-// registered, and when override policies may choose it differently than before.
+// onCluster queues the bindings that target a cluster when the cluster is registered, and when
+// override policies may select it differently.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				behind(q, r.aimedAt(ctx, e.Object.GetName()))
+				enqueueLowPriority(q, r.requestsForCluster(ctx, e.Object.GetName()))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && redescribed(older, newer) && r.attributesMatter(ctx) {
-				behind(q, r.aimedAt(ctx, newer.Name))
+			if ok && ok2 && hasChangedAttributes(older, newer) && r.hasAttributeSelectors(ctx) {
+				enqueueLowPriority(q, r.requestsForCluster(ctx, newer.Name))
 			}
 		},
 	}
 }
 
-// redescribed tells that a selector of clusters may judge the cluster differently.
-func redescribed(older, newer *clusterv1alpha1.Cluster) bool {
+// hasChangedAttributes reports whether cluster selectors may evaluate the cluster differently.
+func hasChangedAttributes(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
 }
 
-func (r *reconciler) attributesMatter(ctx context.Context) bool {
+func (r *reconciler) hasAttributeSelectors(ctx context.Context) bool {
 	for _, list := range []client.ObjectList{&policyv1alpha1.ClusterOverridePolicyList{}, &policyv1alpha1.OverridePolicyList{}} {
 		err := r.karmada.List(ctx, list, client.MatchingFields{attributesField: byAttributes}, client.UnsafeDisableDeepCopy, client.Limit(1))
 		if err != nil || meta.LenList(list) > 0 {
@@ -136,16 +135,17 @@ func (r *reconciler) attributesMatter(ctx context.Context) bool {
 	return false
 }
 
-func (r *reconciler) aimedAt(ctx context.Context, cluster string) []reconcile.Request {
+func (r *reconciler) requestsForCluster(ctx context.Context, cluster string) []reconcile.Request {
 	var requests []reconcile.Request
-	r.each(ctx, client.MatchingFields{targetField: cluster}, func(bound binding.Object) {
+	r.forEachBinding(ctx, client.MatchingFields{targetField: cluster}, func(bound binding.Object) {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
 	})
 	return requests
 }
 
-// each visits the bindings that a filter lets through, without copying them.
-func (r *reconciler) each(ctx context.Context, filter client.ListOption, visit func(binding.Object)) {
+// forEachBinding calls a function for each binding that matches a filter, without copying the
+// binding.
+func (r *reconciler) forEachBinding(ctx context.Context, filter client.ListOption, visit func(binding.Object)) {
 	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
 	if r.namespaced {
 		list = &workv1alpha2.ResourceBindingList{}
@@ -164,43 +164,43 @@ func (r *reconciler) each(ctx context.Context, filter client.ListOption, visit f
 		})
 	}
 	if err != nil {
-		// A cache answers unless the process ends or an index is missing.
-		log.FromContext(ctx).Error(fmt.Errorf("listing bindings: %w", err), "bindings are not looked at")
+		// A cache returns an error only when the process ends or an index is missing.
+		log.FromContext(ctx).Error(fmt.Errorf("listing bindings: %w", err), "Bindings are not queued")
 	}
 }
 
-// onOverride looks at the bindings whose template an override policy selects now
-// or selected before. At the start every binding is looked at anyway.
+// onOverride queues the bindings whose template an override policy selects, or selected before
+// its update. At the start every binding is queued anyway.
 func (r *reconciler) onOverride() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				behind(q, r.concerned(ctx, e.Object))
+				enqueueLowPriority(q, r.requestsForPolicies(ctx, e.Object))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				behind(q, r.concerned(ctx, e.ObjectOld, e.ObjectNew))
+				enqueueLowPriority(q, r.requestsForPolicies(ctx, e.ObjectOld, e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			behind(q, r.concerned(ctx, e.Object))
+			enqueueLowPriority(q, r.requestsForPolicies(ctx, e.Object))
 		},
 	}
 }
 
-// concerned are the bindings that any of the override policies concerns.
-func (r *reconciler) concerned(ctx context.Context, policies ...client.Object) []reconcile.Request {
+// requestsForPolicies returns the bindings that any of the override policies may affect.
+func (r *reconciler) requestsForPolicies(ctx context.Context, policies ...client.Object) []reconcile.Request {
 	found := map[types.NamespacedName]struct{}{}
 	for _, object := range policies {
 		policy, ok := object.(override.Object)
 		if !ok {
 			continue
 		}
-		for _, s := range searches(policy) {
-			r.each(ctx, s.filter(), func(bound binding.Object) {
+		for _, s := range searchesOf(policy) {
+			r.forEachBinding(ctx, s.listOption(), func(bound binding.Object) {
 				key := client.ObjectKeyFromObject(bound)
-				if _, known := found[key]; !known && s.selects(bound.BindingSpec().Resource, r.labelled(ctx)) {
+				if _, known := found[key]; !known && s.selects(bound.BindingSpec().Resource, r.templateLookup(ctx)) {
 					found[key] = struct{}{}
 				}
 			})

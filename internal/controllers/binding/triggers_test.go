@@ -34,7 +34,7 @@ func overridePolicy(namespace string, selectors ...policyv1alpha1.ResourceSelect
 	return &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: spec}
 }
 
-func TestAnOverridePolicyConcernsTheBindingsOfTheTemplatesItSelects(t *testing.T) {
+func TestSearchesOfOverridePolicy(t *testing.T) {
 	selector := func(change func(*policyv1alpha1.ResourceSelector)) policyv1alpha1.ResourceSelector {
 		s := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
 		change(&s)
@@ -50,28 +50,28 @@ func TestAnOverridePolicyConcernsTheBindingsOfTheTemplatesItSelects(t *testing.T
 		policy override.Object
 		want   bool
 	}{
-		"one without selectors concerns its namespace":    {overridePolicy("shop"), true},
-		"one without selectors does not concern others":   {overridePolicy("bank"), false},
-		"a cluster policy without selectors concerns all": {overridePolicy(""), true},
-		"by kind":                        {overridePolicy("shop", kind), true},
-		"by kind in another namespace":   {overridePolicy("bank", kind), false},
-		"by kind everywhere":             {overridePolicy("", kind), true},
-		"by another version of the kind": {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.APIVersion = "apps/v2" })), false},
-		"by name":                        {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "web" })), true},
-		"by another name":                {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "db" })), false},
-		"by namespace":                   {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "shop" })), true},
-		"by another namespace":           {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
-		"by a namespace which is not that of the policy": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
-		"by label":                       {overridePolicy("shop", labelled("web")), true},
-		"by another label":               {overridePolicy("shop", labelled("db")), false},
-		"by the second of two selectors": {overridePolicy("shop", labelled("db"), kind), true},
+		"without selectors, in its namespace":     {overridePolicy("shop"), true},
+		"without selectors, in another namespace": {overridePolicy("bank"), false},
+		"a cluster policy without selectors":      {overridePolicy(""), true},
+		"by kind":                                 {overridePolicy("shop", kind), true},
+		"by kind in another namespace":            {overridePolicy("bank", kind), false},
+		"by kind everywhere":                      {overridePolicy("", kind), true},
+		"by another version of the kind":          {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.APIVersion = "apps/v2" })), false},
+		"by name":                                 {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "web" })), true},
+		"by another name":                         {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "db" })), false},
+		"by namespace":                            {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "shop" })), true},
+		"by another namespace":                    {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by a namespace other than the policy's":  {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by label":                                {overridePolicy("shop", labelled("web")), true},
+		"by another label":                        {overridePolicy("shop", labelled("db")), false},
+		"by the second of two selectors":          {overridePolicy("shop", labelled("db"), kind), true},
 		"a name decides and the label selector beside it is no": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name, s.LabelSelector = "web", &metav1.LabelSelector{} })), true},
 	}
 	bound := bindingTo()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := false
-			for _, s := range searches(tc.policy) {
+			for _, s := range searchesOf(tc.policy) {
 				if s.key != "" && !slices.Contains(templateKeys(bound), s.key) {
 					continue
 				}
@@ -86,12 +86,12 @@ func TestAnOverridePolicyConcernsTheBindingsOfTheTemplatesItSelects(t *testing.T
 	}
 }
 
-func TestTemplatesAreReadOnlyToCompareLabels(t *testing.T) {
+func TestTemplateIsReadOnlyToCompareLabels(t *testing.T) {
 	read := func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
 		t.Error("the template was read")
 		return nil
 	}
-	for _, s := range searches(overridePolicy("shop",
+	for _, s := range searchesOf(overridePolicy("shop",
 		policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"},
 		policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", LabelSelector: &metav1.LabelSelector{}},
 	)) {
@@ -99,37 +99,37 @@ func TestTemplatesAreReadOnlyToCompareLabels(t *testing.T) {
 	}
 }
 
-func TestATemplateThatCannotBeReadCountsAsSelected(t *testing.T) {
-	s := search{selector: &policyv1alpha1.ResourceSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}}
+func TestUnreadableTemplateCountsAsSelected(t *testing.T) {
+	s := bindingSearch{selector: &policyv1alpha1.ResourceSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}}
 	if !s.selects(bindingTo().Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured { return nil }) {
-		t.Error("the binding would not be looked at")
+		t.Error("the binding would not be queued")
 	}
 }
 
-func TestOldAndNewSelectorsOfAnOverridePolicyCount(t *testing.T) {
-	w := newWorld(t, bindingTo("m1"), deployment())
+func TestRequestsForOldAndNewSelectors(t *testing.T) {
+	w := newFixture(t, bindingTo("m1"), deployment())
 	by := func(name string) client.Object {
 		return overridePolicy("shop", policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
 	}
-	if got := w.concerned(t.Context(), by("web"), by("db")); len(got) != 1 {
+	if got := w.requestsForPolicies(t.Context(), by("web"), by("db")); len(got) != 1 {
 		t.Errorf("the old selector: got %v", got)
 	}
-	if got := w.concerned(t.Context(), by("db"), by("web")); len(got) != 1 {
+	if got := w.requestsForPolicies(t.Context(), by("db"), by("web")); len(got) != 1 {
 		t.Errorf("the new selector: got %v", got)
 	}
-	if got := w.concerned(t.Context(), by("db")); len(got) != 0 {
+	if got := w.requestsForPolicies(t.Context(), by("db")); len(got) != 0 {
 		t.Errorf("another name: got %v", got)
 	}
 }
 
-func TestChangesOfABinding(t *testing.T) {
+func TestRelevantBindingUpdates(t *testing.T) {
 	cases := map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
 		want   bool
 	}{
 		"another generation counts": {func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, true},
 		"the deletion counts":       {func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{} }, true},
-		"an id counts":              {func(b *workv1alpha2.ResourceBinding) { b.Labels = map[string]string{} }, true},
+		"a permanent ID counts":     {func(b *workv1alpha2.ResourceBinding) { b.Labels = map[string]string{} }, true},
 		"other labels do not":       {func(b *workv1alpha2.ResourceBinding) { b.Labels["a"] = "b" }, false},
 		"annotations do not":        {func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{"a": "b"} }, false},
 		"the status does not":       {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 3 }, false},
@@ -138,14 +138,14 @@ func TestChangesOfABinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := bindingTo()
 			tc.change(after)
-			if got := changed(bindingTo(), after); got != tc.want {
+			if got := isRelevantUpdate(bindingTo(), after); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestADescriptionOfAClusterIsWhatSelectorsSee(t *testing.T) {
+func TestHasChangedAttributes(t *testing.T) {
 	cases := map[string]struct {
 		change func(*clusterv1alpha1.Cluster)
 		want   bool
@@ -161,14 +161,14 @@ func TestADescriptionOfAClusterIsWhatSelectorsSee(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := cluster("m1")
 			tc.change(after)
-			if got := redescribed(cluster("m1"), after); got != tc.want {
+			if got := hasChangedAttributes(cluster("m1"), after); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestAWorkLeadsBackToItsBinding(t *testing.T) {
+func TestBindingOfWork(t *testing.T) {
 	of := func(annotations map[string]string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
@@ -181,45 +181,45 @@ func TestAWorkLeadsBackToItsBinding(t *testing.T) {
 	}
 	for _, namespaced := range []bool{true, false} {
 		if _, ok := binding.LedTo(of(nil), namespaced); ok {
-			t.Error("a Work without a binding has one")
+			t.Error("a Work without annotations has a binding")
 		}
 	}
 }
 
-func TestATemplateIsStaleWhenTheBindingKnowsANewerVersionOfIt(t *testing.T) {
+func TestIsTemplateStale(t *testing.T) {
 	cases := map[string]struct {
 		uid           types.UID
 		seen, current string
 		want          bool
 	}{
-		"older":                              {"web-1", "99", "100", true},
-		"the same":                           {"web-1", "100", "100", false},
-		"newer":                              {"web-1", "1000", "999", false},
-		"older, but of another object":       {"web-2", "99", "100", false},
-		"older, but the binding has no UID":  {"", "99", "100", false},
-		"the binding has no version":         {"web-1", "99", "", false},
-		"versions that are no numbers prove": {"web-1", "a", "b", false},
+		"older":                             {"web-1", "99", "100", true},
+		"the same":                          {"web-1", "100", "100", false},
+		"newer":                             {"web-1", "1000", "999", false},
+		"older, but of another object":      {"web-2", "99", "100", false},
+		"older, but the binding has no UID": {"", "99", "100", false},
+		"the binding has no version":        {"web-1", "99", "", false},
+		"versions that are not numbers":     {"web-1", "a", "b", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			object := labelledDeployment(nil)
 			object.SetUID("web-1")
 			object.SetResourceVersion(tc.seen)
-			if got := stale(object, workv1alpha2.ObjectReference{UID: tc.uid, ResourceVersion: tc.current}); got != tc.want {
+			if got := isTemplateStale(object, workv1alpha2.ObjectReference{UID: tc.uid, ResourceVersion: tc.current}); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestIndices(t *testing.T) {
-	requiredToo := bindingTo("m1")
-	requiredToo.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m2"}}}}
-	if diff := cmp.Diff([]string{"m1", "m2"}, targetNames(requiredToo)); diff != "" {
+func TestIndexFields(t *testing.T) {
+	withRequiredBy := bindingTo("m1")
+	withRequiredBy.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m2"}}}}
+	if diff := cmp.Diff([]string{"m1", "m2"}, targetNames(withRequiredBy)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
-	twice := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
-	if diff := cmp.Diff([]string{"|v1|ConfigMap"}, selectedKinds(overridePolicy("", twice, twice))); diff != "" {
+	duplicate := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
+	if diff := cmp.Diff([]string{"|v1|ConfigMap"}, selectedKinds(overridePolicy("", duplicate, duplicate))); diff != "" {
 		t.Errorf("selected kinds (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{anyKind}, selectedKinds(overridePolicy(""))); diff != "" {
@@ -229,99 +229,99 @@ func TestIndices(t *testing.T) {
 	byName.OverrideSpec().TargetCluster = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}}
 	byLabel := overridePolicy("")
 	byLabel.OverrideSpec().OverrideRules = []policyv1alpha1.RuleWithCluster{{}, {TargetCluster: &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{}}}}
-	if len(choosesByAttributes(byName.(client.Object))) != 0 || len(choosesByAttributes(byLabel.(client.Object))) != 1 {
-		t.Error("policies that choose clusters by attributes are not told apart")
+	if len(attributeKeys(byName.(client.Object))) != 0 || len(attributeKeys(byLabel.(client.Object))) != 1 {
+		t.Error("policies that select clusters by attributes are not distinguished")
 	}
 }
 
-func TestWhatFailuresMean(t *testing.T) {
+func TestClassifyFailures(t *testing.T) {
 	works := schema.GroupResource{Resource: "works"}
-	mistake := fmt.Errorf("cluster %q: %w", "m1", &override.RuleError{Err: errors.New("no such path")})
+	overrideError := fmt.Errorf("cluster %q: %w", "m1", &override.RuleError{Err: errors.New("missing field")})
 	conflict := fmt.Errorf("patching: %w", apierrors.NewConflict(works, "w", errors.New("old")))
 	exists := fmt.Errorf("creating: %w", apierrors.NewAlreadyExists(works, "w"))
 	cases := map[string]struct {
-		failures                []error
-		told, mistakes, retried int // the others are told, too, and no mistakes
-		after                   time.Duration
+		failures                          []error
+		reported, overrideErrors, retried int // all other reported failures are no override errors
+		after                             time.Duration
 	}{
-		"none":                         {},
-		"a conflict is not told":       {[]error{conflict}, 0, 0, 0, lagDelay},
-		"a stale cache is not told":    {[]error{exists, errLag}, 0, 0, 0, lagDelay},
-		"a mistake waits for a user":   {[]error{mistake}, 1, 1, 0, waitRetry},
-		"an obstacle is waited for":    {[]error{&waitError{"being deleted"}}, 1, 0, 0, waitRetry},
-		"the rest is retried":          {[]error{errors.New("timeout")}, 1, 0, 1, 0},
-		"the soonest look comes first": {[]error{conflict, mistake}, 1, 1, 0, lagDelay},
-		"the soonest look counts":      {[]error{mistake, conflict, errors.New("timeout")}, 2, 1, 1, lagDelay},
+		"none":                               {},
+		"a conflict is not reported":         {[]error{conflict}, 0, 0, 0, staleRetryDelay},
+		"a stale cache is not reported":      {[]error{exists, errStale}, 0, 0, 0, staleRetryDelay},
+		"an override error waits for a user": {[]error{overrideError}, 1, 1, 0, blockedRetryDelay},
+		"an obstacle is retried later":       {[]error{&blockedError{"being deleted"}}, 1, 0, 0, blockedRetryDelay},
+		"other errors are retried":           {[]error{errors.New("timeout")}, 1, 0, 1, 0},
+		"the shortest delay comes first":     {[]error{conflict, overrideError}, 1, 1, 0, staleRetryDelay},
+		"the shortest delay counts":          {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, staleRetryDelay},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := judge(tc.failures)
-			if len(v.told) != tc.told || len(v.mistakes) != tc.mistakes || len(v.others) != tc.told-tc.mistakes ||
-				len(v.retried) != tc.retried || v.after != tc.after {
+			v := classifyFailures(tc.failures)
+			if len(v.reported) != tc.reported || len(v.overrideErrors) != tc.overrideErrors || len(v.otherErrors) != tc.reported-tc.overrideErrors ||
+				len(v.retried) != tc.retried || v.requeueAfter != tc.after {
 				t.Errorf("got %+v", v)
 			}
 		})
 	}
 }
 
-func TestTheLedgerWaitsUntilAWriteIsSeen(t *testing.T) {
+func TestWorkWriteTrackerWaitsForCache(t *testing.T) {
 	at := time.Unix(0, 0)
-	cache, stored := newWorld(t), newWorld(t)
-	l := newLedger(cache.store, stored.store, func() time.Time { return at })
+	cache, stored := newFixture(t), newFixture(t)
+	l := newWorkWriteTracker(cache.store, stored.store, func() time.Time { return at })
 	key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
-	expect := func(want bool, when string) {
+	expectCurrent := func(want bool, when string) {
 		t.Helper()
-		if got, err := l.seen(t.Context(), key); err != nil || got != want {
+		if got, err := l.isCacheCurrent(t.Context(), key); err != nil || got != want {
 			t.Errorf("%s: got %v, %v", when, got, err)
 		}
 	}
-	expect(true, "nothing was written")
+	expectCurrent(true, "nothing was written")
 
 	written := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
 	if err := stored.store.Create(t.Context(), written); err != nil {
 		t.Fatal(err)
 	}
-	l.note(key, written)
-	expect(false, "the cache does not show it")
-	at = at.Add(lagLimit)
-	expect(false, "the cache lags behind a server that has it")
+	l.recordWrite(key, written)
+	expectCurrent(false, "the cache does not show it")
+	at = at.Add(maxCacheLag)
+	expectCurrent(false, "the cache lags behind the API server")
 	if err := cache.store.Create(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}); err != nil {
 		t.Fatal(err)
 	}
-	expect(true, "the cache shows it")
+	expectCurrent(true, "the cache shows it")
 
-	gone := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m2", Name: "web", ResourceVersion: "5"}}
-	l.note(key, gone)
-	expect(false, "another write is not seen")
-	at = at.Add(lagLimit)
-	expect(true, "it came and went unseen")
+	deleted := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m2", Name: "web", ResourceVersion: "5"}}
+	l.recordWrite(key, deleted)
+	expectCurrent(false, "the cache does not show another write")
+	at = at.Add(maxCacheLag)
+	expectCurrent(true, "it was created and deleted unobserved")
 
 	lost := written.DeepCopy()
 	lost.ResourceVersion += "000"
-	l.note(key, lost)
-	expect(false, "the cache shows an older state")
-	at = at.Add(lagLimit)
-	expect(true, "the server has the older state too: a backup was restored")
+	l.recordWrite(key, lost)
+	expectCurrent(false, "the cache shows an older state")
+	at = at.Add(maxCacheLag)
+	expectCurrent(true, "the server has the older state too: a backup was restored")
 }
 
-func TestTheEndOfAWorkEndsTheWaitForIt(t *testing.T) {
+func TestDeletedWorkEndsPendingWrite(t *testing.T) {
 	tests := map[string]struct {
 		deleted string
 		want    bool
 	}{
-		"what was written was deleted before it was seen":                   {"8", true},
-		"an earlier Work of the name was deleted, the written one is to be": {"6", false},
+		"the written Work was deleted before the cache showed it": {"8", true},
+		"an earlier Work of the same name was deleted":            {"6", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 			of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "karmada-es-m1", Name: "web", ResourceVersion: "7", Annotations: map[string]string{
 					workv1alpha2.ResourceBindingNamespaceAnnotation: key.Namespace, workv1alpha2.ResourceBindingNameAnnotation: key.Name,
 				},
 			}}
-			w.written.note(key, of)
+			w.writes.recordWrite(key, of)
 			of = of.DeepCopy()
 			of.ResourceVersion = tc.deleted
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -330,8 +330,8 @@ func TestTheEndOfAWorkEndsTheWaitForIt(t *testing.T) {
 			if q.Len() != 1 {
 				t.Errorf("%d bindings are queued, want 1", q.Len())
 			}
-			if got, err := w.written.seen(t.Context(), key); err != nil || got != tc.want {
-				t.Errorf("goes on: %v, %v; want %v", got, err, tc.want)
+			if got, err := w.writes.isCacheCurrent(t.Context(), key); err != nil || got != tc.want {
+				t.Errorf("cache is current: %v, %v; want %v", got, err, tc.want)
 			}
 		})
 	}

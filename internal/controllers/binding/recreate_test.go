@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestAWorkThatIsDeletedIsMadeAgainAfterAPauseWhereTheClusterPulls(t *testing.T) {
+func TestDeletedWorkIsRecreatedLaterInPullMode(t *testing.T) {
 	tests := map[string]struct {
 		mode   clusterv1alpha1.ClusterSyncMode
 		target string
@@ -27,7 +27,7 @@ func TestAWorkThatIsDeletedIsMadeAgainAfterAPauseWhereTheClusterPulls(t *testing
 		t.Run(name, func(t *testing.T) {
 			bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 			bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: tc.target}}
-			w := newWorld(t, bound, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: tc.mode}})
+			w := newFixture(t, bound, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: tc.mode}})
 			deleted := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "karmada-es-m1", Name: "web", Annotations: map[string]string{
 					workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment",

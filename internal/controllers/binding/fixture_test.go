@@ -33,17 +33,17 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// world is a reconciler over a store that counts what is asked of it. It is a
-// stand-in for wiring only: what an API server does with requests is not its
-// business.
-type world struct {
+// fixture is a reconciler with a fake API server that records all writes. It tests
+// the reconciler only, and not the behavior of an API
+// server.
+type fixture struct {
 	t *testing.T
 	*reconciler
-	store    client.Client
-	recorder *record.FakeRecorder
-	failures *report.Renderings
-	// at is the time as far as abandoned Works are concerned.
-	at time.Time
+	store      client.Client
+	recorder   *record.FakeRecorder
+	renderings *report.Renderings
+	// currentTime is the time of the orphan tracker.
+	currentTime time.Time
 
 	mu       sync.Mutex
 	requests []string
@@ -53,15 +53,15 @@ type noRules struct{}
 
 func (noRules) Rules(schema.GroupVersionKind) interpreter.Rules { return interpreter.Rules{} }
 
-// indexed builds a store with the indices of the controller.
-type indexed struct{ *fake.ClientBuilder }
+// fakeIndexer adds the indexes of the controller to a fake client.
+type fakeIndexer struct{ *fake.ClientBuilder }
 
-func (i indexed) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	i.WithIndex(object, field, values)
 	return nil
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme} {
@@ -69,63 +69,63 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t, recorder: record.NewFakeRecorder(100), failures: report.NewRenderings(), at: time.Unix(0, 0)}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.counting())
-	if err := index(indexed{builder}); err != nil {
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: report.NewRenderings(), currentTime: time.Unix(0, 0)}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordRequests())
+	if err := indexFields(fakeIndexer{builder}); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()
-	synced, err := newSynced(prometheus.NewRegistry())
+	synced, err := newSyncDuration(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, templates: template.NewReader(nil, w.store), rules: noRules{},
-		events: observe.NewEvents(w.recorder), written: newLedger(w.store, w.store, time.Now),
-		failing: newFailing(w.failures), abandoned: newAbandoned(func() time.Time { return w.at }), synced: synced,
+		options: DefaultOptions(), namespaced: true, karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: noRules{},
+		events: observe.NewEvents(w.recorder), writes: newWorkWriteTracker(w.store, w.store, time.Now),
+		failureReporter: newFailureReporter(w.renderings), orphans: newOrphanTracker(func() time.Time { return w.currentTime }), syncDuration: synced,
 	}
 	return w
 }
 
-func (w *world) counting() interceptor.Funcs {
-	count := func(verb string, object client.Object) {
+func (w *fixture) recordRequests() interceptor.Funcs {
+	record := func(verb string, object client.Object) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.requests = append(w.requests, fmt.Sprintf("%s %T", verb, object))
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			count("create", object)
+			record("create", object)
 			return c.Create(ctx, object, o...)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.UpdateOption) error {
-			count("update", object)
+			record("update", object)
 			return c.Update(ctx, object, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			count("patch", object)
+			record("patch", object)
 			return c.Patch(ctx, object, p, o...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
-			count("delete", object)
+			record("delete", object)
 			return c.Delete(ctx, object, o...)
 		},
 	}
 }
 
-// pass runs one pass and returns its result and the writes that it made.
-func (w *world) pass() (reconcile.Result, []string) {
+// reconcile runs one reconcile and returns its result and its writes.
+func (w *fixture) reconcile() (reconcile.Result, []string) {
 	w.t.Helper()
 	w.requests = nil
 	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
 	if err != nil {
-		w.t.Fatalf("a pass ended with: %v", err)
+		w.t.Fatalf("the reconcile failed: %v", err)
 	}
 	return result, w.requests
 }
 
-// told are the events since it was last called.
-func (w *world) told() []string {
+// takeEvents returns the events since the last call.
+func (w *fixture) takeEvents() []string {
 	var events []string
 	for {
 		select {
@@ -137,7 +137,7 @@ func (w *world) told() []string {
 	}
 }
 
-func (w *world) change(change func(*workv1alpha2.ResourceBinding)) {
+func (w *fixture) updateBinding(change func(*workv1alpha2.ResourceBinding)) {
 	w.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
 	if err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
@@ -149,8 +149,8 @@ func (w *world) change(change func(*workv1alpha2.ResourceBinding)) {
 	}
 }
 
-// works are all Works, those in deletion included.
-func (w *world) works() []workv1alpha1.Work {
+// works returns all Works, including terminating ones.
+func (w *fixture) works() []workv1alpha1.Work {
 	w.t.Helper()
 	list := &workv1alpha1.WorkList{}
 	if err := w.store.List(w.t.Context(), list); err != nil {
@@ -159,8 +159,8 @@ func (w *world) works() []workv1alpha1.Work {
 	return list.Items
 }
 
-// own gives all Works their owners.
-func (w *world) own(owners []metav1.OwnerReference) {
+// setOwners sets the owners of all Works.
+func (w *fixture) setOwners(owners []metav1.OwnerReference) {
 	w.t.Helper()
 	for _, each := range w.works() {
 		each.OwnerReferences = owners
@@ -170,8 +170,8 @@ func (w *world) own(owners []metav1.OwnerReference) {
 	}
 }
 
-// clusters are those that have a Work which is not in deletion.
-func (w *world) clusters() []string {
+// clustersWithWorks returns the clusters with a Work that is not terminating.
+func (w *fixture) clustersWithWorks() []string {
 	w.t.Helper()
 	var names []string
 	for _, each := range w.works() {
@@ -182,8 +182,8 @@ func (w *world) clusters() []string {
 	return names
 }
 
-// ids are the permanent ids of all Works, those in deletion included.
-func (w *world) ids() map[string]bool {
+// workIDs returns the permanent IDs of all Works, including terminating ones.
+func (w *fixture) workIDs() map[string]bool {
 	w.t.Helper()
 	ids := map[string]bool{}
 	for _, each := range w.works() {

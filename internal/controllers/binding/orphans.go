@@ -1,0 +1,141 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// orphanGracePeriod is how long Works stay after the deletion of a binding that did not delete
+// them. A binding that is created again or restored in this time takes them over, and the
+// workloads in the members keep running.
+const orphanGracePeriod = time.Minute
+
+// orphanTracker holds since when bindings that left Works behind have been deleted. It may be
+// lost: the Works then stay a little longer.
+type orphanTracker struct {
+	now func() time.Time
+
+	mu           sync.Mutex
+	deletedSince map[types.NamespacedName]time.Time
+}
+
+func newOrphanTracker(now func() time.Time) *orphanTracker {
+	return &orphanTracker{now: now, deletedSince: map[types.NamespacedName]time.Time{}}
+}
+
+// requeueAfter returns how long the Works of a deleted binding must still stay.
+func (a *orphanTracker) requeueAfter(of types.NamespacedName) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	since, ok := a.deletedSince[of]
+	if !ok {
+		since = a.now()
+		a.deletedSince[of] = since
+	}
+	return since.Add(orphanGracePeriod).Sub(a.now())
+}
+
+func (a *orphanTracker) delete(of types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.deletedSince, of)
+}
+
+// collectOrphans deletes the Works of a deleted binding. Normally there are none, because a
+// binding waits until they are deleted. A client may remove the finalizer of the binding.
+//
+// A cache without the binding is no proof of absence. The API server must answer that no
+// binding has this name, and that no binding has the ID in the labels of the Works.
+func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	works, err := r.worksByKey(ctx, key)
+	works = withoutTerminating(works)
+	if err != nil || len(works) == 0 {
+		r.orphans.delete(key)
+		return reconcile.Result{}, err
+	}
+	if wait := r.orphans.requeueAfter(key); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	err = r.karmadaReader.Get(ctx, key, binding.New(r.namespaced))
+	if err == nil {
+		// The cache will show the binding, which queues it.
+		r.orphans.delete(key)
+		return reconcile.Result{}, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, fmt.Errorf("confirming that binding %s does not exist: %w", key, err)
+	}
+	works, err = r.onlyUnowned(ctx, "", works)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.deleteWorks(ctx, works); err != nil {
+		return reconcile.Result{}, fmt.Errorf("deleting the Works of deleted binding %s: %w", key, err)
+	}
+	r.orphans.delete(key)
+	return reconcile.Result{}, nil
+}
+
+// worksByKey returns the Works whose annotations name a binding, regardless of the ID in their
+// labels. They are shared with the cache and must not be changed.
+func (r *reconciler) worksByKey(ctx context.Context, key types.NamespacedName) ([]*workv1alpha1.Work, error) {
+	list := &workv1alpha1.WorkList{}
+	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingKeyField: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Works of binding %s: %w", key, err)
+	}
+	works := make([]*workv1alpha1.Work, 0, len(list.Items))
+	for i := range list.Items {
+		works = append(works, &list.Items[i])
+	}
+	return works, nil
+}
+
+// onlyUnowned leaves out Works with the ID of any stored binding other than the given ID, and
+// Works without an ID, for which nothing can be proven.
+//
+// The list request also proves that bindings are served: a server without that kind returns
+// NotFound for every binding.
+func (r *reconciler) onlyUnowned(ctx context.Context, ownID string, works []*workv1alpha1.Work) ([]*workv1alpha1.Work, error) {
+	label := binding.PermanentIDLabel(binding.New(r.namespaced))
+	inUse := map[string]bool{"": true, ownID: ownID == ""}
+	var unowned []*workv1alpha1.Work
+	for _, each := range works {
+		id := each.Labels[label]
+		taken, known := inUse[id]
+		if !known {
+			var err error
+			if taken, err = r.isIDInUse(ctx, label, id); err != nil {
+				return nil, err
+			}
+			inUse[id] = taken
+		}
+		if !taken {
+			unowned = append(unowned, each)
+		}
+	}
+	return unowned, nil
+}
+
+// isIDInUse reports whether a binding has the ID.
+func (r *reconciler) isIDInUse(ctx context.Context, label, id string) (bool, error) {
+	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
+	if r.namespaced {
+		list = &workv1alpha2.ResourceBindingList{}
+	}
+	if err := r.karmadaReader.List(ctx, list, client.MatchingLabels{label: id}, client.Limit(1)); err != nil {
+		return false, fmt.Errorf("listing bindings with ID %s: %w", id, err)
+	}
+	return meta.LenList(list) > 0, nil
+}
