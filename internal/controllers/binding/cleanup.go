@@ -41,11 +41,11 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 			works = append(works, &list.Items[i])
 		}
 	}
-	claiming, err := r.worksByKey(ctx, client.ObjectKeyFromObject(bound))
+	sameKey, err := r.worksByKey(ctx, client.ObjectKeyFromObject(bound))
 	if err != nil {
 		return nil, err
 	}
-	for _, each := range claiming {
+	for _, each := range sameKey {
 		if other := each.Labels[binding.PermanentIDLabel(bound)]; other != "" && other != id {
 			works = append(works, each)
 		}
@@ -151,17 +151,17 @@ func withoutTerminating(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 // deleteWorks deletes Works, several in parallel.
 func (r *reconciler) deleteWorks(ctx context.Context, works []*workv1alpha1.Work) error {
 	works = withoutTerminating(works)
-	failed := make([]error, len(works))
+	failures := make([]error, len(works))
 	var deleters errgroup.Group
 	deleters.SetLimit(max(r.options.Writers, 1))
 	for i, each := range works {
 		deleters.Go(func() error {
-			failed[i] = r.deleteOrUnbindWork(ctx, each)
+			failures[i] = r.deleteOrUnbindWork(ctx, each)
 			return nil
 		})
 	}
 	_ = deleters.Wait()
-	return errors.Join(failed...)
+	return errors.Join(failures...)
 }
 
 // deleteOrUnbindWork deletes a Work. The Work of a Namespace that is propagated to every

@@ -21,9 +21,9 @@ import (
 type Failures interface {
 	Set(binding types.UID, failures map[string]string) (changed bool)
 	// Conclude reports that all Works of a generation are written, or have failed.
-	Conclude(of types.NamespacedName, uid types.UID, generation int64)
+	Conclude(bindingKey types.NamespacedName, uid types.UID, generation int64)
 	// Forget removes the reports of a deleted binding.
-	Forget(of types.NamespacedName)
+	Forget(bindingKey types.NamespacedName)
 }
 
 // failureReporter reports failures, and removes them when their binding is deleted. Only the
@@ -58,8 +58,8 @@ func (f *failureReporter) set(bound binding.Object, failures map[string]string) 
 // without a cluster or a stale cache prevented decisions.
 func (f *failureReporter) concludeGeneration(bound binding.Object, failures []error) {
 	for _, err := range failures {
-		var of *clusterError
-		if isCacheStale(err) || !errors.As(err, &of) {
+		var failed *clusterError
+		if isCacheStale(err) || !errors.As(err, &failed) {
 			return
 		}
 	}
@@ -121,11 +121,11 @@ func (r *reconciler) recordIdleOverridersEvent(outcome *syncOutcome) {
 		errors.New(conditions.Clip(strings.Join(slices.Compact(outcome.idleOverriders), "\n"))))
 }
 
-func pluralize(number int, what string) string {
+func pluralize(number int, noun string) string {
 	if number == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", number, what)
+	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // recordEvents records failures as an event, unless the same event was recorded before. It

@@ -36,21 +36,21 @@ func newOrphanTracker(now func() time.Time) *orphanTracker {
 }
 
 // requeueAfter returns how long the Works of a deleted binding must still stay.
-func (a *orphanTracker) requeueAfter(of types.NamespacedName) time.Duration {
+func (a *orphanTracker) requeueAfter(bindingKey types.NamespacedName) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	since, ok := a.deletedSince[of]
+	since, ok := a.deletedSince[bindingKey]
 	if !ok {
 		since = a.now()
-		a.deletedSince[of] = since
+		a.deletedSince[bindingKey] = since
 	}
 	return since.Add(orphanGracePeriod).Sub(a.now())
 }
 
-func (a *orphanTracker) delete(of types.NamespacedName) {
+func (a *orphanTracker) delete(bindingKey types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.deletedSince, of)
+	delete(a.deletedSince, bindingKey)
 }
 
 // collectOrphans deletes the Works of a deleted binding. Normally there are none, because a
@@ -113,15 +113,15 @@ func (r *reconciler) onlyUnowned(ctx context.Context, ownID string, works []*wor
 	var unowned []*workv1alpha1.Work
 	for _, each := range works {
 		id := each.Labels[label]
-		taken, known := inUse[id]
+		owned, known := inUse[id]
 		if !known {
 			var err error
-			if taken, err = r.isIDInUse(ctx, label, id); err != nil {
+			if owned, err = r.isIDInUse(ctx, label, id); err != nil {
 				return nil, err
 			}
-			inUse[id] = taken
+			inUse[id] = owned
 		}
-		if !taken {
+		if !owned {
 			unowned = append(unowned, each)
 		}
 	}

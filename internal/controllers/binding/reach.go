@@ -54,7 +54,7 @@ func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.N
 // withDeliveredHint adds to a rejection that the Works stay which were created before the
 // binding was rejected.
 func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
-	if refusal := new(reach.RefusedError); len(works) == 0 || !errors.As(err, &refusal) {
+	if rejection := new(reach.RefusedError); len(works) == 0 || !errors.As(err, &rejection) {
 		return err
 	}
 	return fmt.Errorf("%w; what was delivered stays in the clusters: delete the binding to remove it", err)

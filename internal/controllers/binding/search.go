@@ -22,18 +22,18 @@ type bindingSearch struct {
 
 // searchesOf returns the searches for an override policy: templates in its namespace, or in
 // all namespaces for a ClusterOverridePolicy.
-func searchesOf(of override.Object) []bindingSearch {
-	selectors := of.OverrideSpec().ResourceSelectors
+func searchesOf(o override.Object) []bindingSearch {
+	selectors := o.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {
-		if of.GetNamespace() == "" {
+		if o.GetNamespace() == "" {
 			return []bindingSearch{{}}
 		}
-		return []bindingSearch{{key: namespaceKey(of.GetNamespace())}}
+		return []bindingSearch{{key: namespaceKey(o.GetNamespace())}}
 	}
 	var all []bindingSearch
 	for i := range selectors {
 		selector := &selectors[i]
-		namespace := of.GetNamespace()
+		namespace := o.GetNamespace()
 		switch {
 		case namespace == "":
 			namespace = selector.Namespace

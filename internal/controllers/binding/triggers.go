@@ -65,38 +65,38 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			of, ok := e.Object.(*workv1alpha1.Work)
+			changedWork, ok := e.Object.(*workv1alpha1.Work)
 			key, ok2 := binding.LedTo(e.Object, r.namespaced)
 			switch {
 			case !ok || !ok2:
 			case e.IsInInitialList:
 				enqueueLowPriority(q, []reconcile.Request{{NamespacedName: key}})
-			case !r.expectsWork(ctx, key, of):
+			case !r.expectsWork(ctx, key, changedWork):
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			of, ok := e.Object.(*workv1alpha1.Work)
+			changedWork, ok := e.Object.(*workv1alpha1.Work)
 			key, ok2 := binding.LedTo(e.Object, r.namespaced)
 			if !ok || !ok2 {
 				return
 			}
-			r.writes.recordDelete(key, of)
+			r.writes.recordDelete(key, changedWork)
 			delay := time.Duration(0)
-			if r.expectsWork(ctx, key, of) {
-				delay = remake.Delay(ctx, r.karmada, of)
+			if r.expectsWork(ctx, key, changedWork) {
+				delay = remake.Delay(ctx, r.karmada, changedWork)
 			}
 			q.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 		},
 	}
 }
 
-func (r *reconciler) expectsWork(ctx context.Context, key types.NamespacedName, of *workv1alpha1.Work) bool {
+func (r *reconciler) expectsWork(ctx context.Context, key types.NamespacedName, candidate *workv1alpha1.Work) bool {
 	bound := binding.New(r.namespaced)
 	if err := r.karmada.Get(ctx, key, bound, client.UnsafeDisableDeepCopy); err != nil || bound.GetDeletionTimestamp() != nil {
 		return false
 	}
-	cluster, ok := work.ClusterOf(of.Namespace)
+	cluster, ok := work.ClusterOf(candidate.Namespace)
 	return ok && binding.Expected(bound.BindingSpec()).Has(cluster)
 }
 

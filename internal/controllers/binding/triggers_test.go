@@ -50,22 +50,22 @@ func TestSearchesOfOverridePolicy(t *testing.T) {
 		policy override.Object
 		want   bool
 	}{
-		"without selectors, in its namespace":     {overridePolicy("shop"), true},
-		"without selectors, in another namespace": {overridePolicy("bank"), false},
-		"a cluster policy without selectors":      {overridePolicy(""), true},
-		"by kind":                                 {overridePolicy("shop", kind), true},
-		"by kind in another namespace":            {overridePolicy("bank", kind), false},
-		"by kind everywhere":                      {overridePolicy("", kind), true},
-		"by another version of the kind":          {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.APIVersion = "apps/v2" })), false},
-		"by name":                                 {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "web" })), true},
-		"by another name":                         {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "db" })), false},
-		"by namespace":                            {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "shop" })), true},
-		"by another namespace":                    {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
-		"by a namespace other than the policy's":  {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
-		"by label":                                {overridePolicy("shop", labelled("web")), true},
-		"by another label":                        {overridePolicy("shop", labelled("db")), false},
-		"by the second of two selectors":          {overridePolicy("shop", labelled("db"), kind), true},
-		"a name decides and the label selector beside it is no": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name, s.LabelSelector = "web", &metav1.LabelSelector{} })), true},
+		"without selectors, in its namespace":           {overridePolicy("shop"), true},
+		"without selectors, in another namespace":       {overridePolicy("bank"), false},
+		"a cluster policy without selectors":            {overridePolicy(""), true},
+		"by kind":                                       {overridePolicy("shop", kind), true},
+		"by kind in another namespace":                  {overridePolicy("bank", kind), false},
+		"by kind everywhere":                            {overridePolicy("", kind), true},
+		"by another version of the kind":                {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.APIVersion = "apps/v2" })), false},
+		"by name":                                       {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "web" })), true},
+		"by another name":                               {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name = "db" })), false},
+		"by namespace":                                  {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "shop" })), true},
+		"by another namespace":                          {overridePolicy("", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by a namespace other than the policy's":        {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Namespace = "bank" })), false},
+		"by label":                                      {overridePolicy("shop", labelled("web")), true},
+		"by another label":                              {overridePolicy("shop", labelled("db")), false},
+		"by the second of two selectors":                {overridePolicy("shop", labelled("db"), kind), true},
+		"a name has precedence over the label selector": {overridePolicy("shop", selector(func(s *policyv1alpha1.ResourceSelector) { s.Name, s.LabelSelector = "web", &metav1.LabelSelector{} })), true},
 	}
 	bound := bindingTo()
 	for name, tc := range cases {

@@ -78,10 +78,10 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
 	present := b.worksIn(target.Name)
-	if kept := withoutTerminating(present); len(kept) == 1 && binding.IsOf(kept[0], b.bound) && policy.Released(b.bound) {
+	if remaining := withoutTerminating(present); len(remaining) == 1 && binding.IsOf(remaining[0], b.bound) && policy.Released(b.bound) {
 		// No policy claims the current state of the template. A reconcile for another reason,
 		// for example after a start, must not deliver it to the member.
-		return targetResult{cluster: target.Name, workName: kept[0].Name}
+		return targetResult{cluster: target.Name, workName: remaining[0].Name}
 	}
 	cluster, err := r.targetCluster(ctx, target.Name, len(present) > 0)
 	if err != nil {

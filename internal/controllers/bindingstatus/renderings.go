@@ -22,7 +22,7 @@ type Renderings interface {
 	Of(binding types.UID) map[string]string
 	// Concluded returns the newest generation of a binding whose Works are rendered, or failed
 	// to render; 0 for none.
-	Concluded(of types.NamespacedName, uid types.UID) int64
+	Concluded(bindingKey types.NamespacedName, uid types.UID) int64
 	// Subscribe registers a function that is called with each binding whose result changes.
 	Subscribe(notify func(binding types.UID))
 }

@@ -26,32 +26,32 @@ func newWriteTracker() *writeTracker {
 	return &writeTracker{byBinding: map[reconcile.Request]versions{}}
 }
 
-func (l *writeTracker) lastVersions(of reconcile.Request) versions {
+func (l *writeTracker) lastVersions(request reconcile.Request) versions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byBinding[of]
+	return l.byBinding[request]
 }
 
-func (l *writeTracker) recordBindingWrite(of reconcile.Request, version string) {
-	l.update(of, func(v *versions) { v.binding = version })
+func (l *writeTracker) recordBindingWrite(request reconcile.Request, version string) {
+	l.update(request, func(v *versions) { v.binding = version })
 }
 
-func (l *writeTracker) recordTemplateWrite(of reconcile.Request, version string) {
-	l.update(of, func(v *versions) { v.template = version })
+func (l *writeTracker) recordTemplateWrite(request reconcile.Request, version string) {
+	l.update(request, func(v *versions) { v.template = version })
 }
 
-func (l *writeTracker) update(of reconcile.Request, change func(*versions)) {
+func (l *writeTracker) update(request reconcile.Request, change func(*versions)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := l.byBinding[of]
+	v := l.byBinding[request]
 	change(&v)
-	l.byBinding[of] = v
+	l.byBinding[request] = v
 }
 
-func (l *writeTracker) delete(of reconcile.Request) {
+func (l *writeTracker) delete(request reconcile.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byBinding, of)
+	delete(l.byBinding, request)
 }
 
 // isOlder reports whether a version precedes another. Versions that cannot be compared are not
@@ -87,8 +87,8 @@ func (s *kindsWithoutStatus) add(kind schema.GroupVersionKind, now time.Time) {
 func (s *kindsWithoutStatus) has(kind schema.GroupVersionKind, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, known := s.expiry[kind]
-	if known && now.Before(until) {
+	expiry, known := s.expiry[kind]
+	if known && now.Before(expiry) {
 		return true
 	}
 	delete(s.expiry, kind)

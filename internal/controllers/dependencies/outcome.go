@@ -86,8 +86,8 @@ func isCacheStale(err error) bool {
 
 // isTransient reports whether an error disappears without a change by a user.
 func isTransient(err error) bool {
-	var earlier *policy.OwnerError
-	return isCacheStale(err) || errors.Is(err, errTerminating) || errors.As(err, &earlier)
+	var ownerError *policy.OwnerError
+	return isCacheStale(err) || errors.Is(err, errTerminating) || errors.As(err, &ownerError)
 }
 
 // needsUserAction reports whether an error lasts until a user changes something.
@@ -135,16 +135,16 @@ type bindingConflict struct {
 // shouldRecord stores a message, empty for no conflict, and reports whether to record an
 // event. A conflict that exists in the first reconcile is not recorded, unless this process
 // has just written the binding. That write may already have been seen by another reconcile.
-func (q *conflicts) shouldRecord(of types.UID, message string, written bool) bool {
+func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last, known := bindingConflict{}, false
-	if stored, ok := q.byBinding.Get(of); ok {
+	if stored, ok := q.byBinding.Get(uid); ok {
 		last, known = stored.(bindingConflict)
 	}
 	changed := known && last.message != message
 	record := changed || written && !last.recorded
-	q.byBinding.Add(of, bindingConflict{message: message, recorded: record || last.recorded && !changed})
+	q.byBinding.Add(uid, bindingConflict{message: message, recorded: record || last.recorded && !changed})
 	return record
 }
 

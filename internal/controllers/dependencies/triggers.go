@@ -30,16 +30,16 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 const requiredByField = Name + "/required-by"
 
 func indexBindings(indexer client.FieldIndexer) error {
-	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(context.Background(), of, requiredByField, requiredByKeys); err != nil {
+	for _, object := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		if err := indexer.IndexField(context.Background(), object, requiredByField, requiredByKeys); err != nil {
 			return fmt.Errorf("indexing bindings by %s: %w", requiredByField, err)
 		}
 	}
 	return nil
 }
 
-func requiredByKeys(of client.Object) []string {
-	bound, ok := of.(binding.Object)
+func requiredByKeys(object client.Object) []string {
+	bound, ok := object.(binding.Object)
 	if !ok {
 		return nil
 	}
@@ -152,11 +152,11 @@ func hasDependencies(dependent *workv1alpha2.ResourceBinding) bool {
 
 // affectedDependents returns the dependents that a change of a binding concerns.
 func affectedDependents(older, newer binding.Object) []types.NamespacedName {
-	var concerned []types.NamespacedName
+	var affected []types.NamespacedName
 	if binding.Namespaced(newer) && isRelevantUpdate(older, newer) {
-		concerned = append(concerned, client.ObjectKeyFromObject(newer))
+		affected = append(affected, client.ObjectKeyFromObject(newer))
 	}
-	return append(concerned, changedDependents(older, newer)...)
+	return append(affected, changedDependents(older, newer)...)
 }
 
 func isRelevantUpdate(older, newer binding.Object) bool {
@@ -170,31 +170,31 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 // changedDependents returns the dependents that a binding does not list any more, or lists
 // differently. When only shared settings changed, it returns one of them.
 func changedDependents(older, newer binding.Object) []types.NamespacedName {
-	var concerned []types.NamespacedName
+	var affected []types.NamespacedName
 	for _, snapshot := range older.BindingSpec().RequiredBy {
-		kept := false
+		unchanged := false
 		for _, each := range newer.BindingSpec().RequiredBy {
-			kept = kept || equality.Semantic.DeepEqual(snapshot, each)
+			unchanged = unchanged || equality.Semantic.DeepEqual(snapshot, each)
 		}
-		if !kept {
-			concerned = append(concerned, dependency.KeyOf(snapshot))
+		if !unchanged {
+			affected = append(affected, dependency.KeyOf(snapshot))
 		}
 	}
-	if rest := dependentsOf(newer); len(rest) > 0 && hasSharedChange(older, newer) {
-		concerned = append(concerned, rest[0])
+	if remaining := dependentsOf(newer); len(remaining) > 0 && hasSharedChange(older, newer) {
+		affected = append(affected, remaining[0])
 	}
 	if hasLostLabel(older, newer) {
-		concerned = append(concerned, dependentsOf(newer)...)
+		affected = append(affected, dependentsOf(newer)...)
 	}
-	return concerned
+	return affected
 }
 
 func hasSharedChange(older, newer binding.Object) bool {
-	was, is := older.BindingSpec(), newer.BindingSpec()
+	oldSpec, newSpec := older.BindingSpec(), newer.BindingSpec()
 	return dependency.Claimed(older) != dependency.Claimed(newer) ||
-		(was.Placement == nil) != (is.Placement == nil) ||
-		was.ConflictResolution != is.ConflictResolution || was.Resource != is.Resource ||
-		!equality.Semantic.DeepEqual(was.PreserveResourcesOnDeletion, is.PreserveResourcesOnDeletion) ||
+		(oldSpec.Placement == nil) != (newSpec.Placement == nil) ||
+		oldSpec.ConflictResolution != newSpec.ConflictResolution || oldSpec.Resource != newSpec.Resource ||
+		!equality.Semantic.DeepEqual(oldSpec.PreserveResourcesOnDeletion, newSpec.PreserveResourcesOnDeletion) ||
 		!equality.Semantic.DeepEqual(metav1.GetControllerOf(older), metav1.GetControllerOf(newer))
 }
 
@@ -217,7 +217,7 @@ type referenceIndex struct {
 func newReferenceIndex() *referenceIndex { return &referenceIndex{index: dependency.NewIndex()} }
 
 // put replaces the references of a dependent and reports whether a kind is new.
-func (n *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (appeared bool) {
+func (n *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (newKind bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.index.Put(dependent, references)

@@ -104,19 +104,19 @@ func (w *watches) run(ctx context.Context) error {
 // update adds missing handlers and removes unneeded ones.
 func (w *watches) update(ctx context.Context) {
 	needed := sets.New(w.references.kinds()...)
-	var unneeded, alive []schema.GroupVersionKind
+	var unneeded, running []schema.GroupVersionKind
 	for kind, open := range w.handlers {
 		switch {
 		case !needed.Has(kind):
 			unneeded = append(unneeded, kind)
 		case !open.informer.IsStopped():
-			alive = append(alive, kind)
+			running = append(running, kind)
 		}
 	}
 	for _, kind := range unneeded {
 		w.removeHandler(kind)
 	}
-	for kind := range needed.Delete(alive...) {
+	for kind := range needed.Delete(running...) {
 		if err := w.addHandler(ctx, kind); err != nil {
 			w.log.Error(err, "Changes of dependencies are not watched yet", "kind", kind)
 		}

@@ -158,25 +158,25 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 		// The foreground deletion of a template waits until its binding is deleted.
 		return false, nil
 	}
-	in, err := d.bindInput(ctx, template, p)
+	input, err := d.bindInput(ctx, template, p)
 	if err != nil {
 		return false, err
 	}
-	in.UserState = userState
+	input.UserState = userState
 	if bound == nil {
-		return d.createBinding(ctx, in)
+		return d.createBinding(ctx, input)
 	}
 	desired := binding.Copy(bound)
-	if err := policy.Bind(desired, in); err != nil {
+	if err := policy.Bind(desired, input); err != nil {
 		return false, err
 	}
 	changed, err = patch.Object(ctx, d.karmada, bound, desired)
 	return changed, notFoundAsStale(err)
 }
 
-func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (wrote bool, err error) {
-	created := binding.New(in.Template.GetNamespace() != "")
-	if err := policy.Bind(created, in); err != nil {
+func (d *detector) createBinding(ctx context.Context, input policy.BindInput) (wrote bool, err error) {
+	created := binding.New(input.Template.GetNamespace() != "")
+	if err := policy.Bind(created, input); err != nil {
 		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())
@@ -191,37 +191,37 @@ func (d *detector) createBinding(ctx context.Context, in policy.BindInput) (wrot
 
 // bindInput returns the input from which a binding is made.
 func (d *detector) bindInput(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindInput, error) {
-	in := policy.BindInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
-	if err := d.interpretTemplate(ctx, &in); err != nil {
-		return in, err
+	input := policy.BindInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
+	if err := d.interpretTemplate(ctx, &input); err != nil {
+		return input, err
 	}
 	if template.GetNamespace() == "" {
-		return in, nil
+		return input, nil
 	}
 	priority, err := d.schedulePriority(ctx, p)
-	in.SchedulePriority = priority
-	return in, err
+	input.SchedulePriority = priority
+	return input, err
 }
 
 // interpretTemplate sets the components, or the replicas and requirements, of the template's
 // pods.
-func (d *detector) interpretTemplate(ctx context.Context, in *policy.BindInput) (err error) {
-	template := in.Template
+func (d *detector) interpretTemplate(ctx context.Context, input *policy.BindInput) (err error) {
+	template := input.Template
 	rules := d.rules.Rules(template.GroupVersionKind())
 	if d.options.MultiplePodTemplates && rules.Components != nil {
-		in.Components, err = rules.Components(ctx, template)
+		input.Components, err = rules.Components(ctx, template)
 		return d.recordInterpretationEvent(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
 	}
 	if rules.Replicas == nil {
 		return nil
 	}
-	in.Replicas, in.Requirements, err = rules.Replicas(ctx, template)
-	if d.options.ResourceQuotaEstimate && in.Requirements != nil && in.Requirements.Namespace == "" {
-		in.Requirements = in.Requirements.DeepCopy()
-		in.Requirements.Namespace = template.GetNamespace()
+	input.Replicas, input.Requirements, err = rules.Replicas(ctx, template)
+	if d.options.ResourceQuotaEstimate && input.Requirements != nil && input.Requirements.Namespace == "" {
+		input.Requirements = input.Requirements.DeepCopy()
+		input.Requirements.Namespace = template.GetNamespace()
 	}
 	if err == nil {
-		d.events.Succeeded(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", in.Replicas)
+		d.events.Succeeded(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
 	}
 	return d.recordInterpretationEvent(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
 }

@@ -17,21 +17,21 @@ import (
 const policyIDField = "detector/policy-permanent-id"
 
 func (d *detector) indexBindings(indexer client.FieldIndexer) error {
-	for _, of := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+	for _, object := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
 		// Before the manager starts, IndexField does not wait, so the context has no effect.
-		if err := indexer.IndexField(context.Background(), of, policyIDField, policyIDs); err != nil {
+		if err := indexer.IndexField(context.Background(), object, policyIDField, policyIDs); err != nil {
 			return fmt.Errorf("indexing bindings by policy: %w", err)
 		}
 	}
 	return nil
 }
 
-func policyIDs(of client.Object) []string {
+func policyIDs(object client.Object) []string {
 	var ids []string
 	for _, key := range []string{
 		policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
 	} {
-		if id := of.GetLabels()[key]; id != "" {
+		if id := object.GetLabels()[key]; id != "" {
 			ids = append(ids, id)
 		}
 	}

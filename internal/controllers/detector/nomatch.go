@@ -45,9 +45,9 @@ func (d *detector) awaitPolicy(ctx context.Context, r templateRef, template *uns
 	if cause == nil {
 		return nil
 	}
-	if early := d.noMatchGrace - time.Since(d.waitingTemplates.waitingSince(r)); early > 0 {
+	if remaining := d.noMatchGrace - time.Since(d.waitingTemplates.waitingSince(r)); remaining > 0 {
 		// No user change caused this request, so its cause is the policy.
-		d.startup.queue.AddAfter(templateRequest{r, policy.PolicyChanged}, early)
+		d.startup.queue.AddAfter(templateRequest{r, policy.PolicyChanged}, remaining)
 		return nil
 	}
 	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, cause)
@@ -85,9 +85,9 @@ func (l *initialTemplates) add(r templateRef, created time.Time) {
 func (l *initialTemplates) take(r templateRef) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := l.templates.Has(r)
+	found := l.templates.Has(r)
 	l.templates.Delete(r)
-	return held
+	return found
 }
 
 // nearMisses returns the waiting templates that a policy nearly selects with a selector that
@@ -134,9 +134,9 @@ func (w *waitingTemplates) nearMisses(p policy.Object) []templateRef {
 		if !kinds.Has(strings.ToLower(kind.Kind)) {
 			continue
 		}
-		for namespace, held := range namespaces {
+		for namespace, waiting := range namespaces {
 			if policy.IsCluster(p) || namespace == p.GetNamespace() {
-				collectMisses(misses, p, kind, namespace, held)
+				collectMisses(misses, p, kind, namespace, waiting)
 			}
 		}
 	}
@@ -147,20 +147,20 @@ func (w *waitingTemplates) nearMisses(p policy.Object) []templateRef {
 	return found[:min(len(found), maxNearMisses)]
 }
 
-func collectMisses(into map[templateRef]policy.Miss, p policy.Object, kind schema.GroupVersionKind, namespace string, held waitingByName) {
-	for name, waiter := range held {
+func collectMisses(misses map[templateRef]policy.Miss, p policy.Object, kind schema.GroupVersionKind, namespace string, waiting waitingByName) {
+	for name, waiter := range waiting {
 		r := templateRef{kind, types.NamespacedName{Namespace: namespace, Name: name}}
 		if miss, ok := policy.NearestMiss(newTemplateStub(r, waiter.labels), []policy.Object{p}); ok {
-			into[r] = miss
+			misses[r] = miss
 		}
 	}
 }
 
 // newTemplateStub returns an object with the fields that selectors match on.
-func newTemplateStub(r templateRef, has labels.Set) *unstructured.Unstructured {
+func newTemplateStub(r templateRef, templateLabels labels.Set) *unstructured.Unstructured {
 	object := newObject(r.kind)
 	object.SetNamespace(r.key.Namespace)
 	object.SetName(r.key.Name)
-	object.SetLabels(has)
+	object.SetLabels(templateLabels)
 	return object
 }

@@ -55,24 +55,24 @@ func newPolicyFor(claim policy.Claim) policy.Object {
 // states of their handlers.
 func (d *detector) addPolicyControllers(mgr manager.Manager) ([]*handlerSync, error) {
 	var syncs []*handlerSync
-	for _, of := range policyScopes {
-		options := controllerOptions[reconcile.Request](mgr, d.policyWorkers(of), d.options)
-		options.Reconciler = &policyReconciler{detector: d, scope: of}
-		c, err := controller.New(of.controllerName, mgr, options)
+	for _, scope := range policyScopes {
+		options := controllerOptions[reconcile.Request](mgr, d.policyWorkers(scope), d.options)
+		options.Reconciler = &policyReconciler{detector: d, scope: scope}
+		c, err := controller.New(scope.controllerName, mgr, options)
 		if err != nil {
-			return nil, fmt.Errorf("adding %s: %w", of.controllerName, err)
+			return nil, fmt.Errorf("adding %s: %w", scope.controllerName, err)
 		}
-		policies := &policySource{detector: d, scope: of, sync: newHandlerSync(of.plural)}
+		policies := &policySource{detector: d, scope: scope, sync: newHandlerSync(scope.plural)}
 		if err := c.Watch(source.TypedSource[reconcile.Request](policies)); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", of.plural, err)
+			return nil, fmt.Errorf("watching %s: %w", scope.plural, err)
 		}
 		syncs = append(syncs, policies.sync)
 	}
 	return syncs, nil
 }
 
-func (d *detector) policyWorkers(of policyScope) int {
-	if of.clusterScoped {
+func (d *detector) policyWorkers(scope policyScope) int {
+	if scope.clusterScoped {
 		return d.options.ClusterPolicyWorkers
 	}
 	return d.options.PolicyWorkers
@@ -149,8 +149,8 @@ func (s *policySource) onUpdate(queue policyQueue, before, after policy.Object) 
 	if !s.detector.options.Preemption {
 		return
 	}
-	for _, overtaker := range s.detector.policies.preemptorsAfterUpdate(before, after) {
-		queue.Add(requestFor(overtaker))
+	for _, preemptor := range s.detector.policies.preemptorsAfterUpdate(before, after) {
+		queue.Add(requestFor(preemptor))
 	}
 }
 
@@ -236,12 +236,12 @@ func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error 
 		return nil
 	}
 	claim := policy.ClaimOf(p)
-	held, err := r.detector.claimedTemplates(ctx, claim)
+	claimed, err := r.detector.claimedTemplates(ctx, claim)
 	if err != nil {
 		return err
 	}
 	var failures []error
-	for ref := range held {
+	for ref := range claimed {
 		failures = append(failures, r.detector.releaseTemplate(ctx, claim, ref))
 	}
 	if err := errors.Join(failures...); err != nil {

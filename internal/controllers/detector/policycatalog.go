@@ -37,11 +37,11 @@ func (c *policyCatalog) put(p policy.Object) {
 	if policy.MayPreempt(p) {
 		c.preemptors[keyOf(p)] = p
 	}
-	if named := p.PropagationSpec().SchedulePriority; named != nil {
-		if c.byPriorityClass[named.PriorityClassName] == nil {
-			c.byPriorityClass[named.PriorityClassName] = map[types.NamespacedName]policy.Object{}
+	if priority := p.PropagationSpec().SchedulePriority; priority != nil {
+		if c.byPriorityClass[priority.PriorityClassName] == nil {
+			c.byPriorityClass[priority.PriorityClassName] = map[types.NamespacedName]policy.Object{}
 		}
-		c.byPriorityClass[named.PriorityClassName][keyOf(p)] = p
+		c.byPriorityClass[priority.PriorityClassName][keyOf(p)] = p
 	}
 }
 
@@ -58,10 +58,10 @@ func (c *policyCatalog) removeLocked(key types.NamespacedName) {
 	}
 	c.index.Delete(key.Namespace, key.Name)
 	delete(c.preemptors, key)
-	if named := p.PropagationSpec().SchedulePriority; named != nil {
-		delete(c.byPriorityClass[named.PriorityClassName], key)
-		if len(c.byPriorityClass[named.PriorityClassName]) == 0 {
-			delete(c.byPriorityClass, named.PriorityClassName)
+	if priority := p.PropagationSpec().SchedulePriority; priority != nil {
+		delete(c.byPriorityClass[priority.PriorityClassName], key)
+		if len(c.byPriorityClass[priority.PriorityClassName]) == 0 {
+			delete(c.byPriorityClass, priority.PriorityClassName)
 		}
 	}
 }
@@ -94,8 +94,8 @@ func (c *policyCatalog) withPriorityClass(class string) []policy.Object {
 // preemptorsAfterUpdate returns the policies that may preempt because the explicit priority of
 // a policy became lower, highest priority first.
 func (c *policyCatalog) preemptorsAfterUpdate(before, after policy.Object) []policy.Object {
-	from, to := policy.ExplicitPriority(before), policy.ExplicitPriority(after)
-	if to >= from {
+	oldPriority, newPriority := policy.ExplicitPriority(before), policy.ExplicitPriority(after)
+	if newPriority >= oldPriority {
 		return nil
 	}
 	c.mu.RLock()
@@ -106,7 +106,7 @@ func (c *policyCatalog) preemptorsAfterUpdate(before, after policy.Object) []pol
 			peers = append(peers, p)
 		}
 	}
-	return policy.Overtakers(from, to, peers)
+	return policy.Overtakers(oldPriority, newPriority, peers)
 }
 
 func keyOf(p policy.Object) types.NamespacedName {

@@ -32,14 +32,14 @@ func (d *detector) preempt(ctx context.Context, p policy.Object) error {
 		if filter.name == "" {
 			continue
 		}
-		named := templateRef{kind: filter.kind, key: types.NamespacedName{Namespace: filter.namespace, Name: filter.name}}
-		failures = append(failures, d.preemptTemplate(ctx, p, named))
+		ref := templateRef{kind: filter.kind, key: types.NamespacedName{Namespace: filter.namespace, Name: filter.name}}
+		failures = append(failures, d.preemptTemplate(ctx, p, ref))
 	}
 	return errors.Join(failures...)
 }
 
-func (d *detector) preemptTemplate(ctx context.Context, p policy.Object, named templateRef) error {
-	template, err := d.template(ctx, named)
+func (d *detector) preemptTemplate(ctx context.Context, p policy.Object, ref templateRef) error {
+	template, err := d.template(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (d *detector) preemptTemplate(ctx context.Context, p policy.Object, named t
 	}
 	d.counters.recordPreemption(err)
 	if err != nil {
-		err = fmt.Errorf("preempting %s for policy %s: %w", named, policy.ClaimOf(p), err)
+		err = fmt.Errorf("preempting %s for policy %s: %w", ref, policy.ClaimOf(p), err)
 		d.events.Failed(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
 		return err
 	}

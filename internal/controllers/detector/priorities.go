@@ -21,19 +21,19 @@ var priorityClassKind = schema.GroupVersionKind{Group: "scheduling.k8s.io", Vers
 // schedulePriority returns the value of the PriorityClass that the policy names, or nil when
 // it names none.
 func (d *detector) schedulePriority(ctx context.Context, p policy.Object) (*int32, error) {
-	named := p.PropagationSpec().SchedulePriority
-	if !d.options.PriorityScheduling || named == nil {
+	priority := p.PropagationSpec().SchedulePriority
+	if !d.options.PriorityScheduling || priority == nil {
 		return nil, nil
 	}
-	if named.PriorityClassSource != policyv1alpha1.KubePriorityClass {
-		return nil, fmt.Errorf("priority class source %q is not supported yet", named.PriorityClassSource)
+	if priority.PriorityClassSource != policyv1alpha1.KubePriorityClass {
+		return nil, fmt.Errorf("priority class source %q is not supported yet", priority.PriorityClassSource)
 	}
-	class, err := d.template(ctx, templateRef{kind: priorityClassKind, key: types.NamespacedName{Name: named.PriorityClassName}})
+	class, err := d.template(ctx, templateRef{kind: priorityClassKind, key: types.NamespacedName{Name: priority.PriorityClassName}})
 	if err != nil {
 		return nil, err
 	}
 	if class == nil {
-		return nil, fmt.Errorf("priority class %q does not exist", named.PriorityClassName)
+		return nil, fmt.Errorf("priority class %q does not exist", priority.PriorityClassName)
 	}
 	return new(priorityValue(class)), nil
 }

@@ -111,8 +111,8 @@ func (d *detector) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstr
 // which changes only our labels and annotations, from a change by a user.
 func (d *detector) causeOfUpdate(before, after *unstructured.Unstructured) policy.Cause {
 	older, claimed := policy.ClaimedBy(before)
-	newer, taken := policy.ClaimedBy(after)
-	if !claimed || !taken || older == newer {
+	newer, stillClaimed := policy.ClaimedBy(after)
+	if !claimed || !stillClaimed || older == newer {
 		return policy.TemplateChanged
 	}
 	p := d.policies.get(newer.Namespace, newer.Name)

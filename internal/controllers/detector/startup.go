@@ -39,8 +39,8 @@ func newHandlerSync(name string) *handlerSync {
 }
 
 // watch starts watching a kind without waiting for its initial list.
-func (v *handlerSync) watch(ctx context.Context, from cache.Cache, object client.Object, handle toolscache.ResourceEventHandler) error {
-	informer, err := from.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+func (v *handlerSync) watch(ctx context.Context, informers cache.Cache, object client.Object, handle toolscache.ResourceEventHandler) error {
+	informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", v.name, err)
 	}

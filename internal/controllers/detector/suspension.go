@@ -26,13 +26,13 @@ func (d *detector) recordSuspensionEvent(before, after binding.Object) {
 // recordDeferralEvent records on a template that a Lazy policy does not take effect yet: it
 // claimed an existing object, or the policy changed.
 func (d *detector) recordDeferralEvent(request templateRequest, before, claimed *unstructured.Unstructured, p policy.Object, bound binding.Object) {
-	const until = "it takes effect at the next change of this object"
+	const note = "it takes effect at the next change of this object"
 	title := policy.Title(p)
-	if earlier, _ := policy.ClaimedBy(before); earlier != policy.ClaimOf(p) {
-		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "Claimed by %s, which is Lazy: %s", title, until)
+	if earlierClaim, _ := policy.ClaimedBy(before); earlierClaim != policy.ClaimOf(p) {
+		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "Claimed by %s, which is Lazy: %s", title, note)
 		return
 	}
 	if request.cause == policy.PolicyChanged && bound != nil {
-		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s changed and is Lazy: %s", title, until)
+		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s changed and is Lazy: %s", title, note)
 	}
 }

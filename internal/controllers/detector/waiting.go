@@ -35,7 +35,7 @@ func newWaitingTemplates() *waitingTemplates {
 	return &waitingTemplates{byKind: map[schema.GroupVersionKind]map[string]waitingByName{}}
 }
 
-func (w *waitingTemplates) add(r templateRef, of map[string]string) {
+func (w *waitingTemplates) add(r templateRef, templateLabels map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	namespaces := w.byKind[r.kind]
@@ -50,7 +50,7 @@ func (w *waitingTemplates) add(r templateRef, of map[string]string) {
 	if known, ok := namespaces[r.key.Namespace][r.key.Name]; ok {
 		since = known.since
 	}
-	namespaces[r.key.Namespace][r.key.Name] = waitingTemplate{labels: of, since: since}
+	namespaces[r.key.Namespace][r.key.Name] = waitingTemplate{labels: templateLabels, since: since}
 }
 
 // waitingSince returns when a template was first found to wait, or zero when it does not wait.
@@ -90,23 +90,23 @@ type templateFilter struct {
 
 // filtersOf returns the filters of a policy's selectors. A PropagationPolicy selects in its
 // own namespace only, and an invalid selector selects nothing.
-func filtersOf(of policy.Object) []templateFilter {
+func filtersOf(policyObject policy.Object) []templateFilter {
 	var all []templateFilter
-	for i := range of.PropagationSpec().ResourceSelectors {
-		if filter, ok := filterOf(of, &of.PropagationSpec().ResourceSelectors[i]); ok {
+	for i := range policyObject.PropagationSpec().ResourceSelectors {
+		if filter, ok := filterOf(policyObject, &policyObject.PropagationSpec().ResourceSelectors[i]); ok {
 			all = append(all, filter)
 		}
 	}
 	return all
 }
 
-func filterOf(of policy.Object, selector *policyv1alpha1.ResourceSelector) (templateFilter, bool) {
+func filterOf(policyObject policy.Object, selector *policyv1alpha1.ResourceSelector) (templateFilter, bool) {
 	namespace := selector.Namespace
-	if !policy.IsCluster(of) {
-		if namespace != "" && namespace != of.GetNamespace() {
+	if !policy.IsCluster(policyObject) {
+		if namespace != "" && namespace != policyObject.GetNamespace() {
 			return templateFilter{}, false
 		}
-		namespace = of.GetNamespace()
+		namespace = policyObject.GetNamespace()
 	}
 	filter := templateFilter{
 		kind:      schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind),
@@ -131,21 +131,21 @@ func (w *waitingTemplates) matching(filter templateFilter) []templateRef {
 		return appendMatches(nil, filter, filter.namespace, namespaces[filter.namespace])
 	}
 	var found []templateRef
-	for namespace, held := range namespaces {
-		found = appendMatches(found, filter, namespace, held)
+	for namespace, waiting := range namespaces {
+		found = appendMatches(found, filter, namespace, waiting)
 	}
 	return found
 }
 
-func appendMatches(found []templateRef, filter templateFilter, namespace string, held waitingByName) []templateRef {
+func appendMatches(found []templateRef, filter templateFilter, namespace string, waiting waitingByName) []templateRef {
 	if filter.name != "" {
-		if _, ok := held[filter.name]; ok {
+		if _, ok := waiting[filter.name]; ok {
 			found = append(found, templateRef{filter.kind, types.NamespacedName{Namespace: namespace, Name: filter.name}})
 		}
 		return found
 	}
-	for name, has := range held {
-		if filter.labels == nil || filter.labels.Matches(has.labels) {
+	for name, entry := range waiting {
+		if filter.labels == nil || filter.labels.Matches(entry.labels) {
 			found = append(found, templateRef{filter.kind, types.NamespacedName{Namespace: namespace, Name: name}})
 		}
 	}
