@@ -17,70 +17,71 @@ import (
 )
 
 const (
-	// syncPatience is how long to wait for the first list of a kind before asking
-	// for single objects: one list is cheaper than a get for every Work.
-	syncPatience = 2 * time.Second
-	// writeTries bounds the tries against an object that others write too.
-	writeTries = 5
+	// listSyncTimeout limits the wait for the first list of a kind. After it single objects are
+	// read: one list is cheaper than one get for every Work.
+	listSyncTimeout = 2 * time.Second
+	// maxWriteAttempts limits the attempts to write an object that other programs write as well.
+	maxWriteAttempts = 5
 )
 
-// delivery is one pass over the manifests of a Work.
+// delivery is the state of one pass over the manifests of a Work.
 type delivery struct {
-	target *member.Member
-	of     *workv1alpha1.Work
-	// wrote tells that something was changed in the member, whose answer to that is
-	// a status which is about to come.
-	wrote bool
-	// contests tell who undoes what is repaired.
-	contests []string
-	// again is when to look again though all is well; 0 means never.
-	again time.Duration
+	member *member.Member
+	work   *workv1alpha1.Work
+	// hasWritten is true if the pass changed an object in the member. A new status is expected after
+	// that.
+	hasWritten bool
+	// driftConflicts describe the drift conflicts of the objects of the Work.
+	driftConflicts []string
+	// requeueAfter is the delay until the next pass even though this one succeeded; 0 means no such
+	// pass.
+	requeueAfter time.Duration
 }
 
-// apply makes the member's object what the manifest says, and does nothing if it
-// is that already.
+// apply creates or updates the member object of a manifest. It writes nothing if the object
+// equals the manifest already.
 func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	kind := manifest.GroupVersionKind()
-	if err := d.target.Watch(ctx, kind); err != nil {
-		return fmt.Errorf("applying %s in cluster %s: %w", describe(manifest), d.target.Name, err)
+	if err := d.member.Watch(ctx, kind); err != nil {
+		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
-	namespaced, err := d.target.Namespaced(kind)
+	namespaced, err := d.member.Namespaced(kind)
 	if err != nil {
-		return fmt.Errorf("applying %s in cluster %s: %w", describe(manifest), d.target.Name, err)
+		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
-	if err := work.CheckScope(d.target.Name, manifest, namespaced); err != nil {
+	if err := work.CheckScope(d.member.Name, manifest, namespaced); err != nil {
 		return err
 	}
-	d.target.AwaitSync(ctx, kind, syncPatience)
-	observed, _, err := d.target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
+	d.member.AwaitSync(ctx, kind, listSyncTimeout)
+	observed, _, err := d.member.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
 		err = c.create(ctx, d, manifest)
 	case err != nil:
-		return unreadable(d, manifest, err)
+		return newReadError(d, manifest, err)
 	default:
 		err = c.update(ctx, d, manifest, observed)
 	}
-	if told, again := c.applied.contested(keyOf(d.of, manifest), c.now()); again > 0 {
-		d.contests = append(d.contests, told)
-		d.again = sooner(d.again, again)
+	if message, retryAfter := c.tracker.driftConflict(keyOf(d.work, manifest), c.now()); retryAfter > 0 {
+		d.driftConflicts = append(d.driftConflicts, message)
+		d.requeueAfter = shorterDelay(d.requeueAfter, retryAfter)
 	}
 	return err
 }
 
-// create makes the object. If the member refuses that, the object may exist: it is
-// newer than our view, or it is not managed and therefore not in the cache. Then the
-// live object decides.
+// create creates the object. If the member rejects the request, the object may exist: our cache
+// is older, or the object has no Karmada label and the cache does not hold it. Then the object
+// is read from the API server of the member and updated.
 func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
-	key := keyOf(d.of, manifest)
-	repair, wait := c.applied.repair(key, manifest, c.now())
+	key := keyOf(d.work, manifest)
+	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
 	if wait > 0 {
 		return nil
 	}
 	created := manifest.DeepCopy()
-	err := d.target.Client().Create(ctx, created)
-	if mayExist(err) {
-		observed, liveErr := c.live(ctx, d, manifest)
+	err := d.member.Client().Create(ctx, created)
+	if mayObjectExist(err) {
+		observed, liveErr := c.readLive(ctx, d, manifest)
 		switch {
 		case liveErr == nil:
 			return c.update(ctx, d, manifest, observed)
@@ -88,14 +89,14 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 			return liveErr
 		}
 	}
-	c.counters.create(d.target.Name, manifest, repair, err)
+	c.metrics.countCreate(d.member.Name, manifest, repair, err)
 	if err != nil {
-		return fmt.Errorf("creating %s in cluster %s: %w", describe(manifest), d.target.Name, blameOverrides(d.of, manifest, refused(err, true)))
+		return fmt.Errorf("creating %s in cluster %s: %w", describeObject(manifest), d.member.Name, nameOverriders(d.work, manifest, newRejectionError(err, true)))
 	}
-	d.wrote = true
-	c.applied.remember(key, manifest, created)
+	d.hasWritten = true
+	c.tracker.recordApplied(key, manifest, created)
 	if repair {
-		c.applied.repaired(key, c.now(), work.DescribeContest(d.target.Name, manifest, nil, member.FieldManager))
+		c.tracker.recordRepair(key, c.now(), work.DescribeContest(d.member.Name, manifest, nil, member.FieldManager))
 	}
 	return nil
 }
@@ -103,80 +104,81 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 func (c *controller) update(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
 	for try := 1; ; try++ {
 		err := c.updateOnce(ctx, d, manifest, observed)
-		if !apierrors.IsConflict(err) || try == writeTries {
+		if !apierrors.IsConflict(err) || try == maxWriteAttempts {
 			return err
 		}
-		if observed, err = c.live(ctx, d, manifest); err != nil {
+		if observed, err = c.readLive(ctx, d, manifest); err != nil {
 			return err
 		}
 	}
 }
 
 func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, observed *unstructured.Unstructured) error {
-	if ok, owner := work.MayWrite(d.of, observed, manifest); !ok {
-		return work.NewConflict(d.target.Name, observed, owner)
+	if ok, owner := work.MayWrite(d.work, observed, manifest); !ok {
+		return work.NewConflict(d.member.Name, observed, owner)
 	}
-	key := keyOf(d.of, manifest)
-	if c.applied.holds(key, manifest, observed) {
-		c.counters.update(d.target.Name, manifest, updateUnchanged, nil)
+	key := keyOf(d.work, manifest)
+	if c.tracker.isUnchanged(key, manifest, observed) {
+		c.metrics.countUpdate(d.member.Name, manifest, updateUnchanged, nil)
 		return nil
 	}
-	desired, err := work.Desired(manifest, observed, c.retain(ctx, manifest))
+	desired, err := work.Desired(manifest, observed, c.retainRule(ctx, manifest))
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", d.target.Name, err)
+		return fmt.Errorf("cluster %s: %w", d.member.Name, err)
 	}
 	if work.Same(desired, observed) {
-		c.counters.update(d.target.Name, manifest, updateUnchanged, nil)
-		c.applied.remember(key, manifest, observed)
+		c.metrics.countUpdate(d.member.Name, manifest, updateUnchanged, nil)
+		c.tracker.recordApplied(key, manifest, observed)
 		return nil
 	}
-	repair, wait := c.applied.repair(key, manifest, c.now())
+	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
 	if wait > 0 {
 		return nil
 	}
-	told := ""
-	if repair && c.applied.tired(key) {
-		told = c.accuse(ctx, d, manifest)
+	conflictMessage := ""
+	if repair && c.tracker.hasRecentRepairs(key) {
+		conflictMessage = c.describeDriftConflict(ctx, d, manifest)
 	}
-	if err := d.target.Client().Update(ctx, desired); err != nil {
-		c.counters.update(d.target.Name, manifest, updateFailed, err)
-		return fmt.Errorf("updating %s in cluster %s: %w", describe(manifest), d.target.Name, blameOverrides(d.of, manifest, refused(err, false)))
+	if err := d.member.Client().Update(ctx, desired); err != nil {
+		c.metrics.countUpdate(d.member.Name, manifest, updateFailed, err)
+		return fmt.Errorf("updating %s in cluster %s: %w", describeObject(manifest), d.member.Name, nameOverriders(d.work, manifest, newRejectionError(err, false)))
 	}
-	d.wrote = true
-	c.counters.update(d.target.Name, manifest, updateDone, nil)
-	c.applied.remember(key, manifest, desired)
+	d.hasWritten = true
+	c.metrics.countUpdate(d.member.Name, manifest, updateDone, nil)
+	c.tracker.recordApplied(key, manifest, desired)
 	if repair {
-		c.applied.repaired(key, c.now(), told)
+		c.tracker.recordRepair(key, c.now(), conflictMessage)
 	}
 	return nil
 }
 
-// accuse tells who undoes the repairs of an object. Caches do not keep the managed
-// fields, so the member is asked, which happens as rarely as such repairs.
-func (c *controller) accuse(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
-	observed, err := c.live(ctx, d, manifest)
+// describeDriftConflict names the field managers that revert the repairs of an object. Caches do not keep
+// managed fields, so this reads from the API server of the member. Such repairs are rare.
+func (c *controller) describeDriftConflict(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
+	observed, err := c.readLive(ctx, d, manifest)
 	if err != nil {
-		// Who it was may be told next time; that it is so must be told now.
+		// The field managers can be named in a later pass; the conflict itself is reported now.
 		observed = manifest
 	}
-	return work.DescribeContest(d.target.Name, manifest, observed, member.FieldManager)
+	return work.DescribeContest(d.member.Name, manifest, observed, member.FieldManager)
 }
 
-// live asks the member for the object of a manifest.
-func (c *controller) live(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	observed, err := d.target.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+// readLive reads the object of a manifest from the API server of the member.
+func (c *controller) readLive(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	observed, err := d.member.GetLive(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	if err != nil {
-		return nil, unreadable(d, manifest, err)
+		return nil, newReadError(d, manifest, err)
 	}
 	return observed, nil
 }
 
-func unreadable(d *delivery, manifest *unstructured.Unstructured, err error) error {
-	return fmt.Errorf("reading %s in cluster %s: %w", describe(manifest), d.target.Name, err)
+func newReadError(d *delivery, manifest *unstructured.Unstructured, err error) error {
+	return fmt.Errorf("reading %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 }
 
-// retain is the kind's rule for what the member owns, nil when there is none.
-func (c *controller) retain(ctx context.Context, manifest *unstructured.Unstructured) work.Retain {
+// retainRule returns the rule of a kind for fields that the member owns, nil if the kind has no
+// such rule.
+func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unstructured) work.Retain {
 	rule := c.rules.Rules(manifest.GroupVersionKind()).Retain
 	if rule == nil {
 		return nil
@@ -186,20 +188,20 @@ func (c *controller) retain(ctx context.Context, manifest *unstructured.Unstruct
 	}
 }
 
-// sooner is the shorter of two times; 0 is none.
-func sooner(a, b time.Duration) time.Duration {
+// shorterDelay returns the shorter of two delays; 0 means no delay.
+func shorterDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
 }
 
-func describe(object *unstructured.Unstructured) string {
+func describeObject(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), client.ObjectKeyFromObject(object))
 }
 
-// templateOf is the template that a manifest was made from, as far as an event
-// needs it; nil when it was made from none.
+// templateOf returns the template of a manifest with the fields that an event needs; nil if the
+// manifest has no template.
 func templateOf(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	uid := manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation]
 	if uid == "" {

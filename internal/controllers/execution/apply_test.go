@@ -24,19 +24,19 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// noRules knows no kind.
+// noRules has no rule for any kind.
 type noRules struct{}
 
 func (noRules) Rules(schema.GroupVersionKind) interpreter.Rules { return interpreter.Rules{} }
 
-// site is a member cluster and what delivers to it.
-type site struct {
+// deliveryFixture is a member cluster with a controller that delivers to it.
+type deliveryFixture struct {
 	*controller
 	*delivery
 	server *hostiletest.Member
 }
 
-func newSite(t *testing.T) *site {
+func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
@@ -57,61 +57,60 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted, err := newCounters(prometheus.NewRegistry())
+	metrics, err := newWriteMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{
-		controller: &controller{applied: newLedger(), counters: counted, rules: noRules{}, now: time.Now},
-		delivery:   &delivery{target: target, of: &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "w"}}},
+	return &deliveryFixture{
+		controller: &controller{tracker: newAppliedTracker(), metrics: metrics, rules: noRules{}, now: time.Now},
+		delivery:   &delivery{member: target, work: &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "w"}}},
 		server:     server,
 	}
 }
 
-// deliver applies a manifest that is part of a Work with these annotations.
-func (s *site) deliver(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
+// applyManifest applies a manifest of a Work with these annotations.
+func (s *deliveryFixture) applyManifest(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
 	t.Helper()
 	manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
 	manifest.SetNamespace(namespace)
 	manifest.SetName(name)
 	manifest.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
-	s.of.Annotations = annotations
+	s.work.Annotations = annotations
 	raw, err := manifest.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	s.work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
 	return errors.Join(s.applyAll(t.Context(), s.delivery)...)
 }
 
-func TestNothingIsSentWhereAKindHasAnotherScope(t *testing.T) {
-	s := newSite(t)
+func TestApplyRejectsManifestsOfTheWrongScope(t *testing.T) {
+	s := newDeliveryFixture(t)
 	for _, tc := range []struct{ kind, namespace, path string }{
 		{"Node", "shop", "/api/v1/nodes/x"},
 		{"ConfigMap", "", "/api/v1/configmaps/x"},
 	} {
-		err := s.deliver(t, nil, tc.kind, tc.namespace, "x")
+		err := s.applyManifest(t, nil, tc.kind, tc.namespace, "x")
 		if err == nil || !strings.Contains(err.Error(), "was not sent to cluster m1") || s.server.Has(tc.path) {
-			t.Errorf("%s in namespace %q: %v; the member has it: %t", tc.kind, tc.namespace, err, s.server.Has(tc.path))
+			t.Errorf("%s in namespace %q: %v; exists in the member: %t", tc.kind, tc.namespace, err, s.server.Has(tc.path))
 		}
 	}
 	for _, tc := range []struct{ kind, namespace, path string }{
 		{"Node", "", "/api/v1/nodes/y"},
 		{"ConfigMap", "shop", "/api/v1/namespaces/shop/configmaps/y"},
 	} {
-		if err := s.deliver(t, nil, tc.kind, tc.namespace, "y"); err != nil || !s.server.Has(tc.path) {
+		if err := s.applyManifest(t, nil, tc.kind, tc.namespace, "y"); err != nil || !s.server.Has(tc.path) {
 			t.Errorf("%s in namespace %q: %v", tc.kind, tc.namespace, err)
 		}
 	}
 }
 
-// TestAWorkDeliversOnlyWhatItsBindingReaches is about Works that were made before their
-// bindings and overrides were judged.
-func TestAWorkDeliversOnlyWhatItsBindingReaches(t *testing.T) {
+// These are Works that an earlier version created without checking bindings and overrides.
+func TestApplyRejectsManifestsOutsideTheNamespaceOfTheBinding(t *testing.T) {
 	bound := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
 	overridden := maps.Clone(bound)
 	overridden[policyv1alpha1.AppliedClusterOverrides] = "[]"
-	for what, tc := range map[string]struct {
+	for name, tc := range map[string]struct {
 		annotations           map[string]string
 		kind, namespace, path string
 		delivered             bool
@@ -121,14 +120,14 @@ func TestAWorkDeliversOnlyWhatItsBindingReaches(t *testing.T) {
 		"the credentials of a cluster, with an override": {overridden, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
 		"an object of another namespace":                 {bound, "Secret", "bank", "/api/v1/namespaces/bank/secrets/x", false},
 		"an object without a namespace":                  {bound, "Namespace", "", "/api/v1/namespaces/x", false},
-		"an object that an administrator moved":          {overridden, "ConfigMap", "bank", "/api/v1/namespaces/bank/configmaps/x", true},
+		"an object moved by a cluster-wide override":     {overridden, "ConfigMap", "bank", "/api/v1/namespaces/bank/configmaps/x", true},
 		"a Namespace that goes to every cluster":         {nil, "Namespace", "", "/api/v1/namespaces/x", true},
 	} {
-		t.Run(what, func(t *testing.T) {
-			s := newSite(t)
-			err := s.deliver(t, tc.annotations, tc.kind, tc.namespace, "x")
+		t.Run(name, func(t *testing.T) {
+			s := newDeliveryFixture(t)
+			err := s.applyManifest(t, tc.annotations, tc.kind, tc.namespace, "x")
 			if (err == nil) != tc.delivered || s.server.Has(tc.path) != tc.delivered {
-				t.Errorf("the member has it: %t, error %v", s.server.Has(tc.path), err)
+				t.Errorf("exists in the member: %t, error %v", s.server.Has(tc.path), err)
 			}
 			if err != nil && !strings.Contains(err.Error(), "what was delivered stays: delete ResourceBinding shop/loot to remove it") {
 				t.Error(err)

@@ -2,10 +2,9 @@
 // creates, updates and deletes the objects of Works in member clusters, repairs
 // drift, and reports what it did in the conditions of the Work.
 //
-// It changes only what it may: objects that were created for the same Work, or
-// that the user told it to overwrite. It deletes only what it can prove to be of
-// the Work, and never because something is unknown. Each member has workers of
-// its own.
+// It changes only objects that were created for the same Work, and objects
+// whose policy says Overwrite. It deletes only objects that are proven to belong to the
+// Work, and never because something is unknown. Each member has its own workers.
 package execution
 
 import (
@@ -40,29 +39,29 @@ import (
 // Name is the name of the controller in flags, logs and events.
 const Name = "execution-controller"
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many Works of one member are worked on at once.
+	// Workers is the number of Works of one member that are processed in parallel.
 	Workers int
-	// Backoff is that of a Work that failed.
+	// Backoff is the retry delay after a Work failed.
 	Backoff queues.Backoff
-	// Mode is the sync mode whose clusters this process serves.
+	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Judge decides about deletions. It is nil in an agent, which cannot see why a Work
-	// is deleted and asks for the verdict of the control plane.
+	// Judge decides about deletions. It is nil in an agent: an agent cannot see why a Work is
+	// deleted, so it waits for the verdict of the control plane.
 	Judge *judge.Judge
-	// Epoch returns the epoch in which a verdict of the control plane holds. It is asked
-	// where Judge is nil.
+	// Epoch reads the epoch in which a verdict of the control plane is valid. It is used if
+	// Judge is nil.
 	Epoch judge.ReadEpoch
-	// DeletionsPerSecond and DeletionBurst bound how many objects are deleted in
-	// one member.
+	// DeletionsPerSecond and DeletionBurst limit the number of objects that are deleted in one
+	// member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
-	// Events selects the successes that are written as events.
+	// Events selects which successes are recorded as events.
 	Events observe.Mode
 }
 
-// DefaultOptions serve the push mode clusters.
+// DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
@@ -70,62 +69,62 @@ func DefaultOptions() Options {
 	}
 }
 
-// Members opens the way into member clusters.
+// Members returns clients of member clusters and reports changes in them.
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
 	Forget(name string)
-	Signs
+	MemberHealth
 }
 
-// Signs tell how members do, before their Clusters do.
-type Signs interface {
-	// Answers tells that a member was seen healthy last.
+// MemberHealth reports the health of members earlier than the conditions of their Clusters.
+type MemberHealth interface {
+	// Answers reports whether the last probe of a member succeeded.
 	Answers(name string) bool
 	OnRecovery(notify func(name string))
-	// OnReturn calls notify for each kind that a member serves again.
+	// OnReturn registers notify, which is called for each kind that a member serves again.
 	OnReturn(notify func(name string, kind schema.GroupVersionKind))
 }
 
 type controller struct {
-	options  Options
-	karmada  client.Client
-	cache    cache.Cache
-	members  Members
-	rules    interpreter.Source
-	events   *observe.Events
-	reports  *report.Works
-	scope    fanout.Scope
-	pools    *fanout.Pools
-	applied  *ledger
-	budgets  *budgets
-	counters *counters
-	// judge is nil where verdicts is not.
+	options         Options
+	karmada         client.Client
+	cache           cache.Cache
+	members         Members
+	rules           interpreter.Source
+	events          *observe.Events
+	reports         *report.Works
+	scope           fanout.Scope
+	pools           *fanout.Pools
+	tracker         *appliedTracker
+	deletionBudgets *deletionBudgets
+	metrics         *writeMetrics
+	// judge is nil if verdicts is set, and the other way round.
 	judge    *judge.Judge
-	verdicts *verdicts
+	verdicts *verdictReader
 	now      func() time.Time
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
-	measured, err := newCounters(metrics.Registry)
+	measured, err := newWriteMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
-		options: o, counters: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		options: o, metrics: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		applied: newLedger(), budgets: newBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
+		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
-		c.verdicts = newVerdicts(mgr.GetAPIReader(), o.Epoch, time.Now)
+		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.Wake)
-	members.OnReturn(c.onReturn)
+	members.OnReturn(c.onKindServed)
 	return mgr.Add(c)
 }
 
@@ -136,25 +135,26 @@ func (c *controller) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.watch(ctx); err != nil {
+	if err := c.addEventHandlers(ctx); err != nil {
 		return err
 	}
 	return c.pools.Start(ctx)
 }
 
 var (
-	// errNotReady tells that delivery waits for the cluster.
-	errNotReady = errors.New("not ready")
-	// errSilent tells the same of a cluster that is not known to be lost yet. How
-	// connections to it end varies from try to try, and is seen in its conditions.
-	errSilent = errors.New("does not answer, changes wait for it")
+	// errClusterNotReady reports that delivery waits until the cluster is ready.
+	errClusterNotReady = errors.New("not ready")
+	// errClusterNotResponding replaces the connection errors of a cluster that does not respond. Their texts
+	// differ from try to try, so events with them would not be deduplicated. The conditions of
+	// the Cluster show the cause.
+	errClusterNotResponding = errors.New("does not respond; changes are applied when it responds again")
 )
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
 	if err := c.karmada.Get(ctx, key, stored); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.forget(key)
+			c.stopTracking(key)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -171,54 +171,55 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	return c.deliver(ctx, cluster, stored)
 }
 
-// deliver brings the member in line with the Work and reports in its conditions.
+// deliver applies the manifests of the Work in the member and reports the result in the
+// conditions of the Work.
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
-	c.tellDispatching(stored)
+	c.recordDispatchingEvent(stored)
 	if work.Suspended(stored) {
-		return reconcile.Result{}, c.holdBack(ctx, cluster, stored)
+		return reconcile.Result{}, c.reportSuspended(ctx, cluster, stored)
 	}
 	c.events.Succeeded(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.Dispatching(stored).Message)
-	if !c.usable(cluster) {
-		c.report(stored, report.Soon, work.Dispatching(stored))
-		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errNotReady)
+	if !c.isReachable(cluster) {
+		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
+		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
 	}
 	target, err := c.members.For(ctx, cluster)
 	if err != nil {
-		c.report(stored, report.Soon, work.Dispatching(stored))
+		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
 		return reconcile.Result{}, err
 	}
-	d := &delivery{target: target, of: stored}
+	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
-	if unanswered(failures) {
-		c.report(stored, report.Soon, work.Dispatching(stored))
-		c.failed(stored, workv1alpha1.EventReasonSyncFailed, told(cluster.Name, failures))
+	if isUnanswered(failures) {
+		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
+		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	wrote := c.applied.noteWrite(nameOf(stored), d.wrote, c.now())
-	c.report(stored, paceOf(wrote, failures), work.Dispatching(stored), work.Applied(stored, failures))
-	c.reportDenials(cluster, d)
-	c.tell(stored, failures)
-	c.tellContests(d)
-	return reconcile.Result{RequeueAfter: d.again}, errors.Join(failures...)
+	hasWritten := c.tracker.recordWrite(workKey(stored), d.hasWritten, c.now())
+	c.reportConditions(stored, reportPace(hasWritten, failures), work.Dispatching(stored), work.Applied(stored, failures))
+	c.reportDeniedWatches(cluster, d)
+	c.recordSyncEvents(stored, failures)
+	c.reportDriftConflicts(d)
+	return reconcile.Result{RequeueAfter: d.requeueAfter}, errors.Join(failures...)
 }
 
-// paceOf is how much the outcome hurries: what was written is about to be answered
-// by a status, with which it goes along. What was found as it should be is not.
-func paceOf(wrote bool, failures []error) report.Pace {
+// reportPace returns how soon the result of a pass is reported. After a write a new status is
+// expected, so both are reported together. Failures are reported at once.
+func reportPace(hasWritten bool, failures []error) report.Pace {
 	switch {
 	case len(failures) > 0:
 		return report.Now
-	case wrote:
+	case hasWritten:
 		return report.Later
 	default:
 		return report.Soon
 	}
 }
 
-// report hands in the conditions, of which this controller is the only author.
-func (c *controller) report(stored *workv1alpha1.Work, pace report.Pace, wanted ...metav1.Condition) {
+// reportConditions queues conditions of the Work for writing. No other controller writes them.
+func (c *controller) reportConditions(stored *workv1alpha1.Work, pace report.Pace, reported ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
-	for _, condition := range wanted {
+	for _, condition := range reported {
 		condition.LastTransitionTime = now
 		c.reports.Report(stored, report.Condition(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
@@ -226,17 +227,17 @@ func (c *controller) report(stored *workv1alpha1.Work, pace report.Pace, wanted 
 	}
 }
 
-// applyAll applies every manifest; the failure of one does not stop the others.
+// applyAll applies every manifest. A failure of one manifest does not stop the others.
 func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []error) {
-	defer func(start time.Time) { c.counters.sync(start, failures) }(time.Now())
-	for ordinal, raw := range d.of.Spec.Workload.Manifests {
+	defer func(start time.Time) { c.metrics.observeSync(start, failures) }(time.Now())
+	for ordinal, raw := range d.work.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.target.Name, ordinal, err))
+			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.member.Name, ordinal, err))
 			continue
 		}
-		if err := work.Deliverable(d.of, manifest); err != nil {
-			failures = append(failures, fmt.Errorf("cluster %s: %w", d.target.Name, err))
+		if err := work.Deliverable(d.work, manifest); err != nil {
+			failures = append(failures, fmt.Errorf("cluster %s: %w", d.member.Name, err))
 			continue
 		}
 		if err := c.apply(ctx, d, manifest); err != nil {
@@ -246,13 +247,12 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 	return failures
 }
 
-// usable tells whether it is worth while to send something to the cluster: it is
-// said to be ready, or it is seen healthy again and its condition waits whether
-// that lasts.
-func (c *controller) usable(cluster *clusterv1alpha1.Cluster) bool {
-	return ready(cluster) || c.members.Answers(cluster.Name)
+// isReachable reports whether requests are sent to the cluster: its Ready condition is true, or its
+// last probe succeeded and the condition is not updated yet.
+func (c *controller) isReachable(cluster *clusterv1alpha1.Cluster) bool {
+	return isReady(cluster) || c.members.Answers(cluster.Name)
 }
 
-func ready(cluster *clusterv1alpha1.Cluster) bool {
+func isReady(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestMetricsHaveTheNamesAndLabelsThatDashboardsKnow(t *testing.T) {
+func TestMetricNamesAndLabels(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	c, err := newCounters(registry)
+	c, err := newWriteMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, refused := object(func(map[string]any) {}), errors.New("refused")
-	c.create("m1", web, false, nil)
-	c.create("m1", web, true, refused)
-	c.update("m1", web, updateDone, nil)
-	c.update("m1", web, updateUnchanged, nil)
-	c.update("m2", web, updateFailed, refused)
-	c.delete("m1", web, nil)
-	c.delete("m1", web, nil)
+	web, rejected := newDeployment(func(map[string]any) {}), errors.New("rejected")
+	c.countCreate("m1", web, false, nil)
+	c.countCreate("m1", web, true, rejected)
+	c.countUpdate("m1", web, updateDone, nil)
+	c.countUpdate("m1", web, updateUnchanged, nil)
+	c.countUpdate("m2", web, updateFailed, rejected)
+	c.countDelete("m1", web, nil)
+	c.countDelete("m1", web, nil)
 	const want = `
 # HELP create_resource_to_cluster Number of objects created in member clusters.
 # TYPE create_resource_to_cluster counter
@@ -41,26 +41,26 @@ update_resource_to_cluster{apiversion="apps/v1",kind="Deployment",member_cluster
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
-	c.sync(time.Now(), nil)
-	c.sync(time.Now(), []error{refused})
-	if got := testutil.CollectAndCount(c.synced, "work_sync_workload_duration_seconds"); got != 2 {
-		t.Errorf("%d results are told apart", got)
+	c.observeSync(time.Now(), nil)
+	c.observeSync(time.Now(), []error{rejected})
+	if got := testutil.CollectAndCount(c.syncDuration, "work_sync_workload_duration_seconds"); got != 2 {
+		t.Errorf("%d values of the result label", got)
 	}
 }
 
-func TestAnotherControlPlaneInTheProcessSharesTheMetrics(t *testing.T) {
+func TestMetricsAreSharedByControlPlanesOfOneProcess(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	first, err := newCounters(registry)
+	first, err := newWriteMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := newCounters(registry)
+	second, err := newWriteMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.delete("m1", object(func(map[string]any) {}), nil)
-	second.delete("m1", object(func(map[string]any) {}), nil)
-	if got := testutil.ToFloat64(first.deleted); got != 2 {
+	first.countDelete("m1", newDeployment(func(map[string]any) {}), nil)
+	second.countDelete("m1", newDeployment(func(map[string]any) {}), nil)
+	if got := testutil.ToFloat64(first.deletes); got != 2 {
 		t.Errorf("counted %v", got)
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// watch queues Works that appear, change or go, and follows the clusters. Clusters
-// come first, for a Work is queued only if its cluster is known.
-func (c *controller) watch(ctx context.Context) error {
+// addEventHandlers registers the event handlers for Clusters and Works. Clusters come first, because a
+// Work is enqueued only if its Cluster is in the cache.
+func (c *controller) addEventHandlers(ctx context.Context) error {
 	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
@@ -36,15 +36,15 @@ func (c *controller) watch(ctx context.Context) error {
 		return fmt.Errorf("watching Works: %w", err)
 	}
 	if _, err := works.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) { c.queue(obj, priority(initial)) },
+		AddFunc: func(obj any, initial bool) { c.enqueueWork(obj, queuePriority(initial)) },
 		UpdateFunc: func(before, after any) {
-			if changed(before, after) {
-				c.queue(after, fanout.Live)
+			if requiresPass(before, after) {
+				c.enqueueWork(after, fanout.Live)
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := final(obj).(*workv1alpha1.Work); ok {
-				c.leave(client.ObjectKeyFromObject(gone))
+			if gone, ok := lastKnownState(obj).(*workv1alpha1.Work); ok {
+				c.onWorkDeleted(client.ObjectKeyFromObject(gone))
 			}
 		},
 	}); err != nil {
@@ -53,44 +53,46 @@ func (c *controller) watch(ctx context.Context) error {
 	return nil
 }
 
-// onCluster takes up and lays down clusters, and wakes Works that wait for theirs.
+// onCluster starts and stops serving clusters, and enqueues Works that wait for a change of
+// their cluster.
 func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if joined, ok := obj.(*clusterv1alpha1.Cluster); ok && !initial {
-				c.takeUp(ctx, joined)
+				c.enqueueAllWorks(ctx, joined)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*clusterv1alpha1.Cluster)
 			newer, ok2 := after.(*clusterv1alpha1.Cluster)
 			if ok && ok2 {
-				c.follow(ctx, older, newer)
+				c.onClusterUpdate(ctx, older, newer)
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := final(obj).(*clusterv1alpha1.Cluster); ok {
+			if gone, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
 				c.pools.Drop(gone.Name)
-				c.forgetDeletions(gone.Name)
+				c.deleteDeletionState(gone.Name)
 			}
 		},
 	}
 }
 
-func (c *controller) follow(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
+func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
 	switch {
 	case c.scope.Left(older, newer):
-		// Another process serves the cluster from now on. That we still watch it
-		// would cost it, and repair what is not ours to repair.
+		// Another process serves the cluster from now on. Our watches would be a cost for the
+		// member, and our repairs would interfere with that process.
 		c.pools.Drop(newer.Name)
-		c.forgetDeletions(newer.Name)
+		c.deleteDeletionState(newer.Name)
 		c.members.Forget(newer.Name)
 	case c.scope.Joined(older, newer):
-		c.takeUp(ctx, newer)
+		c.enqueueAllWorks(ctx, newer)
 	case older.Spec.ID != "" && older.Spec.ID != newer.Spec.ID:
-		// A person accepted that the cluster is another one: all of it is delivered anew.
-		c.takeUp(ctx, newer)
-	case promising(older, newer):
+		// A user accepted that another cluster is behind the name: every Work is delivered
+		// again.
+		c.enqueueAllWorks(ctx, newer)
+	case shouldRetryWorks(older, newer):
 		if c.judge != nil {
 			c.judge.Reconsider(newer.Name)
 		}
@@ -98,11 +100,11 @@ func (c *controller) follow(ctx context.Context, older, newer *clusterv1alpha1.C
 	}
 }
 
-// takeUp queues all Works of a cluster that is served from now on.
-func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
+// enqueueAllWorks enqueues all Works of a cluster that this process starts to serve.
+func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	works := &workv1alpha1.WorkList{}
 	if err := c.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
-		// The cache ends, and with it this process.
+		// Reading a cache fails only when the process ends.
 		return
 	}
 	for i := range works.Items {
@@ -110,13 +112,13 @@ func (c *controller) takeUp(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 }
 
-// onReturn queues the Works of a kind that a member serves again: some failed
-// meanwhile, and changes of their objects were not seen.
-func (c *controller) onReturn(name string, kind schema.GroupVersionKind) {
+// onKindServed enqueues the Works with objects of a kind that a member serves again. Some of them
+// failed in the meantime, and changes of their objects were not observed.
+func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	works := &workv1alpha1.WorkList{}
 	err := c.karmada.List(context.Background(), works, client.InNamespace(work.ExecutionNamespace(name)), client.UnsafeDisableDeepCopy)
 	if err != nil {
-		// The cache ends, and with it this process.
+		// Reading a cache fails only when the process ends.
 		return
 	}
 	for i := range works.Items {
@@ -126,96 +128,96 @@ func (c *controller) onReturn(name string, kind schema.GroupVersionKind) {
 	}
 }
 
-// leave drops what is remembered of a Work that is gone: in its turn, for it may be
-// worked on right now, or at once when nobody will.
-func (c *controller) leave(key types.NamespacedName) {
+// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker does so, because the
+// Work may be in process right now.
+func (c *controller) onWorkDeleted(key types.NamespacedName) {
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.Serves(name) {
 		c.pools.Add(name, key, fanout.Live, 0)
 		return
 	}
-	c.forget(key)
+	c.stopTracking(key)
 }
 
-// forgetDeletions drops what is remembered of deletions in a cluster.
-func (c *controller) forgetDeletions(cluster string) {
-	c.budgets.forget(cluster)
+// deleteDeletionState deletes the state about deletions in a cluster.
+func (c *controller) deleteDeletionState(cluster string) {
+	c.deletionBudgets.deleteCluster(cluster)
 	if c.judge != nil {
 		c.judge.ForgetCluster(cluster)
 	}
 }
 
-func (c *controller) forget(key types.NamespacedName) {
+func (c *controller) stopTracking(key types.NamespacedName) {
 	if c.judge != nil {
 		c.judge.Forget(key)
 	}
-	c.applied.forget(key)
+	c.tracker.deleteWork(key)
 	c.reports.Forget(key)
 }
 
-func (c *controller) exists(name string) bool {
+func (c *controller) clusterExists(name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
 	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
 }
 
-// promising tells that Works which could not be handled before may be now: the
-// cluster is back, leaves, is lost while it leaves, serves other kinds, or a user
-// has confirmed what was held.
-func promising(before, after *clusterv1alpha1.Cluster) bool {
+// shouldRetryWorks reports whether a change of the Cluster may let Works succeed that failed before:
+// the cluster is ready again, is deleted, is lost while it is deleted, serves other kinds, or a
+// user confirmed held deletions.
+func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
-	return !ready(before) && ready(after) ||
+	return !isReady(before) && isReady(after) ||
 		before.DeletionTimestamp == nil && after.DeletionTimestamp != nil ||
-		after.DeletionTimestamp != nil && ready(before) && !ready(after) ||
+		after.DeletionTimestamp != nil && isReady(before) && !isReady(after) ||
 		before.Annotations[confirmation] != after.Annotations[confirmation] ||
 		!reflect.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-func priority(initial bool) int {
+func queuePriority(initial bool) int {
 	if initial {
 		return fanout.Initial
 	}
 	return fanout.Live
 }
 
-func final(obj any) any {
+func lastKnownState(obj any) any {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
 	}
 	return obj
 }
 
-func (c *controller) queue(obj any, priority int) {
-	of, ok := final(obj).(*workv1alpha1.Work)
+func (c *controller) enqueueWork(obj any, priority int) {
+	of, ok := lastKnownState(obj).(*workv1alpha1.Work)
 	if !ok {
 		return
 	}
 	name, ok := work.ClusterOf(of.Namespace)
 	if !ok {
-		c.warn(of, priority, errNoExecutionSpace)
+		c.recordUndelivered(of, priority, errNotInExecutionNamespace)
 		return
 	}
-	if !c.exists(name) {
-		// Its coming leads back here.
-		c.warn(of, priority, fmt.Errorf("there is no cluster %q", name))
+	if !c.clusterExists(name) {
+		// The event handler for Clusters enqueues the Work when the Cluster is created.
+		c.recordUndelivered(of, priority, fmt.Errorf("cluster %q does not exist", name))
 		return
 	}
 	c.pools.Add(name, client.ObjectKeyFromObject(of), priority, 0)
 }
 
-// warn writes the event of a Work that no cluster gets when the Work comes, and not again
-// at each start of this process.
-func (c *controller) warn(of *workv1alpha1.Work, priority int, err error) {
+// recordUndelivered records an event on a Work that no cluster receives. It does so when the Work is
+// created, and not again at each start of this process.
+func (c *controller) recordUndelivered(of *workv1alpha1.Work, priority int, err error) {
 	if priority != fanout.Initial {
 		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, err)
 	}
 }
 
-var errNoExecutionSpace = errors.New("no cluster gets it: a Work belongs into the execution namespace of a cluster, " +
+var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Work must be in the execution namespace of a cluster, " +
 	clusterv1alpha1.ExecutionSpacePrefix + "<cluster>")
 
-// changed reports whether an update concerns the member: another spec, the end, or the
-// verdict on it. A Work may also be another one of the same name, if a watch was
-// interrupted meanwhile.
-func changed(before, after any) bool {
+// requiresPass reports whether an update of a Work requires a pass: the spec, the start of the
+// deletion, or the verdict on the deletion changed. The Work may also be another one of the
+// same name, if the watch was interrupted.
+func requiresPass(before, after any) bool {
 	older, ok := before.(*workv1alpha1.Work)
 	newer, ok2 := after.(*workv1alpha1.Work)
 	if !ok || !ok2 {
@@ -226,11 +228,10 @@ func changed(before, after any) bool {
 		older.Annotations[verdict] != newer.Annotations[verdict] || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
-// onMemberEvent queues the Work of a member object that was changed or removed
-// by others.
+// onMemberEvent enqueues the Work of a member object that another program changed or deleted.
 func (c *controller) onMemberEvent(event member.Event) {
-	// Initial: every Work is looked at after a start anyway.
-	if event.Initial || event.Old != nil && event.New != nil && !drifted(event.Old, event.New) {
+	// Every Work gets a pass after a start anyway.
+	if event.Initial || event.Old != nil && event.New != nil && !mayHaveDrifted(event.Old, event.New) {
 		return
 	}
 	known := event.Old
@@ -239,27 +240,27 @@ func (c *controller) onMemberEvent(event member.Event) {
 	}
 	annotations := known.GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
-	if event.Old == nil && !c.applied.differs(
+	if event.Old == nil && !c.tracker.hasOtherVersion(
 		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(known)}, known.GetResourceVersion()) {
-		// It appeared because we made it.
+		// The event is the result of our own create.
 		return
 	}
-	// A member says which Work an object is of, but only of its own.
+	// The annotations are data from the member. They are trusted only for Works of that member.
 	if cluster, ok := work.ClusterOf(key.Namespace); ok && cluster == event.Member && key.Name != "" {
 		c.pools.Add(event.Member, key, fanout.Live, 0)
 	}
 }
 
-// drifted tells whether an update in the member may concern what the manifest
-// says. Members report every change of a status, so this must be cheap.
-func drifted(before, after *unstructured.Unstructured) bool {
+// mayHaveDrifted reports whether an update in the member may affect fields of the manifest. Members
+// send an event for every change of a status, so this check must be cheap.
+func mayHaveDrifted(before, after *unstructured.Unstructured) bool {
 	if before.GetUID() != after.GetUID() {
-		// Deleted and made again while nobody watched.
+		// The object was deleted and created again while the watch was interrupted.
 		return true
 	}
 	listed := before.GetAnnotations()
-	if !sameKeys(before.GetLabels(), after.GetLabels(), listed[workv1alpha2.ManagedLabels]) ||
-		!sameKeys(listed, after.GetAnnotations(), listed[workv1alpha2.ManagedAnnotations]) {
+	if !sameListedValues(before.GetLabels(), after.GetLabels(), listed[workv1alpha2.ManagedLabels]) ||
+		!sameListedValues(listed, after.GetAnnotations(), listed[workv1alpha2.ManagedAnnotations]) {
 		return true
 	}
 	if before.GetGeneration() != 0 {
@@ -268,7 +269,7 @@ func drifted(before, after *unstructured.Unstructured) bool {
 	return !sameContent(before, after)
 }
 
-func sameKeys(before, after map[string]string, listed string) bool {
+func sameListedValues(before, after map[string]string, listed string) bool {
 	for key := range strings.SplitSeq(listed, ",") {
 		older, had := before[key]
 		newer, has := after[key]
@@ -279,8 +280,7 @@ func sameKeys(before, after map[string]string, listed string) bool {
 	return true
 }
 
-// sameContent compares objects of kinds that count no generations, metadata and
-// status left out.
+// sameContent compares objects of kinds without a generation, except for metadata and status.
 func sameContent(before, after *unstructured.Unstructured) bool {
 	if len(before.Object) != len(after.Object) {
 		return false

@@ -10,7 +10,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func object(change func(map[string]any)) *unstructured.Unstructured {
+func newDeployment(change func(map[string]any)) *unstructured.Unstructured {
 	content := map[string]any{
 		"apiVersion": "apps/v1",
 		"kind":       "Deployment",
@@ -30,12 +30,12 @@ func object(change func(map[string]any)) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-func metadata(content map[string]any) map[string]any { return content["metadata"].(map[string]any) }
+func metadataOf(content map[string]any) map[string]any { return content["metadata"].(map[string]any) }
 
-func TestDriftedTellsChangesByOthersFromTheMembersOwnBusiness(t *testing.T) {
+func TestMayHaveDrifted(t *testing.T) {
 	withoutGeneration := func(change func(map[string]any)) *unstructured.Unstructured {
-		return object(func(content map[string]any) {
-			delete(metadata(content), "generation")
+		return newDeployment(func(content map[string]any) {
+			delete(metadataOf(content), "generation")
 			change(content)
 		})
 	}
@@ -44,66 +44,66 @@ func TestDriftedTellsChangesByOthersFromTheMembersOwnBusiness(t *testing.T) {
 		before, after *unstructured.Unstructured
 		want          bool
 	}{
-		"a status is the member's business": {
-			object(none), object(func(c map[string]any) { c["status"] = map[string]any{"replicas": int64(1)} }), false},
-		"an annotation of a member controller is the member's business": {
-			object(none), object(func(c map[string]any) {
-				metadata(c)["annotations"].(map[string]any)["deployment.kubernetes.io/revision"] = "1"
+		"a change of the status is no drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) { c["status"] = map[string]any{"replicas": int64(1)} }), false},
+		"an annotation of a member controller is no drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) {
+				metadataOf(c)["annotations"].(map[string]any)["deployment.kubernetes.io/revision"] = "1"
 			}), false},
 		"another generation is drift": {
-			object(none), object(func(c map[string]any) { metadata(c)["generation"] = int64(4) }), true},
-		"a label of the template that changed is drift": {
-			object(none), object(func(c map[string]any) { metadata(c)["labels"] = map[string]any{"app": "other"} }), true},
-		"a label of the template that is gone is drift": {
-			object(none), object(func(c map[string]any) { metadata(c)["labels"] = map[string]any{} }), true},
-		"an annotation of the template that changed is drift": {
-			object(none), object(func(c map[string]any) { metadata(c)["annotations"].(map[string]any)["owner"] = "team-b" }), true},
-		"content of a kind without generations that changed is drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) { metadataOf(c)["generation"] = int64(4) }), true},
+		"a changed label of the template is drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) { metadataOf(c)["labels"] = map[string]any{"app": "other"} }), true},
+		"a removed label of the template is drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) { metadataOf(c)["labels"] = map[string]any{} }), true},
+		"a changed annotation of the template is drift": {
+			newDeployment(none), newDeployment(func(c map[string]any) { metadataOf(c)["annotations"].(map[string]any)["owner"] = "team-b" }), true},
+		"changed content of a kind without generations is drift": {
 			withoutGeneration(none), withoutGeneration(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} }), true},
 		"another object of the same name and generation is drift": {
-			object(none), object(func(c map[string]any) { metadata(c)["uid"] = "another" }), true},
-		"content of a kind without generations that stays is none": {
-			withoutGeneration(none), withoutGeneration(func(c map[string]any) { metadata(c)["resourceVersion"] = "7" }), false},
+			newDeployment(none), newDeployment(func(c map[string]any) { metadataOf(c)["uid"] = "another" }), true},
+		"unchanged content of a kind without generations is no drift": {
+			withoutGeneration(none), withoutGeneration(func(c map[string]any) { metadataOf(c)["resourceVersion"] = "7" }), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := drifted(tc.before, tc.after); got != tc.want {
-				t.Errorf("drifted = %v, want %v", got, tc.want)
+			if got := mayHaveDrifted(tc.before, tc.after); got != tc.want {
+				t.Errorf("mayHaveDrifted = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestLedgerHoldsOnlyWhatWasAppliedAndIsStillThere(t *testing.T) {
+func TestAppliedTrackerComparesManifestAndObject(t *testing.T) {
 	none := func(map[string]any) {}
 	key := objectKey{}
-	manifest, observed := object(none), object(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(2), "paused": false} })
-	l := newLedger()
-	if l.holds(key, manifest, observed) {
-		t.Error("an empty ledger holds something")
+	manifest, observed := newDeployment(none), newDeployment(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(2), "paused": false} })
+	tracker := newAppliedTracker()
+	if tracker.isUnchanged(key, manifest, observed) {
+		t.Error("an empty tracker has an entry")
 	}
-	l.remember(key, manifest, observed)
-	if !l.holds(key, manifest, observed) {
-		t.Error("what was applied is not held")
+	tracker.recordApplied(key, manifest, observed)
+	if !tracker.isUnchanged(key, manifest, observed) {
+		t.Error("an applied manifest counts as changed")
 	}
-	if l.holds(key, observed, observed) {
-		t.Error("another manifest is held")
+	if tracker.isUnchanged(key, observed, observed) {
+		t.Error("another manifest counts as unchanged")
 	}
-	if l.holds(key, manifest, manifest) {
-		t.Error("a changed member object is held")
+	if tracker.isUnchanged(key, manifest, manifest) {
+		t.Error("a changed member object counts as unchanged")
 	}
 	statusOnly := observed.DeepCopy()
 	statusOnly.Object["status"] = map[string]any{"replicas": int64(0)}
-	if !l.holds(key, manifest, statusOnly) {
+	if !tracker.isUnchanged(key, manifest, statusOnly) {
 		t.Error("a change of the status counts as drift")
 	}
-	l.forget(key.work)
-	if l.holds(key, manifest, observed) {
-		t.Error("what was forgotten is held")
+	tracker.deleteWork(key.work)
+	if tracker.isUnchanged(key, manifest, observed) {
+		t.Error("a deleted Work still has an entry")
 	}
 }
 
-func TestPromisingTellsWhenWaitingWorksAreWorthATry(t *testing.T) {
+func TestShouldRetryWorks(t *testing.T) {
 	ready := func(status metav1.ConditionStatus) func(*clusterv1alpha1.Cluster) {
 		return func(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = status }
 	}
@@ -112,30 +112,30 @@ func TestPromisingTellsWhenWaitingWorksAreWorthATry(t *testing.T) {
 		before, after func(*clusterv1alpha1.Cluster)
 		want          bool
 	}{
-		"a heartbeat":            {none, func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1.36.3" }, false},
-		"a cluster that is lost": {none, ready(metav1.ConditionUnknown), false},
-		"a cluster that is back": {ready(metav1.ConditionFalse), none, true},
-		"a cluster that leaves":  {none, func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		"a new Kubernetes version":      {none, func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1.36.3" }, false},
+		"a cluster that is lost":        {none, ready(metav1.ConditionUnknown), false},
+		"a cluster that is ready again": {ready(metav1.ConditionFalse), none, true},
+		"a cluster in deletion":         {none, func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
 		"a confirmation": {none, func(c *clusterv1alpha1.Cluster) {
 			c.Annotations = map[string]string{"work.karmada.io/confirm-deletions": "2030-05-01T12:00:00Z"}
 		}, true},
-		"another note on it": {none, func(c *clusterv1alpha1.Cluster) { c.Annotations = map[string]string{"note": "x"} }, false},
-		"a kind that it serves lately": {none, func(c *clusterv1alpha1.Cluster) {
+		"another annotation": {none, func(c *clusterv1alpha1.Cluster) { c.Annotations = map[string]string{"note": "x"} }, false},
+		"a new kind": {none, func(c *clusterv1alpha1.Cluster) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "a/v1"}}
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, after := readyMember(), readyMember()
+			before, after := newReadyCluster(), newReadyCluster()
 			test.before(before)
 			test.after(after)
-			if got := promising(before, after); got != test.want {
-				t.Errorf("promising = %v", got)
+			if got := shouldRetryWorks(before, after); got != test.want {
+				t.Errorf("shouldRetryWorks = %v", got)
 			}
 		})
 	}
 }
 
-func readyMember() *clusterv1alpha1.Cluster {
+func newReadyCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
 		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/access/report"
 )
 
-func TestAWorkWhoseKindIsNotServedIsCountedAsHeld(t *testing.T) {
+func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	now := func() time.Time { return noon }
 	ruling, err := judge.New(judge.Options{Registry: registry, Now: now})
@@ -26,19 +26,19 @@ func TestAWorkWhoseKindIsNotServedIsCountedAsHeld(t *testing.T) {
 	}
 	c := &controller{judge: ruling, now: now, reports: report.NewWorks(fake.NewClientBuilder().Build(), report.DefaultOptions())}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
-	stored := deletedWork("")
+	stored := newDeletedWork("")
 
-	c.reportUnserved(cluster, stored, []error{errors.New("refused")})
-	expectHeld(t, registry, "")
-	unserved := &member.UnservedError{Member: "m1", Cause: errors.New("no answer")}
-	c.reportUnserved(cluster, stored, []error{errors.New("refused"), unserved})
-	c.reportUnserved(cluster, stored, []error{unserved})
-	expectHeld(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 1`)
+	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected")})
+	expectHeldMetric(t, registry, "")
+	unserved := &member.UnservedError{Member: "m1", Cause: errors.New("no response")}
+	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected"), unserved})
+	c.reportUnservedKinds(cluster, stored, []error{unserved})
+	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 1`)
 	ruling.Settle("m1", stored, judge.Ruling{})
-	expectHeld(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 0`)
+	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 0`)
 }
 
-func expectHeld(t *testing.T, registry *prometheus.Registry, want string) {
+func expectHeldMetric(t *testing.T, registry *prometheus.Registry, want string) {
 	t.Helper()
 	if want != "" {
 		want = "# HELP karmada_work_deletions_held Number of Works whose deletion waits for a confirmation or an explanation.\n" +

@@ -16,63 +16,64 @@ import (
 )
 
 const (
-	// verdictPoll is when an agent looks again at a Work that waits for a verdict. The
-	// verdict itself leads back here.
-	verdictPoll = 30 * time.Second
-	// spaceAge is for how long an agent believes that its control plane gives no verdicts.
-	spaceAge = 2 * time.Second
+	// verdictPollInterval is the interval at which an agent checks a Work that waits for a verdict. The
+	// watch enqueues the Work when the verdict is written.
+	verdictPollInterval = 30 * time.Second
+	// requirementTTL is the time for which the agent reuses the answer that its control plane gives
+	// no verdicts.
+	requirementTTL = 2 * time.Second
 )
 
-// verdicts tells an agent what the control plane decided about deletions. An agent may
-// write Works and not their namespace, which says whether verdicts are given: without
-// that, an older control plane or another one deletes by deleting the Work.
-type verdicts struct {
-	karmada client.Reader
-	epoch   judge.ReadEpoch
-	now     func() time.Time
+// verdictReader reads what the control plane decided about deletions. An agent may write Works, but
+// not their namespace, and the namespace says whether the control plane gives verdicts. If it
+// gives none, as older versions do, deleting the Work is the permission.
+type verdictReader struct {
+	karmada   client.Reader
+	readEpoch judge.ReadEpoch
+	now       func() time.Time
 
 	mu sync.Mutex
-	// required is true from the first time that the namespace said so: a namespace that
-	// was just made anew may not say so yet.
-	required bool
-	read     time.Time
+	// verdictsRequired stays true once the namespace said so: a namespace that was just created again
+	// may not have the annotation yet.
+	verdictsRequired bool
+	lastRead         time.Time
 }
 
-func newVerdicts(karmada client.Reader, epoch judge.ReadEpoch, now func() time.Time) *verdicts {
-	return &verdicts{karmada: karmada, epoch: epoch, now: now}
+func newVerdictReader(karmada client.Reader, epoch judge.ReadEpoch, now func() time.Time) *verdictReader {
+	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 
-// allow reports whether the objects of a deleted Work may be deleted, or released if they
-// are to be preserved. If the epoch or the namespace cannot be read, they may not. A
-// backup may hold verdicts, and namespaces that require none: neither counts until a user
-// confirms the restore.
-func (v *verdicts) allow(ctx context.Context, of *workv1alpha1.Work) (bool, error) {
-	now, err := v.epoch(ctx)
+// isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released if they are
+// to be preserved. If the epoch or the namespace cannot be read, it returns an error. A
+// restored backup may contain old verdicts, and namespaces that require none: both are ignored
+// until a user confirms the restore.
+func (v *verdictReader) isDeletionAllowed(ctx context.Context, of *workv1alpha1.Work) (bool, error) {
+	epochNow, err := v.readEpoch(ctx)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("reading whether the control plane was restored from a backup: %w", err)
-	case now.Unconfirmed() && !preserves(of):
+		return false, fmt.Errorf("reading the epoch of the control plane: %w", err)
+	case epochNow.Unconfirmed() && !preservesObjects(of):
 		return false, nil
-	case now.Permits(of):
+	case epochNow.Permits(of):
 		return true, nil
-	case now.ID == "" && epoch.PermittedIn(of) != "":
-		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent finds none: allow its user to list ConfigMap %s/%s",
+	case epochNow.ID == "" && epoch.PermittedIn(of) != "":
+		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent cannot read the epoch: allow its user to list ConfigMap %s/%s",
 			of.Namespace, of.Name, epoch.PermittedIn(of), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
 	}
-	required, err := v.areRequired(ctx, of.Namespace)
+	required, err := v.requiresVerdicts(ctx, of.Namespace)
 	return err == nil && !required, err
 }
 
-func (v *verdicts) areRequired(ctx context.Context, namespace string) (bool, error) {
+func (v *verdictReader) requiresVerdicts(ctx context.Context, namespace string) (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.required || v.now().Sub(v.read) < spaceAge {
-		return v.required, nil
+	if v.verdictsRequired || v.now().Sub(v.lastRead) < requirementTTL {
+		return v.verdictsRequired, nil
 	}
-	space := &corev1.Namespace{}
-	if err := v.karmada.Get(ctx, client.ObjectKey{Name: namespace}, space); err != nil {
-		return true, fmt.Errorf("reading namespace %s, which says whether a deletion needs a verdict of the control plane: %w", namespace, err)
+	executionNamespace := &corev1.Namespace{}
+	if err := v.karmada.Get(ctx, client.ObjectKey{Name: namespace}, executionNamespace); err != nil {
+		return true, fmt.Errorf("reading namespace %s to find out whether deletions need a verdict of the control plane: %w", namespace, err)
 	}
-	v.required, v.read = space.Annotations[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired, v.now()
-	return v.required, nil
+	v.verdictsRequired, v.lastRead = executionNamespace.Annotations[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired, v.now()
+	return v.verdictsRequired, nil
 }

@@ -14,19 +14,19 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// lagging is a member whose watch shows what was there before.
-type lagging struct {
-	store client.Client
-	seen  *unstructured.Unstructured
+// staleMember is a member whose cache shows an earlier state.
+type staleMember struct {
+	store  client.Client
+	cached *unstructured.Unstructured
 }
 
-func (l lagging) Client() client.Client { return l.store }
+func (l staleMember) Client() client.Client { return l.store }
 
-func (l lagging) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (*unstructured.Unstructured, bool, error) {
-	return l.seen, true, nil
+func (l staleMember) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (*unstructured.Unstructured, bool, error) {
+	return l.cached, true, nil
 }
 
-func (l lagging) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (l staleMember) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	found, err := l.GetLive(ctx, kind, key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -34,49 +34,49 @@ func (l lagging) Find(ctx context.Context, kind schema.GroupVersionKind, key cli
 	return found, err
 }
 
-func (l lagging) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (l staleMember) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
 	return found, l.store.Get(ctx, key, found)
 }
 
-func TestAnObjectIsDeletedAsItIsAndNotAsItWasSeen(t *testing.T) {
+func TestDeleteChecksTheCurrentObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*unstructured.Unstructured)
 		stays  bool
 	}{
-		"nothing changed": {func(*unstructured.Unstructured) {}, false},
-		"it changed and is still ours": {func(o *unstructured.Unstructured) {
+		"an unchanged object": {func(*unstructured.Unstructured) {}, false},
+		"an object that changed and still has Karmada's label": {func(o *unstructured.Unstructured) {
 			o.SetAnnotations(map[string]string{"note": "new"})
 		}, false},
-		"somebody has withdrawn it from us meanwhile": {func(o *unstructured.Unstructured) { o.SetLabels(nil) }, true},
+		"an object that lost Karmada's label in the meantime": {func(o *unstructured.Unstructured) { o.SetLabels(nil) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := object(func(map[string]any) {})
+			stored := newDeployment(func(map[string]any) {})
 			stored.SetUID("inside")
 			stored.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 			karmadaMember := fake.NewClientBuilder().WithObjects(stored).Build()
-			target := lagging{store: karmadaMember}
+			target := staleMember{store: karmadaMember}
 			key := client.ObjectKeyFromObject(stored)
 			var err error
-			if target.seen, err = target.GetLive(t.Context(), stored.GroupVersionKind(), key); err != nil {
+			if target.cached, err = target.GetLive(t.Context(), stored.GroupVersionKind(), key); err != nil {
 				t.Fatal(err)
 			}
-			now := target.seen.DeepCopy()
+			now := target.cached.DeepCopy()
 			tc.change(now)
 			if err := karmadaMember.Update(t.Context(), now); err != nil {
 				t.Fatal(err)
 			}
 			c := &controller{}
-			if c.counters, err = newCounters(prometheus.NewRegistry()); err != nil {
+			if c.metrics, err = newWriteMetrics(prometheus.NewRegistry()); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.remove(t.Context(), target, "m1", stored); err != nil {
+			if err := c.deleteObject(t.Context(), target, "m1", stored); err != nil {
 				t.Fatal(err)
 			}
 			_, err = target.GetLive(t.Context(), stored.GroupVersionKind(), key)
 			if tc.stays != (err == nil) || err != nil && !apierrors.IsNotFound(err) {
-				t.Errorf("reading it afterwards: %v", err)
+				t.Errorf("reading the object after the deletion: %v", err)
 			}
 		})
 	}

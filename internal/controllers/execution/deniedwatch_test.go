@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestAMissingRightHoldsNoClusterThatLeaves(t *testing.T) {
+func TestMissingRightsDoNotBlockTheRemovalOfACluster(t *testing.T) {
 	forbidden := func(text string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New(text))
 	}
@@ -22,15 +22,15 @@ func TestAMissingRightHoldsNoClusterThatLeaves(t *testing.T) {
 		failure error
 		want    int
 	}{
-		"a right that is missing, in a cluster that stays":  {stays, denied, 1},
-		"a right that is missing, in a cluster that leaves": {leaving, denied, 0},
-		"admission refuses, in a cluster that leaves":       {leaving, forbidden("protected"), 1},
-		"no answer of a cluster that leaves":                {leaving, errors.New("no answer"), 1},
+		"a missing right in a registered cluster":          {stays, denied, 1},
+		"a missing right in a cluster in removal":          {leaving, denied, 0},
+		"a rejection by admission in a cluster in removal": {leaving, forbidden("protected"), 1},
+		"no response of a cluster in removal":              {leaving, errors.New("no response"), 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := failuresThatHold(test.cluster, []error{test.failure}); len(got) != test.want {
-				t.Errorf("held by %v, want %d", got, test.want)
+			if got := blockingFailures(test.cluster, []error{test.failure}); len(got) != test.want {
+				t.Errorf("blocked by %v, want %d", got, test.want)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-// blameOverrides names the overriders that changed a field which the member refuses.
-func blameOverrides(of *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
+// nameOverriders adds the overriders that changed a rejected field to the error of the member.
+func nameOverriders(of *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}
@@ -21,21 +21,21 @@ func blameOverrides(of *workv1alpha1.Work, manifest *unstructured.Unstructured, 
 		Cluster:    of.Annotations[policyv1alpha1.AppliedClusterOverrides],
 		Namespaced: of.Annotations[policyv1alpha1.AppliedOverrides],
 	}
-	// The words of the member, which refused may have shortened.
+	// The full message of the member, which newRejectionError may have shortened.
 	text := err.Error()
-	said := override.Refusal{Text: text}
+	rejection := override.Refusal{Text: text}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		said.Text = status.Status().Message
+		rejection.Text = status.Status().Message
 		if details := status.Status().Details; details != nil {
 			for _, cause := range details.Causes {
-				said.Fields = append(said.Fields, cause.Field)
+				rejection.Fields = append(rejection.Fields, cause.Field)
 			}
 		}
 	}
-	blamed := override.Blame(said, applied, manifest)
-	if len(blamed) == 0 {
+	overriders := override.Blame(rejection, applied, manifest)
+	if len(overriders) == 0 {
 		return err
 	}
-	return &refusal{error: err, text: text + "; the field was changed by " + strings.Join(blamed, ", ")}
+	return &rejectionError{error: err, message: text + "; the field was changed by " + strings.Join(overriders, ", ")}
 }

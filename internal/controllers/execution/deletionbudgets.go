@@ -1,0 +1,46 @@
+package execution
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// deletionBudgets limit the rate of deletions in each cluster separately.
+type deletionBudgets struct {
+	rate  rate.Limit
+	burst int
+
+	mu       sync.Mutex
+	clusters map[string]*rate.Limiter
+}
+
+func newDeletionBudgets(perSecond float64, burst int) *deletionBudgets {
+	return &deletionBudgets{rate: rate.Limit(perSecond), burst: burst, clusters: map[string]*rate.Limiter{}}
+}
+
+// reserve takes n deletions from the budget of a cluster. If the budget does not suffice, it
+// takes none and returns the delay until the next try.
+func (b *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	budget, ok := b.clusters[cluster]
+	if !ok {
+		budget = rate.NewLimiter(b.rate, b.burst)
+		b.clusters[cluster] = budget
+	}
+	reservation := budget.ReserveN(now, min(n, b.burst))
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
+	}
+	return wait
+}
+
+// deleteCluster deletes the budget of a cluster that is gone.
+func (b *deletionBudgets) deleteCluster(cluster string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.clusters, cluster)
+}

@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// recordSyncEvents records events for failures and for the success that ends them. The conditions show a
+// success without earlier failures.
+func (c *controller) recordSyncEvents(of *workv1alpha1.Work, failures []error) {
+	cluster, _ := work.ClusterOf(of.Namespace)
+	if len(failures) > 0 {
+		c.recordFailureEvents(of, workv1alpha1.EventReasonSyncFailed, errors.Join(failures...))
+		return
+	}
+	c.clearFailureEvents(of, workv1alpha1.EventReasonSyncFailed)
+	if conditions.Is(c.reports.Current(of).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
+		c.events.Decided(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after earlier failures", cluster)
+	}
+	c.events.Succeeded(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
+}
+
+// recordFailureEvents records a failure on a Work and on the templates of its manifests. The error names the
+// cluster.
+func (c *controller) recordFailureEvents(of *workv1alpha1.Work, reason string, err error) {
+	c.events.Failed(of, reason, err)
+	if c.options.Mode == clusterv1alpha1.Pull {
+		// An agent writes no Events in the namespaces of users. The binding reports the
+		// failure.
+		return
+	}
+	cluster, _ := work.ClusterOf(of.Namespace)
+	forEachTemplate(of, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
+}
+
+// clearFailureEvents ends the deduplication of a failure event on the same objects.
+func (c *controller) clearFailureEvents(of *workv1alpha1.Work, reason string) {
+	if !c.events.Recovered(of, reason) || c.options.Mode == clusterv1alpha1.Pull {
+		return
+	}
+	cluster, _ := work.ClusterOf(of.Namespace)
+	forEachTemplate(of, func(template *unstructured.Unstructured) { c.events.RecoveredIn(cluster, template, reason) })
+}
+
+// forEachTemplate calls visit for the template of each manifest of a Work.
+func forEachTemplate(of *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
+	for _, raw := range of.Spec.Workload.Manifests {
+		manifest, decodeErr := work.Decode(raw)
+		if decodeErr != nil {
+			continue
+		}
+		if template := templateOf(manifest); template != nil {
+			visit(template)
+		}
+	}
+}
+
+// recordDispatchingEvent records that a user suspended or resumed the delivery. A new Work that is not
+// suspended gets no event.
+func (c *controller) recordDispatchingEvent(of *workv1alpha1.Work) {
+	desired := work.Dispatching(of)
+	present := conditions.Get(c.reports.Current(of).Status.Conditions, desired.Type)
+	if present == nil && desired.Status == metav1.ConditionTrue || present != nil && present.Status == desired.Status {
+		return
+	}
+	if c.tracker.recordDispatching(of, string(desired.Status)) {
+		c.events.Decided(of, workv1alpha1.EventReasonWorkDispatching, "%s", desired.Message)
+	}
+}
+
+// reportDriftConflicts reports drift conflicts in the condition and an event, and their end.
+func (c *controller) reportDriftConflicts(d *delivery) {
+	if len(d.driftConflicts) == 0 {
+		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftContested)
+		if conditions.Is(c.reports.Current(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
+			c.reportConditions(d.work, report.Soon, work.Contested(d.work, nil))
+		}
+		return
+	}
+	condition := work.Contested(d.work, d.driftConflicts)
+	c.reportConditions(d.work, report.Now, condition)
+	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftContested, errors.New(condition.Message))
+}

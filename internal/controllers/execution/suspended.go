@@ -1,0 +1,90 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// reportSuspended reports the state of a suspended Work and changes nothing in the member. Objects
+// that were applied before are still watched, so that their status is reported. If the member
+// has the current manifests, Applied is set for the current generation. Otherwise the condition
+// keeps its earlier generation.
+func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
+	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
+	if hasAll {
+		// Applied is reported first: readers of Dispatching take Applied as up to date.
+		c.reportConditions(stored, report.Now, work.Applied(stored, nil))
+	}
+	c.reportConditions(stored, report.Now, work.Dispatching(stored))
+	return err
+}
+
+// hasAllManifests reports whether the member has every manifest of the Work in its current version,
+// and watches their kinds. Manifests that this process applied need no request to the member.
+func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (bool, error) {
+	var target *member.Member
+	failure := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
+	if c.isReachable(cluster) {
+		target, failure = c.members.For(ctx, cluster)
+	}
+	hasAll, failures := true, []error{failure}
+	for _, raw := range stored.Spec.Workload.Manifests {
+		manifest, err := work.Decode(raw)
+		if err != nil {
+			hasAll = false // applying the manifest reports the error
+			continue
+		}
+		hasCurrent := c.tracker.wasApplied(keyOf(stored, manifest), manifest)
+		if failure == nil {
+			hasCurrent, err = c.hasManifest(ctx, target, stored, manifest)
+			failures = append(failures, err)
+		}
+		hasAll = hasAll && hasCurrent
+	}
+	return hasAll, errors.Join(failures...)
+}
+
+// hasManifest reports whether the member has one manifest, and watches its kind.
+func (c *controller) hasManifest(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
+	kind, key := manifest.GroupVersionKind(), keyOf(of, manifest)
+	if err := target.Watch(ctx, kind); err != nil {
+		return false, fmt.Errorf("watching %s in cluster %s: %w", describeObject(manifest), target.Name, err)
+	}
+	if c.tracker.wasApplied(key, manifest) {
+		return true, nil
+	}
+	target.AwaitSync(ctx, kind, listSyncTimeout)
+	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		// The cache has no object, so the manifest counts as not applied. Nothing is deleted
+		// for this reason.
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s in cluster %s: %w", describeObject(manifest), target.Name, err)
+	}
+	if ok, _ := work.MayWrite(of, observed, manifest); !ok {
+		return false, nil
+	}
+	desired, err := work.Desired(manifest, observed, c.retainRule(ctx, manifest))
+	if err != nil {
+		return false, fmt.Errorf("cluster %s: %w", target.Name, err)
+	}
+	if !work.Same(desired, observed) {
+		return false, nil
+	}
+	c.tracker.recordApplied(key, manifest, observed)
+	return true, nil
+}

@@ -1,0 +1,106 @@
+package execution
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+func TestAppliedTrackerRecognizesReleasedWorksByUID(t *testing.T) {
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+	again := of.DeepCopy()
+	again.UID = "2"
+	tracker := newAppliedTracker()
+	tracker.recordRelease(of, noon)
+	if !tracker.isReleased(of, noon) {
+		t.Error("a released Work is not recognized")
+	}
+	if tracker.isReleased(again, noon) {
+		t.Error("a new Work of the same name is taken for the released one")
+	}
+	if tracker.isReleased(of, noon.Add(releasedWorkTTL)) {
+		t.Error("a Work from a restored backup counts as released forever")
+	}
+	tracker.deleteWork(workKey(of))
+	if tracker.isReleased(of, noon) {
+		t.Error("a deleted Work still has an entry")
+	}
+}
+
+func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
+	tracker, key := newAppliedTracker(), objectKey{}
+	none := func(map[string]any) {}
+	first, next := newDeployment(none), newDeployment(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} })
+	if repair, _ := tracker.checkRepair(key, first, noon); repair {
+		t.Error("the first write counts as a repair")
+	}
+	tracker.recordRepair(key, noon, "unknown")
+	if message, retryAfter := tracker.driftConflict(key, noon); message != "" || retryAfter != 0 {
+		t.Error("an object that was never applied has a drift conflict")
+	}
+	tracker.recordApplied(key, first, first)
+	if repair, _ := tracker.checkRepair(key, next, noon); repair {
+		t.Error("a change of the manifest counts as a repair")
+	}
+	now := noon
+	for range 5 {
+		repair, wait := tracker.checkRepair(key, first, now)
+		if !repair || wait != 0 {
+			t.Fatalf("repair %v after %v", repair, wait)
+		}
+		tracker.recordApplied(key, first, first)
+		tracker.recordRepair(key, now, "tuner")
+		now = now.Add(time.Millisecond)
+	}
+	if _, wait := tracker.checkRepair(key, first, now); wait == 0 {
+		t.Error("repeated repairs have no backoff")
+	}
+	if message, retryAfter := tracker.driftConflict(key, now); message != "tuner" || retryAfter == 0 {
+		t.Errorf("conflict message %q, retry after %v", message, retryAfter)
+	}
+	if _, wait := tracker.checkRepair(key, next, now); wait != 0 {
+		t.Error("a change of the manifest waits for the backoff of repairs")
+	}
+	if message, retryAfter := tracker.driftConflict(key, now.Add(time.Minute)); retryAfter != 0 {
+		t.Errorf("a conflict that ended is still reported: %q, %v", message, retryAfter)
+	}
+}
+
+func TestAppliedTrackerRecognizesOwnVersions(t *testing.T) {
+	tracker, key := newAppliedTracker(), objectKey{}
+	made := newDeployment(func(c map[string]any) { metadataOf(c)["resourceVersion"] = "7" })
+	if tracker.hasOtherVersion(key, "7") {
+		t.Error("an object that was never applied counts as another version")
+	}
+	tracker.recordApplied(key, made, made)
+	if tracker.hasOtherVersion(key, "7") || !tracker.hasOtherVersion(key, "8") {
+		t.Error("own and other versions are not distinguished")
+	}
+}
+
+func TestAppliedTrackerReportsANewDispatchingStatusOnce(t *testing.T) {
+	tracker := newAppliedTracker()
+	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+	if !tracker.recordDispatching(of, "False") || tracker.recordDispatching(of, "False") || !tracker.recordDispatching(of, "True") {
+		t.Error("a status is not reported exactly once")
+	}
+	tracker.deleteWork(workKey(of))
+	if !tracker.recordDispatching(of, "True") {
+		t.Error("the status of a deleted Work is still recorded")
+	}
+}
+
+func TestAppliedTrackerRecognizesAppliedManifests(t *testing.T) {
+	tracker, key := newAppliedTracker(), objectKey{}
+	first, next := newDeployment(func(map[string]any) {}), newDeployment(func(c map[string]any) { c["spec"] = map[string]any{"replicas": int64(9)} })
+	if tracker.wasApplied(key, first) {
+		t.Error("a manifest that was never applied counts as applied")
+	}
+	tracker.recordApplied(key, first, next)
+	if !tracker.wasApplied(key, first) || tracker.wasApplied(key, next) {
+		t.Error("applied and other manifests are not distinguished")
+	}
+}
