@@ -26,42 +26,42 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// shelf holds what asking for ConfigMaps by name comes to; those of no name here
-// are there and well.
-type shelf map[string]error
+// fakeMember maps names of ConfigMaps to the errors of reading them. ConfigMaps without an entry
+// exist and are healthy.
+type fakeMember map[string]error
 
-func (s shelf) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
+func (s fakeMember) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	object.SetName(key.Name)
 	return object, true, s[key.Name]
 }
 
-func (s shelf) Client() client.Client { return nil }
+func (s fakeMember) Client() client.Client { return nil }
 
-func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
+func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}
 	for name, tc := range map[string]struct {
-		asked shelf
-		want  []string
-		fails string
+		member fakeMember
+		want   []string
+		fails  string
 	}{
-		"all are there": {nil, []string{"0 a Healthy", "1 b Healthy", "2 c Healthy"}, ""},
-		"one is gone": {
-			shelf{"b": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "b")}, []string{"0 a Healthy", "2 c Healthy"}, ""},
-		"one cannot be asked for": {
-			shelf{"b": errors.New("no answer")}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, "reading ConfigMap /b in cluster m1: no answer"},
-		"of one nobody knows the kind there": {
-			shelf{"b": &meta.NoKindMatchError{}}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, ""},
-		"none can be asked for": {
-			shelf{"a": errors.New("no answer"), "b": errors.New("no answer"), "c": errors.New("no answer")}, before, "reading ConfigMap /c in cluster m1: no answer"},
+		"all objects exist": {nil, []string{"0 a Healthy", "1 b Healthy", "2 c Healthy"}, ""},
+		"one object is deleted": {
+			fakeMember{"b": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "b")}, []string{"0 a Healthy", "2 c Healthy"}, ""},
+		"one object cannot be read": {
+			fakeMember{"b": errors.New("no response")}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, "reading ConfigMap /b in cluster m1: no response"},
+		"the member does not serve the kind": {
+			fakeMember{"b": &meta.NoKindMatchError{}}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, ""},
+		"no object can be read": {
+			fakeMember{"a": errors.New("no response"), "b": errors.New("no response"), "c": errors.New("no response")}, before, "reading ConfigMap /c in cluster m1: no response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "three", UID: "1"}}
-				of.Spec.Workload.Manifests = manifests(t, "a", "b", "c")
+				of.Spec.Workload.Manifests = newManifests(t, "a", "b", "c")
 				for ordinal, name := range []string{"a", "b", "c"} {
-					of.Status.ManifestStatuses = append(of.Status.ManifestStatuses, *seen(ordinal, name, "Unknown").entry)
+					of.Status.ManifestStatuses = append(of.Status.ManifestStatuses, *newReflection(ordinal, name, "Unknown").status)
 				}
 				scheme := runtime.NewScheme()
 				if err := workv1alpha1.AddToScheme(scheme); err != nil {
@@ -69,14 +69,14 @@ func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
 				}
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(of).WithStatusSubresource(of).Build()
 				c := &controller{
-					rules: rules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
-					reports: report.NewWorks(store, report.Options{Workers: 1}), pods: newPodChecks(time.Now),
+					rules: fixedRules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
+					reports: report.NewWorks(store, report.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error)
-				go func() { ended <- c.reports.Start(ctx) }()
+				finished := make(chan error)
+				go func() { finished <- c.reports.Start(ctx) }()
 
-				_, err := c.reflect(t.Context(), tc.asked, of)
+				_, err := c.reflect(t.Context(), tc.member, of)
 				if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 					t.Errorf("error = %v, want %q", err, tc.fails)
 				}
@@ -92,7 +92,7 @@ func TestAnObjectThatCannotBeToldKeepsNoOtherFromBeing(t *testing.T) {
 					t.Errorf("manifest statuses (-want +got):\n%s", diff)
 				}
 				cancel()
-				if err := <-ended; err != nil {
+				if err := <-finished; err != nil {
 					t.Error(err)
 				}
 			})

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// objectsRead bounds how many Pods or events of one workload are read at once.
-	objectsRead = 50
-	// refusalCounts is how long the refusal of a Pod counts. Controllers try again
-	// within 17 minutes at the latest.
-	refusalCounts = 20 * time.Minute
+	// listLimit limits the number of Pods or events of one workload in one list request.
+	listLimit = 50
+	// failedCreateMaxAge is the age up to which the event of a rejected Pod counts. Controllers
+	// retry within 17 minutes at the latest.
+	failedCreateMaxAge = 20 * time.Minute
 )
 
-var errNoSelector = errors.New("it would select all Pods")
+var errEmptySelector = errors.New("an empty selector would select all Pods")
 
-// failureIn reads Pods of a workload, first those that wait, then those that ran,
-// and events about Pods that were refused. It returns nil when nothing fails.
-func failureIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+// readPodFailure reads the Pods of a workload, first the pending ones, then the running ones, then
+// the events about Pods whose creation was rejected. It returns nil if there is no failure.
+func readPodFailure(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
 	selector, err := podSelector(workload)
 	if err != nil {
 		return nil, err
 	}
 	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning} {
-		pods, err := listIn[corev1.Pod](ctx, memberClient, workload.GetNamespace(),
+		pods, err := listObjects[corev1.Pod](ctx, memberClient, workload.GetNamespace(),
 			client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{"status.phase": string(phase)})
 		if err != nil {
 			return nil, err
@@ -48,16 +48,16 @@ func failureIn(ctx context.Context, memberClient client.Reader, workload *unstru
 	if !podfailure.LacksPods(workload) {
 		return nil, nil
 	}
-	return refusalIn(ctx, memberClient, workload, now)
+	return readFailedCreate(ctx, memberClient, workload, now)
 }
 
-func refusalIn(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
-	events, err := listIn[corev1.Event](ctx, memberClient, workload.GetNamespace(),
+func readFailedCreate(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
+	events, err := listObjects[corev1.Event](ctx, memberClient, workload.GetNamespace(),
 		client.MatchingFields{"involvedObject.uid": string(workload.GetUID()), "reason": podfailure.FailedCreate})
 	if err != nil {
 		return nil, err
 	}
-	if failure, ok := podfailure.FromEvents(events, now.Add(-refusalCounts)); ok {
+	if failure, ok := podfailure.FromEvents(events, now.Add(-failedCreateMaxAge)); ok {
 		return &failure, nil
 	}
 	return nil, nil
@@ -66,7 +66,7 @@ func refusalIn(ctx context.Context, memberClient client.Reader, workload *unstru
 func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
 	raw, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
 	if err != nil || !found || len(raw) == 0 {
-		return nil, fmt.Errorf("%s has no spec.selector: %w", workload.GetKind(), cmp.Or(err, errNoSelector))
+		return nil, fmt.Errorf("%s has no spec.selector: %w", workload.GetKind(), cmp.Or(err, errEmptySelector))
 	}
 	var selector metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
@@ -75,14 +75,15 @@ func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&selector)
 }
 
-// listIn reads some Pods or events of a namespace. Clients of members know no types.
-func listIn[T corev1.Pod | corev1.Event](
+// listObjects lists Pods or events of a namespace. Clients of members support unstructured objects
+// only.
+func listObjects[T corev1.Pod | corev1.Event](
 	ctx context.Context, memberClient client.Reader, namespace string, options ...client.ListOption,
 ) ([]T, error) {
-	kind := kindOf(new(T))
+	kind := podOrEventKind(new(T))
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	options = append(options, client.InNamespace(namespace), client.Limit(objectsRead))
+	options = append(options, client.InNamespace(namespace), client.Limit(listLimit))
 	if err := memberClient.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s in namespace %s: %w", kind.Kind, namespace, err)
 	}
@@ -95,7 +96,7 @@ func listIn[T corev1.Pod | corev1.Event](
 	return objects, nil
 }
 
-func kindOf(object any) schema.GroupVersionKind {
+func podOrEventKind(object any) schema.GroupVersionKind {
 	if _, ok := object.(*corev1.Event); ok {
 		return corev1.SchemeGroupVersion.WithKind("Event")
 	}

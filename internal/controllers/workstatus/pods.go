@@ -17,110 +17,109 @@ import (
 )
 
 const (
-	// firstPodCheck is how long a workload may be unhealthy before its Pods are read:
-	// most are on their way and arrive within it.
-	firstPodCheck = 10 * time.Second
-	// lastPodCheck bounds the pause between two reads, which doubles each time.
-	lastPodCheck = 5 * time.Minute
-	// podChecksPerSecond bounds how many workloads have their Pods read in a second.
+	// firstPodCheckDelay is the time that a workload may be unhealthy before its Pods are read. Most
+	// workloads become healthy within it.
+	firstPodCheckDelay = 10 * time.Second
+	// maxPodCheckInterval limits the interval between two reads, which doubles each time.
+	maxPodCheckInterval = 5 * time.Minute
+	// podChecksPerSecond limits the number of workloads whose Pods are read in a second.
 	podChecksPerSecond = 5
-	// workloadsRemembered bounds how many unhealthy workloads are remembered.
-	workloadsRemembered = 10_000
+	// maxTrackedWorkloads limits the number of unhealthy workloads in the schedule.
+	maxTrackedWorkloads = 10_000
 )
 
-// podChecks decides when the Pods of unhealthy workloads are read, and remembers
-// what was found. It may be lost: what was found last is stored in the Work.
-type podChecks struct {
-	now    func() time.Time
-	budget *rate.Limiter
-	// workloads holds a podCheck for each subject.
+// podCheckSchedule decides when the Pods of unhealthy workloads are read, and caches the last result.
+// The cache may be lost: the last result is stored in the Work.
+type podCheckSchedule struct {
+	now         func() time.Time
+	rateLimiter *rate.Limiter
+	// workloads maps a workloadKey to a podCheck.
 	workloads *lru.Cache
 }
 
-// podSubject is the object of one manifest of a Work.
-type podSubject struct {
+// workloadKey is the object of one manifest of a Work.
+type workloadKey struct {
 	work       types.NamespacedName
 	identifier workv1alpha1.ResourceIdentifier
 }
 
 type podCheck struct {
-	next    time.Time
-	pause   time.Duration
-	failure *podfailure.Failure
+	nextRead time.Time
+	interval time.Duration
+	failure  *podfailure.Failure
 }
 
-func newPodChecks(now func() time.Time) *podChecks {
-	return &podChecks{
-		now: now, budget: rate.NewLimiter(podChecksPerSecond, podChecksPerSecond), workloads: lru.New(workloadsRemembered),
+func newPodCheckSchedule(now func() time.Time) *podCheckSchedule {
+	return &podCheckSchedule{
+		now: now, rateLimiter: rate.NewLimiter(podChecksPerSecond, podChecksPerSecond), workloads: lru.New(maxTrackedWorkloads),
 	}
 }
 
-// check returns what is remembered of an unhealthy workload, and after what time
-// its Pods should be read; 0 for now. stored is what was found before the process
-// started.
-func (p *podChecks) check(subject podSubject, stored *podfailure.Failure) (podCheck, time.Duration) {
+// nextCheck returns the cached result of an unhealthy workload, and the delay until its Pods should
+// be read; 0 means now. stored is the result from before the process started.
+func (p *podCheckSchedule) nextCheck(subject workloadKey, stored *podfailure.Failure) (podCheck, time.Duration) {
 	now := p.now()
-	remembered, _ := p.workloads.Get(subject)
-	check, ok := remembered.(podCheck)
+	cached, _ := p.workloads.Get(subject)
+	check, ok := cached.(podCheck)
 	if !ok {
-		check = podCheck{next: now.Add(firstPodCheck), pause: firstPodCheck, failure: stored}
+		check = podCheck{nextRead: now.Add(firstPodCheckDelay), interval: firstPodCheckDelay, failure: stored}
 		p.workloads.Add(subject, check)
 	}
-	if wait := check.next.Sub(now); wait > 0 {
+	if wait := check.nextRead.Sub(now); wait > 0 {
 		return check, wait
 	}
-	if !p.budget.AllowN(now, 1) {
+	if !p.rateLimiter.AllowN(now, 1) {
 		return check, time.Second
 	}
 	return check, 0
 }
 
-// found remembers what was found and returns after what time to read again.
-func (p *podChecks) found(subject podSubject, check podCheck) time.Duration {
-	check.pause = min(2*check.pause, lastPodCheck)
-	check.next = p.now().Add(check.pause)
+// recordCheck caches a result and returns the delay until the next read.
+func (p *podCheckSchedule) recordCheck(subject workloadKey, check podCheck) time.Duration {
+	check.interval = min(2*check.interval, maxPodCheckInterval)
+	check.nextRead = p.now().Add(check.interval)
 	p.workloads.Add(subject, check)
-	return check.pause
+	return check.interval
 }
 
-// forget ends the checks of a workload that is healthy or gone.
-func (p *podChecks) forget(subject podSubject) { p.workloads.Remove(subject) }
+// remove ends the checks of a workload that is healthy or deleted.
+func (p *podCheckSchedule) remove(subject workloadKey) { p.workloads.Remove(subject) }
 
-// podOwners are the kinds whose Pods are read: those with spec.selector whose
-// status has conditions of the form that Kubernetes uses.
-var podOwners = map[schema.GroupVersionKind]bool{
+// kindsWithPods are the kinds whose Pods are read: those with spec.selector whose status has
+// conditions in the usual form of Kubernetes.
+var kindsWithPods = map[schema.GroupVersionKind]bool{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:  true,
 	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  true,
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: true,
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   true,
 }
 
-// explain adds to the entry of a workload that stays unhealthy what keeps its Pods
-// from running. It returns after what time the workload should be looked at again;
-// 0 for never. A member that does not list its Pods leaves the entry as it is.
-func (c *controller) explain(ctx context.Context, target holder, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
-	if !podOwners[observed.GroupVersionKind()] {
+// addPodFailure adds to the status of an unhealthy workload why its Pods do not run. It returns the
+// delay until the next pass; 0 means no such pass. If the Pods cannot be listed, the status
+// stays as it is.
+func (c *controller) addPodFailure(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
+	if !kindsWithPods[observed.GroupVersionKind()] {
 		return 0
 	}
-	subject := podSubject{client.ObjectKeyFromObject(stored), entry.Identifier}
+	key := workloadKey{client.ObjectKeyFromObject(stored), entry.Identifier}
 	if entry.Health != workv1alpha1.ResourceUnhealthy {
-		c.pods.forget(subject)
+		c.podChecks.remove(key)
 		return 0
 	}
-	check, wait := c.pods.check(subject, c.failureStored(stored, entry.Identifier))
+	check, wait := c.podChecks.nextCheck(key, c.storedPodFailure(stored, entry.Identifier))
 	if wait == 0 {
-		failure, err := failureIn(ctx, target.Client(), observed, c.pods.now())
+		failure, err := readPodFailure(ctx, target.Client(), observed, c.podChecks.now())
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("The Pods of an unhealthy workload were not read", "cause", err)
+			klog.FromContext(ctx).V(2).Info("Cannot read the Pods of an unhealthy workload", "cause", err)
 		} else {
 			check.failure = failure
 		}
-		wait = c.pods.found(subject, check)
+		wait = c.podChecks.recordCheck(key, check)
 	}
 	if check.failure != nil {
 		status, err := check.failure.AddTo(entry.Status)
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("The failure of Pods was not added to a status", "cause", err)
+			klog.FromContext(ctx).V(2).Info("Cannot add the failure of Pods to a status", "cause", err)
 			return wait
 		}
 		entry.Status = status
@@ -128,8 +127,8 @@ func (c *controller) explain(ctx context.Context, target holder, stored *workv1a
 	return wait
 }
 
-// failureStored is what the Work says of the Pods of an object; nil for nothing.
-func (c *controller) failureStored(stored *workv1alpha1.Work, identifier workv1alpha1.ResourceIdentifier) *podfailure.Failure {
+// storedPodFailure returns the failure of Pods that the Work has for an object; nil for none.
+func (c *controller) storedPodFailure(stored *workv1alpha1.Work, identifier workv1alpha1.ResourceIdentifier) *podfailure.Failure {
 	statuses := c.reports.Current(stored).Status.ManifestStatuses
 	for i := range statuses {
 		if statuses[i].Identifier != identifier {

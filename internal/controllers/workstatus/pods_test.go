@@ -18,15 +18,15 @@ import (
 	"karmada.io/karmada/internal/domain/podfailure"
 )
 
-// withPods is a member that holds Pods.
-type withPods struct {
-	shelf
+// memberWithPods is a member with Pods.
+type memberWithPods struct {
+	fakeMember
 	pods client.Client
 }
 
-func (w withPods) Client() client.Client { return w.pods }
+func (w memberWithPods) Client() client.Client { return w.pods }
 
-func podOf(app, name string, phase corev1.PodPhase, waiting *corev1.ContainerStateWaiting) *corev1.Pod {
+func newPod(app, name string, phase corev1.PodPhase, waiting *corev1.ContainerStateWaiting) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": app}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:nope"}}},
@@ -36,7 +36,7 @@ func podOf(app, name string, phase corev1.PodPhase, waiting *corev1.ContainerSta
 	}
 }
 
-func memberWith(t *testing.T, pods ...client.Object) withPods {
+func newMemberWithPods(t *testing.T, pods ...client.Object) memberWithPods {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -52,21 +52,21 @@ func memberWith(t *testing.T, pods ...client.Object) withPods {
 	}
 	involved := func(client.Object) []string { return []string{"web"} }
 	reason := func(client.Object) []string { return []string{podfailure.FailedCreate} }
-	return withPods{pods: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pods...).WithIndex(&corev1.Pod{}, "status.phase", phase).
+	return memberWithPods{pods: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pods...).WithIndex(&corev1.Pod{}, "status.phase", phase).
 		WithIndex(&corev1.Event{}, "involvedObject.uid", involved).WithIndex(&corev1.Event{}, "reason", reason).Build()}
 }
 
-func workload(kind string) *unstructured.Unstructured {
+func newWorkload(kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "web"},
 		"spec": map[string]any{"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}},
 	}}
 }
 
-func TestPodsOfAWorkloadThatStaysUnhealthyAreRead(t *testing.T) {
-	missing := podOf("web", "web-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
-	crashing := podOf("web", "web-2", corev1.PodRunning, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"})
-	foreign := podOf("other", "other-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
+func TestPodFailuresOfUnhealthyWorkloadsAreReported(t *testing.T) {
+	missing := newPod("web", "web-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
+	crashing := newPod("web", "web-2", corev1.PodRunning, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"})
+	foreign := newPod("other", "other-1", corev1.PodPending, &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"})
 	refused := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web.1"}, Reason: podfailure.FailedCreate, Message: "exceeded quota",
 		LastTimestamp: metav1.NewTime(time.Unix(0, 0)),
@@ -80,72 +80,72 @@ func TestPodsOfAWorkloadThatStaysUnhealthyAreRead(t *testing.T) {
 		want     string
 		again    time.Duration
 	}{
-		"an image that is not there":         {workload("Deployment"), "Unhealthy", []client.Object{missing, crashing}, image, 2 * firstPodCheck},
-		"a container that does not stay up":  {workload("StatefulSet"), "Unhealthy", []client.Object{crashing}, `{"conditions":[{"message":"container main does not stay up","reason":"CrashLoopBackOff","status":"True","type":"PodFailure"}],"replicas":1}`, 2 * firstPodCheck},
-		"Pods that a quota refuses":          {workload("StatefulSet"), "Unhealthy", []client.Object{refused}, quota, 2 * firstPodCheck},
-		"Pods of another workload":           {workload("DaemonSet"), "Unhealthy", []client.Object{foreign}, `{"replicas":1}`, 2 * firstPodCheck},
-		"a healthy workload":                 {workload("Deployment"), "Healthy", []client.Object{missing}, `{"replicas":1}`, 0},
-		"a kind whose status is not known":   {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}, "Unhealthy", []client.Object{missing}, `{"replicas":1}`, 0},
-		"a workload that selects everything": {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}, "Unhealthy", []client.Object{missing}, `{"replicas":1}`, 2 * firstPodCheck},
+		"a missing image":               {newWorkload("Deployment"), "Unhealthy", []client.Object{missing, crashing}, image, 2 * firstPodCheckDelay},
+		"a crashing container":          {newWorkload("StatefulSet"), "Unhealthy", []client.Object{crashing}, `{"conditions":[{"message":"container main does not stay up","reason":"CrashLoopBackOff","status":"True","type":"PodFailure"}],"replicas":1}`, 2 * firstPodCheckDelay},
+		"Pods rejected by a quota":      {newWorkload("StatefulSet"), "Unhealthy", []client.Object{refused}, quota, 2 * firstPodCheckDelay},
+		"Pods of another workload":      {newWorkload("DaemonSet"), "Unhealthy", []client.Object{foreign}, `{"replicas":1}`, 2 * firstPodCheckDelay},
+		"a healthy workload":            {newWorkload("Deployment"), "Healthy", []client.Object{missing}, `{"replicas":1}`, 0},
+		"a kind without Pods":           {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}, "Unhealthy", []client.Object{missing}, `{"replicas":1}`, 0},
+		"a workload without a selector": {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}, "Unhealthy", []client.Object{missing}, `{"replicas":1}`, 2 * firstPodCheckDelay},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
-			c := &controller{reports: report.NewWorks(nil, report.Options{Workers: 1}), pods: newPodChecks(func() time.Time { return now })}
+			c := &controller{reports: report.NewWorks(nil, report.Options{Workers: 1}), podChecks: newPodCheckSchedule(func() time.Time { return now })}
 			stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
-			look := func() (string, time.Duration) {
+			runPass := func() (string, time.Duration) {
 				entry := &workv1alpha1.ManifestStatus{Health: tc.health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}}
-				again := c.explain(t.Context(), memberWith(t, tc.pods...), stored, tc.observed, entry)
+				again := c.addPodFailure(t.Context(), newMemberWithPods(t, tc.pods...), stored, tc.observed, entry)
 				return string(entry.Status.Raw), again
 			}
-			if early, again := look(); early != `{"replicas":1}` || again != 0 && again != firstPodCheck {
-				t.Errorf("at once: %s, again after %s", early, again)
+			if early, again := runPass(); early != `{"replicas":1}` || again != 0 && again != firstPodCheckDelay {
+				t.Errorf("before the first check: %s, requeue after %s", early, again)
 			}
-			now = now.Add(firstPodCheck)
-			got, again := look()
+			now = now.Add(firstPodCheckDelay)
+			got, again := runPass()
 			if diff := cmp.Diff(tc.want, got); diff != "" || again != tc.again {
-				t.Errorf("again after %s, status (-want +got):\n%s", again, diff)
+				t.Errorf("requeue after %s, status (-want +got):\n%s", again, diff)
 			}
-			if after, _ := look(); after != got {
-				t.Errorf("before the next read it says %s", after)
+			if after, _ := runPass(); after != got {
+				t.Errorf("before the next read the status is %s", after)
 			}
 		})
 	}
 }
 
-func TestPodsAreReadSeldom(t *testing.T) {
+func TestPodChecksAreRateLimited(t *testing.T) {
 	now := time.Unix(0, 0)
-	checks := newPodChecks(func() time.Time { return now })
-	web := podSubject{identifier: workv1alpha1.ResourceIdentifier{Name: "web"}}
+	checks := newPodCheckSchedule(func() time.Time { return now })
+	web := workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: "web"}}
 	stored := &podfailure.Failure{Reason: "Unschedulable"}
-	check, wait := checks.check(web, stored)
-	if check.failure != stored || wait != firstPodCheck {
+	check, wait := checks.nextCheck(web, stored)
+	if check.failure != stored || wait != firstPodCheckDelay {
 		t.Fatalf("after a start: %+v, wait %s", check, wait)
 	}
-	var pauses []time.Duration
+	var intervals []time.Duration
 	for range 7 {
 		now = now.Add(wait)
-		if check, wait = checks.check(web, nil); wait != 0 {
-			t.Fatalf("not due: %s", wait)
+		if check, wait = checks.nextCheck(web, nil); wait != 0 {
+			t.Fatalf("the check is not due for %s", wait)
 		}
-		wait = checks.found(web, check)
-		pauses = append(pauses, wait/time.Second)
+		wait = checks.recordCheck(web, check)
+		intervals = append(intervals, wait/time.Second)
 	}
-	if diff := cmp.Diff([]time.Duration{20, 40, 80, 160, 300, 300, 300}, pauses); diff != "" {
-		t.Errorf("pauses in seconds (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]time.Duration{20, 40, 80, 160, 300, 300, 300}, intervals); diff != "" {
+		t.Errorf("intervals in seconds (-want +got):\n%s", diff)
 	}
-	checks.forget(web)
-	if check, wait := checks.check(web, nil); check.failure != nil || wait != firstPodCheck {
-		t.Errorf("after it was healthy: %+v, wait %s", check, wait)
+	checks.remove(web)
+	if check, wait := checks.nextCheck(web, nil); check.failure != nil || wait != firstPodCheckDelay {
+		t.Errorf("after the workload was healthy: %+v, wait %s", check, wait)
 	}
 
 	due := 0
 	for i := range 2 * podChecksPerSecond {
-		checks.check(podSubject{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil)
+		checks.nextCheck(workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil)
 	}
-	now = now.Add(firstPodCheck)
+	now = now.Add(firstPodCheckDelay)
 	for i := range 2 * podChecksPerSecond {
-		if _, wait := checks.check(podSubject{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil); wait == 0 {
+		if _, wait := checks.nextCheck(workloadKey{identifier: workv1alpha1.ResourceIdentifier{Name: fmt.Sprint(i)}}, nil); wait == 0 {
 			due++
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// status is what is collected of a member object; nil when there is nothing.
-func (c *controller) status(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
+// interpretStatus returns the status to reflect for a member object; nil if there is none.
+func (c *controller) interpretStatus(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	rule := c.rules.Rules(observed.GroupVersionKind()).Status
 	if rule == nil {
 		return nil, nil
@@ -19,9 +19,9 @@ func (c *controller) status(ctx context.Context, observed *unstructured.Unstruct
 	return rule(ctx, observed)
 }
 
-// health is whether the object works. Kinds that nobody can judge count as
-// healthy once they are there.
-func (c *controller) health(ctx context.Context, of *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
+// interpretHealth returns the health of the object. Objects of a kind without a health rule count as
+// healthy.
+func (c *controller) interpretHealth(ctx context.Context, of *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	rule := c.rules.Rules(observed.GroupVersionKind()).Healthy
 	if rule == nil {
 		return workv1alpha1.ResourceHealthy
@@ -29,11 +29,11 @@ func (c *controller) health(ctx context.Context, of *workv1alpha1.Work, observed
 	healthy, err := rule(ctx, observed)
 	if err != nil {
 		c.events.Failed(of, workv1alpha1.EventReasonInterpretHealthFailed,
-			fmt.Errorf("judging health of %s %s/%s: %w", observed.GetKind(), observed.GetNamespace(), observed.GetName(), err))
+			fmt.Errorf("interpreting the health of %s %s/%s: %w", observed.GetKind(), observed.GetNamespace(), observed.GetName(), err))
 		return workv1alpha1.ResourceUnknown
 	}
 	c.events.Recovered(of, workv1alpha1.EventReasonInterpretHealthFailed)
-	c.events.Succeeded(of, workv1alpha1.EventReasonInterpretHealthSucceed, "Judged the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
+	c.events.Succeeded(of, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
 	if healthy {
 		return workv1alpha1.ResourceHealthy
 	}

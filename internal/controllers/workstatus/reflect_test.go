@@ -20,36 +20,36 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// rules answer for all kinds alike.
-type rules struct{ offered interpreter.Rules }
+// fixedRules returns the same rules for all kinds.
+type fixedRules struct{ rules interpreter.Rules }
 
-func (r rules) Rules(schema.GroupVersionKind) interpreter.Rules { return r.offered }
+func (r fixedRules) Rules(schema.GroupVersionKind) interpreter.Rules { return r.rules }
 
-func TestHealth(t *testing.T) {
+func TestInterpretHealth(t *testing.T) {
 	answering := func(healthy bool, err error) interpreter.Rules {
 		return interpreter.Rules{Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return healthy, err }}
 	}
 	observed := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"},
 	}}
-	told := "Warning InterpretHealthFailed judging health of Deployment shop/web: status.replicas is x, not an integer"
+	failureEvent := "Warning InterpretHealthFailed interpreting the health of Deployment shop/web: status.replicas is x, not an integer"
 	for name, tc := range map[string]struct {
-		rules interpreter.Rules
-		want  workv1alpha1.ResourceHealth
-		told  []string
+		rules  interpreter.Rules
+		want   workv1alpha1.ResourceHealth
+		events []string
 	}{
-		"a kind that nobody can judge is healthy once it is there": {interpreter.Rules{}, workv1alpha1.ResourceHealthy, nil},
-		"an object that works":         {answering(true, nil), workv1alpha1.ResourceHealthy, nil},
-		"an object that does not work": {answering(false, nil), workv1alpha1.ResourceUnhealthy, nil},
-		"of one that cannot be judged that is told, but only once": {
-			answering(true, errors.New("status.replicas is x, not an integer")), workv1alpha1.ResourceUnknown, []string{told}},
+		"a kind without a health rule is healthy": {interpreter.Rules{}, workv1alpha1.ResourceHealthy, nil},
+		"a healthy object":                        {answering(true, nil), workv1alpha1.ResourceHealthy, nil},
+		"an unhealthy object":                     {answering(false, nil), workv1alpha1.ResourceUnhealthy, nil},
+		"an error of the rule is recorded once": {
+			answering(true, errors.New("status.replicas is x, not an integer")), workv1alpha1.ResourceUnknown, []string{failureEvent}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			c := &controller{rules: rules{tc.rules}, events: observe.NewEvents(recorder)}
+			c := &controller{rules: fixedRules{tc.rules}, events: observe.NewEvents(recorder)}
 			of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
 			for range 2 {
-				if got := c.health(t.Context(), of, observed); got != tc.want {
+				if got := c.interpretHealth(t.Context(), of, observed); got != tc.want {
 					t.Errorf("health = %s, want %s", got, tc.want)
 				}
 			}
@@ -58,15 +58,15 @@ func TestHealth(t *testing.T) {
 			for event := range recorder.Events {
 				events = append(events, event)
 			}
-			if diff := cmp.Diff(tc.told, events); diff != "" {
+			if diff := cmp.Diff(tc.events, events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// manifests are ConfigMaps of these names.
-func manifests(t *testing.T, names ...string) []workv1alpha1.Manifest {
+// newManifests returns manifests of ConfigMaps with these names.
+func newManifests(t *testing.T, names ...string) []workv1alpha1.Manifest {
 	t.Helper()
 	var list []workv1alpha1.Manifest
 	for _, name := range names {
@@ -79,41 +79,41 @@ func manifests(t *testing.T, names ...string) []workv1alpha1.Manifest {
 	return list
 }
 
-func identifier(ordinal int, name string) workv1alpha1.ResourceIdentifier {
+func newIdentifier(ordinal int, name string) workv1alpha1.ResourceIdentifier {
 	return workv1alpha1.ResourceIdentifier{Ordinal: ordinal, Version: "v1", Kind: "ConfigMap", Name: name}
 }
 
-func seen(ordinal int, name string, health workv1alpha1.ResourceHealth) reflection {
-	id := identifier(ordinal, name)
-	return reflection{identifier: id, entry: &workv1alpha1.ManifestStatus{Identifier: id, Health: health}}
+func newReflection(ordinal int, name string, health workv1alpha1.ResourceHealth) reflection {
+	id := newIdentifier(ordinal, name)
+	return reflection{identifier: id, status: &workv1alpha1.ManifestStatus{Identifier: id, Health: health}}
 }
 
-func TestReflectionsOfOneWorkKeepOutOfEachOthersWay(t *testing.T) {
+func TestMergeReflections(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stored []reflection
 		now    []reflection
 		want   []string
 	}{
-		"the first that is seen": {nil, []reflection{seen(1, "b", "Healthy")}, []string{"1 b Healthy"}},
-		"all of them, in the order of the manifests": {
-			[]reflection{seen(1, "b", "Healthy")}, []reflection{seen(2, "c", "Unknown"), seen(0, "a", "Healthy")},
+		"the first status": {nil, []reflection{newReflection(1, "b", "Healthy")}, []string{"1 b Healthy"}},
+		"statuses in the order of the manifests": {
+			[]reflection{newReflection(1, "b", "Healthy")}, []reflection{newReflection(2, "c", "Unknown"), newReflection(0, "a", "Healthy")},
 			[]string{"0 a Healthy", "1 b Healthy", "2 c Unknown"}},
-		"a newer state takes the place of the older": {
-			[]reflection{seen(0, "a", "Unhealthy"), seen(1, "b", "Healthy")}, []reflection{seen(0, "a", "Healthy")},
+		"a newer status replaces the older one": {
+			[]reflection{newReflection(0, "a", "Unhealthy"), newReflection(1, "b", "Healthy")}, []reflection{newReflection(0, "a", "Healthy")},
 			[]string{"0 a Healthy", "1 b Healthy"}},
-		"an object that is gone has no status": {
-			[]reflection{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")}, []reflection{{identifier: identifier(0, "a"), gone: true}},
+		"the status of a deleted object is removed": {
+			[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, []reflection{{identifier: newIdentifier(0, "a"), isAbsent: true}},
 			[]string{"1 b Healthy"}},
-		"of an object that cannot be told to be ours nothing new is said": {
-			[]reflection{seen(0, "a", "Healthy")}, []reflection{{identifier: identifier(0, "a")}}, []string{"0 a Healthy"}},
-		"what the Work does not hold any more goes": {
-			[]reflection{seen(3, "old", "Healthy")}, []reflection{seen(0, "a", "Healthy")}, []string{"0 a Healthy"}},
+		"an object of unknown state keeps its status": {
+			[]reflection{newReflection(0, "a", "Healthy")}, []reflection{{identifier: newIdentifier(0, "a")}}, []string{"0 a Healthy"}},
+		"a status without a manifest is removed": {
+			[]reflection{newReflection(3, "old", "Healthy")}, []reflection{newReflection(0, "a", "Healthy")}, []string{"0 a Healthy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held := manifests(t, "a", "b", "c")
+			held := newManifests(t, "a", "b", "c")
 			var merged []workv1alpha1.ManifestStatus
 			for _, each := range tc.stored {
-				merged = append(merged, *each.entry)
+				merged = append(merged, *each.status)
 			}
 			for _, each := range tc.now {
 				merged = each.mergeInto(merged, held)
@@ -129,45 +129,45 @@ func TestReflectionsOfOneWorkKeepOutOfEachOthersWay(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatHasArrivedHurries(t *testing.T) {
-	gone := reflection{gone: true}
+func TestReportPace(t *testing.T) {
+	gone := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
 		seen []reflection
 		want report.Pace
 	}{
-		"all are healthy":       {[]reflection{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")}, report.Soon},
-		"one is on its way":     {[]reflection{seen(0, "a", "Healthy"), seen(1, "b", "Unhealthy")}, report.Later},
-		"an object is gone":     {[]reflection{gone}, report.Soon},
-		"there is nothing else": {nil, report.Soon},
+		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, report.Soon},
+		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, report.Later},
+		"a deleted object":     {[]reflection{gone}, report.Soon},
+		"no reflection":        {nil, report.Soon},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := paceOf(tc.seen); got != tc.want {
+			if got := reportPace(tc.seen); got != tc.want {
 				t.Errorf("pace = %d, want %d", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestAnObjectIsOfTheWorkThatItNames(t *testing.T) {
-	marked := func(namespace, name string) *unstructured.Unstructured {
+func TestNamesSameWork(t *testing.T) {
+	annotated := func(namespace, name string) *unstructured.Unstructured {
 		object := &unstructured.Unstructured{}
 		object.SetAnnotations(map[string]string{
 			workv1alpha1.WorkNamespaceAnnotation: namespace, workv1alpha1.WorkNameAnnotation: name,
 		})
 		return object
 	}
-	manifest := marked("karmada-es-m1", "web")
+	manifest := annotated("karmada-es-m1", "web")
 	for name, tc := range map[string]struct {
 		observed *unstructured.Unstructured
 		want     bool
 	}{
-		"the same Work":           {marked("karmada-es-m1", "web"), true},
-		"another Work":            {marked("karmada-es-m1", "other"), false},
-		"a Work of another place": {marked("karmada-es-m2", "web"), false},
-		"no Work":                 {&unstructured.Unstructured{}, false},
+		"the same Work":               {annotated("karmada-es-m1", "web"), true},
+		"another Work":                {annotated("karmada-es-m1", "other"), false},
+		"a Work of another namespace": {annotated("karmada-es-m2", "web"), false},
+		"no Work":                     {&unstructured.Unstructured{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sameWork(tc.observed, manifest); got != tc.want {
+			if got := namesSameWork(tc.observed, manifest); got != tc.want {
 				t.Errorf("sameWork = %v, want %v", got, tc.want)
 			}
 		})

@@ -14,13 +14,13 @@ import (
 	"karmada.io/karmada/internal/access/fanout"
 )
 
-func TestWhatAnotherProcessServesIsLaidDown(t *testing.T) {
+func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 	tests := map[string]struct {
 		mode clusterv1alpha1.ClusterSyncMode
 		want int
 	}{
-		"a cluster that gets an agent": {clusterv1alpha1.Pull, 0},
-		"a cluster that stays ours":    {clusterv1alpha1.Push, 1},
+		"a cluster that gets an agent":      {clusterv1alpha1.Pull, 0},
+		"a cluster that stays in push mode": {clusterv1alpha1.Push, 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -31,26 +31,26 @@ func TestWhatAnotherProcessServesIsLaidDown(t *testing.T) {
 				after := before.DeepCopy()
 				after.Spec.SyncMode = tc.mode
 				c := &controller{scope: fanout.Scope{Mode: clusterv1alpha1.Push}}
-				handled := 0
+				passes := 0
 				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, Serves: func(string) bool { return true }},
 					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
-						handled++
+						passes++
 						return reconcile.Result{}, nil
 					})
 				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error)
-				go func() { ended <- c.pools.Start(ctx) }()
+				finished := make(chan error)
+				go func() { finished <- c.pools.Start(ctx) }()
 				synctest.Wait()
-				// A change that is gathered when the cluster gets an agent.
+				// The delay of this change is not over when the cluster gets an agent.
 				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, fanout.Live, time.Second)
 				c.onCluster().OnUpdate(before, after)
 				<-time.After(time.Minute)
 				synctest.Wait()
-				if handled != tc.want {
-					t.Errorf("%d Works were looked at, want %d", handled, tc.want)
+				if passes != tc.want {
+					t.Errorf("%d Works were processed, want %d", passes, tc.want)
 				}
 				cancel()
-				if err := <-ended; err != nil {
+				if err := <-finished; err != nil {
 					t.Error(err)
 				}
 			})

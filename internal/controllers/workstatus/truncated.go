@@ -8,21 +8,21 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// reportCuts says which statuses of a Work were reflected in part. The condition stays
-// until all objects were seen and no status was cut.
-func reportCuts(of *workv1alpha1.Work, seen []reflection, status *workv1alpha1.WorkStatus, now metav1.Time) {
-	var cuts []string
-	for _, one := range seen {
-		if one.cut != "" {
-			cuts = append(cuts, one.cut)
+// reportTruncated sets the condition that lists the truncated statuses of a Work. The condition
+// stays until all objects were reflected and no status was truncated.
+func reportTruncated(of *workv1alpha1.Work, reflections []reflection, status *workv1alpha1.WorkStatus, now metav1.Time) {
+	var truncated []string
+	for _, one := range reflections {
+		if one.truncation != "" {
+			truncated = append(truncated, one.truncation)
 		}
 	}
 	switch {
-	case len(cuts) > 0:
-		condition := work.StatusCutCondition(of, cuts)
+	case len(truncated) > 0:
+		condition := work.StatusCutCondition(of, truncated)
 		condition.LastTransitionTime = now
 		conditions.Set(&status.Conditions, condition)
-	case len(seen) == len(of.Spec.Workload.Manifests):
+	case len(reflections) == len(of.Spec.Workload.Manifests):
 		conditions.Remove(&status.Conditions, workv1alpha1.WorkStatusCut)
 	}
 }

@@ -10,18 +10,18 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func TestAWorkSaysThatAStatusWasCutUntilAllStatusesAreWhole(t *testing.T) {
+func TestTruncatedConditionStaysUntilAllStatusesAreComplete(t *testing.T) {
 	of := &workv1alpha1.Work{}
-	of.Spec.Workload.Manifests = manifests(t, "a", "b")
+	of.Spec.Workload.Manifests = newManifests(t, "a", "b")
 	status := &workv1alpha1.WorkStatus{}
 	var got []string
 	for _, seen := range [][]reflection{
-		{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")},
-		{{cut: "the status of a is large"}, seen(1, "b", "Healthy")},
-		{seen(1, "b", "Healthy")},
-		{seen(0, "a", "Healthy"), seen(1, "b", "Healthy")},
+		{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")},
+		{{truncation: "the status of a is large"}, newReflection(1, "b", "Healthy")},
+		{newReflection(1, "b", "Healthy")},
+		{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")},
 	} {
-		reportCuts(of, seen, status, metav1.NewTime(time.Unix(1, 0)))
+		reportTruncated(of, seen, status, metav1.NewTime(time.Unix(1, 0)))
 		message := "none"
 		for _, c := range status.Conditions {
 			message = string(c.Status) + " " + c.Reason + ": " + c.Message

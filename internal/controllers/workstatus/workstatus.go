@@ -1,8 +1,8 @@
-// Package workstatus answers "what has become of a Work's objects in the
-// member?": it reflects their status and health into the Work.
+// Package workstatus answers "what is the state of a Work's objects in the member?": it
+// reflects their status and health into the Work.
 //
-// It reads members from caches only. An entry goes only when the object is known to
-// be gone, never because a cache is not filled yet.
+// It reads member objects from caches only. The status of an object is removed only when the
+// object is known to be deleted, never because a cache is not filled yet.
 package workstatus
 
 import (
@@ -38,33 +38,32 @@ import (
 // Name is the name of the controller in flags, logs and events.
 const Name = "work-status-controller"
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many Works of one member are worked on at once.
+	// Workers is the number of Works of one member that are processed in parallel.
 	Workers int
-	// Window is how long changes in a member are gathered before they are looked
-	// at.
-	Window time.Duration
-	// Backoff is that of a Work that failed.
+	// BatchDelay is the time for which changes in a member are collected before a pass.
+	BatchDelay time.Duration
+	// Backoff is the retry delay after a Work failed.
 	Backoff queues.Backoff
-	// Mode is the sync mode whose clusters this process serves.
+	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Events selects the successes that are written as events.
+	// Events selects which successes are recorded as events.
 	Events observe.Mode
-	// StatusBytes is how much of the status of an object is reflected, in bytes; 0 means
+	// StatusBytes limits the reflected status of one object, in bytes; 0 means
 	// work.MaxStatusBytes.
 	StatusBytes int
 }
 
-// DefaultOptions serve the push mode clusters.
+// DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, Window: 20 * time.Millisecond,
+		Workers: 5, BatchDelay: 20 * time.Millisecond,
 		Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 	}
 }
 
-// Members opens the way into member clusters.
+// Members returns clients of member clusters and reports changes in them.
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
@@ -72,23 +71,23 @@ type Members interface {
 }
 
 type controller struct {
-	options Options
-	karmada client.Client
-	cache   cache.Cache
-	members Members
-	rules   interpreter.Source
-	events  *observe.Events
-	reports *report.Works
-	scope   fanout.Scope
-	pools   *fanout.Pools
-	pods    *podChecks
+	options   Options
+	karmada   client.Client
+	cache     cache.Cache
+	members   Members
+	rules     interpreter.Source
+	events    *observe.Events
+	reports   *report.Works
+	scope     fanout.Scope
+	pools     *fanout.Pools
+	podChecks *podCheckSchedule
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, pods: newPodChecks(time.Now),
+		scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
@@ -111,8 +110,8 @@ func (c *controller) Start(ctx context.Context) error {
 	return c.pools.Start(ctx)
 }
 
-// onCluster lays down clusters that go, or that another process serves. One that
-// is taken up again tells of its objects by itself.
+// onCluster stops the workers of clusters that are deleted or that another process serves. When
+// a cluster is served again, its watches deliver events for all objects.
 func (c *controller) onCluster() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
@@ -133,7 +132,7 @@ func (c *controller) onCluster() toolscache.ResourceEventHandler {
 	}
 }
 
-// onMemberEvent queues the Work of a member object that changed.
+// onMemberEvent enqueues the Work of a member object that changed.
 func (c *controller) onMemberEvent(event member.Event) {
 	annotations := event.Object().GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
@@ -144,7 +143,7 @@ func (c *controller) onMemberEvent(event member.Event) {
 	if event.Initial {
 		priority = fanout.Initial
 	}
-	c.pools.Add(event.Member, key, priority, c.options.Window)
+	c.pools.Add(event.Member, key, priority, c.options.BatchDelay)
 }
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
@@ -163,21 +162,21 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again, err := c.reflect(ctx, target, stored)
-	return reconcile.Result{RequeueAfter: again}, err
+	requeueAfter, err := c.reflect(ctx, target, stored)
+	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// holder is a member cluster, as far as it is looked at here.
-type holder interface {
+// memberAccess is the access to a member cluster that a pass needs.
+type memberAccess interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
 	Client() client.Client
 }
 
-// reflect hands in the status and health of every object of the Work, at once. One
-// that cannot be told keeps no other from being. It returns after what time to look
-// again; 0 for at the next change.
-func (c *controller) reflect(ctx context.Context, target holder, stored *workv1alpha1.Work) (again time.Duration, err error) {
-	var seen []reflection
+// reflect reports the status and health of all objects of the Work in one write. A failure for
+// one object does not stop the others. It returns the delay until the next pass; 0 means that
+// only a change causes one.
+func (c *controller) reflect(ctx context.Context, target memberAccess, stored *workv1alpha1.Work) (requeueAfter time.Duration, err error) {
+	var reflections []reflection
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.Decode(raw)
@@ -185,114 +184,116 @@ func (c *controller) reflect(ctx context.Context, target holder, stored *workv1a
 			// Execution reports a manifest that cannot be read.
 			continue
 		}
-		one, err := c.reflectOne(ctx, target, stored, manifest)
+		one, err := c.reflectManifest(ctx, target, stored, manifest)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		seen = append(seen, one)
-		if one.again > 0 && (again == 0 || one.again < again) {
-			again = one.again
+		reflections = append(reflections, one)
+		if one.requeueAfter > 0 && (requeueAfter == 0 || one.requeueAfter < requeueAfter) {
+			requeueAfter = one.requeueAfter
 		}
 	}
-	if len(seen) > 0 {
-		c.handIn(stored, seen)
+	if len(reflections) > 0 {
+		c.reportStatuses(stored, reflections)
 	}
 	if err := errors.Join(failures...); err != nil {
 		c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
 		return 0, err
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
-	if slices.ContainsFunc(seen, func(one reflection) bool { return one.entry != nil }) {
+	if slices.ContainsFunc(reflections, func(one reflection) bool { return one.status != nil }) {
 		c.events.Succeeded(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
 	}
-	return again, nil
+	return requeueAfter, nil
 }
 
-// handIn hands in what was seen; of the rest stays what was told before.
-func (c *controller) handIn(stored *workv1alpha1.Work, seen []reflection) {
-	c.reports.Report(stored, report.ManifestStatuses, paceOf(seen), func(status *workv1alpha1.WorkStatus) {
+// reportStatuses queues the reflected statuses for writing. The other objects keep their last reported
+// status.
+func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
+	c.reports.Report(stored, report.ManifestStatuses, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
-		for _, one := range seen {
+		for _, one := range reflections {
 			merged = one.mergeInto(merged, stored.Spec.Workload.Manifests)
 		}
 		if !work.SameManifestStatuses(status.ManifestStatuses, merged) {
 			status.ManifestStatuses = merged
 		}
-		reportCuts(stored, seen, status, metav1.NewTime(c.pods.now()))
+		reportTruncated(stored, reflections, status, metav1.NewTime(c.podChecks.now()))
 	})
 }
 
-// paceOf is how much the news hurries: objects that are not healthy yet, or that
-// are healthy on the way to something else, take steps that need not all be told.
-func paceOf(seen []reflection) report.Pace {
-	for _, one := range seen {
-		if one.entry != nil && (one.entry.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(one.entry.Status).Settled) {
+// reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that roll
+// out a change, go through intermediate states. Not all of those need a write.
+func reportPace(reflections []reflection) report.Pace {
+	for _, one := range reflections {
+		if one.status != nil && (one.status.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(one.status.Status).Settled) {
 			return report.Later
 		}
 	}
 	return report.Soon
 }
 
-// reflection is what was seen of the object of one manifest.
+// reflection is the state of the object of one manifest.
 type reflection struct {
 	identifier workv1alpha1.ResourceIdentifier
-	// gone tells that the object is known not to be there.
-	gone bool
-	// entry is nil when nothing can be said of the object.
-	entry *workv1alpha1.ManifestStatus
-	// again is after what time to look again; 0 for at the next change.
-	again time.Duration
-	// cut says what was left out of the status; empty for nothing.
-	cut string
+	// isAbsent is true if the object is known not to exist.
+	isAbsent bool
+	// status is nil if the state of the object is unknown.
+	status *workv1alpha1.ManifestStatus
+	// requeueAfter is the delay until the next pass; 0 means that only a change causes one.
+	requeueAfter time.Duration
+	// truncation describes what was removed from a status that is too large; empty if the status is
+	// complete.
+	truncation string
 }
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
 	switch {
-	case r.gone:
+	case r.isAbsent:
 		return work.DropManifestStatus(statuses, r.identifier, manifests)
-	case r.entry != nil:
-		return work.MergeManifestStatus(statuses, *r.entry, manifests)
+	case r.status != nil:
+		return work.MergeManifestStatus(statuses, *r.status, manifests)
 	default:
 		return statuses
 	}
 }
 
-func (c *controller) reflectOne(ctx context.Context, target holder, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
+func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
 	identifier, err := work.Identify(stored.Spec.Workload.Manifests, manifest)
 	if err != nil {
 		return reflection{}, err
 	}
-	one := reflection{identifier: identifier}
+	result := reflection{identifier: identifier}
 	cluster, _ := work.ClusterOf(stored.Namespace)
 	observed, cached, err := target.Get(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
-		one.gone = true
-		return one, nil
+		result.isAbsent = true
+		return result, nil
 	case meta.IsNoMatchError(err):
 		// Execution reports a kind that the member does not serve.
-		return one, nil
+		return result, nil
 	case err != nil:
-		return one, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)
-	case !cached && !sameWork(observed, manifest):
-		return one, nil
+		return result, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)
+	case !cached && !namesSameWork(observed, manifest):
+		return result, nil
 	}
-	status, err := c.status(ctx, observed)
+	status, err := c.interpretStatus(ctx, observed)
 	if err != nil {
-		return one, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		return result, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
 	}
-	one.entry = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.health(ctx, stored, observed)}
-	one.again = c.explain(ctx, target, stored, observed, one.entry)
-	var cut *work.StatusCut
-	if one.entry.Status, cut = work.CutStatus(one.entry.Status, c.options.StatusBytes); cut != nil {
-		one.cut = cut.Describe(cluster, identifier)
+	result.status = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.interpretHealth(ctx, stored, observed)}
+	result.requeueAfter = c.addPodFailure(ctx, target, stored, observed, result.status)
+	var truncated *work.StatusCut
+	if result.status.Status, truncated = work.CutStatus(result.status.Status, c.options.StatusBytes); truncated != nil {
+		result.truncation = truncated.Describe(cluster, identifier)
 	}
-	return one, nil
+	return result, nil
 }
 
-// sameWork tells whether a member object says that it is of the manifest's Work.
-func sameWork(observed, manifest *unstructured.Unstructured) bool {
+// namesSameWork reports whether the annotations of a member object name the Work of the manifest.
+func namesSameWork(observed, manifest *unstructured.Unstructured) bool {
 	before, now := observed.GetAnnotations(), manifest.GetAnnotations()
 	return before[workv1alpha1.WorkNamespaceAnnotation] == now[workv1alpha1.WorkNamespaceAnnotation] &&
 		before[workv1alpha1.WorkNameAnnotation] == now[workv1alpha1.WorkNameAnnotation]
