@@ -1,14 +1,14 @@
 // Package workdeletion answers "may the agent of a pull mode cluster delete the objects
 // of a Work that is being deleted?".
 //
-// An agent sees the Works of its cluster and nothing that explains their deletion. The
+// An agent reads the Works of its cluster, but no object that explains their deletion. The
 // control plane decides with the same facts and limits as for push mode clusters. It
-// writes the answer on the Work, or releases a Work whose objects stay.
+// writes the verdict into an annotation of the Work, or removes the finalizer of a Work
+// whose objects stay.
 //
 // Invariants: a permission names the UID of the Work and the epoch of the control plane,
-// so that it holds for no other Work of the name and not after the restore of a backup.
-// It is withdrawn if the Work is wanted again. A Work that is not being
-// deleted is never written.
+// so that it is not valid for another Work of the same name, nor after the restore of a backup.
+// It is removed if the Work is desired again. A Work that is not in deletion is never written.
 package workdeletion
 
 import (
@@ -42,13 +42,14 @@ import (
 const Name = "work-deletion-controller"
 
 const (
-	// review is how often a Work is decided about again while it waits for its agent.
-	review = 30 * time.Second
-	// firstReview is how soon a held deletion is decided about again at the earliest.
-	firstReview = 200 * time.Millisecond
+	// recheckInterval is the interval at which the decision about a Work is repeated while the Work
+	// waits for its agent.
+	recheckInterval = 30 * time.Second
+	// minRecheckDelay is the shortest delay until the decision about a held deletion is repeated.
+	minRecheckDelay = 200 * time.Millisecond
 )
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
 	Workers int
 	Backoff queues.Backoff
@@ -69,8 +70,8 @@ func Add(mgr manager.Manager, o Options) error {
 		return fmt.Errorf("setting up %s: %w", Name, err)
 	}
 	err := builder.ControllerManagedBy(mgr).Named(Name).
-		For(&workv1alpha1.Work{}, builder.WithPredicates(onDeletion())).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waiting), builder.WithPredicates(onDecisiveChange(r.judge))).
+		For(&workv1alpha1.Work{}, builder.WithPredicates(onlyDeletedWorks())).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks), builder.WithPredicates(onlyDecisiveChanges(r.judge))).
 		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
@@ -79,23 +80,23 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// waits reports whether an object is a Work that waits for the end of its deletion.
-func waits(object client.Object) bool {
+// isInDeletion reports whether an object is a Work in deletion that still has its finalizer.
+func isInDeletion(object client.Object) bool {
 	return object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, workv1alpha1.ExecutionFinalizer)
 }
 
-// onDeletion passes Works that wait for the end of their deletion, and the end of Works.
-func onDeletion() predicate.Predicate {
-	passes := predicate.NewPredicateFuncs(waits)
+// onlyDeletedWorks passes Works in deletion that still have their finalizer, and deleted Works.
+func onlyDeletedWorks() predicate.Predicate {
+	passes := predicate.NewPredicateFuncs(isInDeletion)
 	return predicate.Funcs{
 		CreateFunc: passes.Create, UpdateFunc: passes.Update, GenericFunc: passes.Generic,
 		DeleteFunc: func(event.DeleteEvent) bool { return true },
 	}
 }
 
-// onDecisiveChange passes changes of Clusters that may change a verdict: the cluster is
+// onlyDecisiveChanges passes changes of Clusters that may change a verdict: the cluster is
 // ready again, leaves, or a user confirmed deletions.
-func onDecisiveChange(judge *judge.Judge) predicate.Predicate {
+func onlyDecisiveChanges(judge *judge.Judge) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
@@ -115,24 +116,24 @@ func onDecisiveChange(judge *judge.Judge) predicate.Predicate {
 func isDecisive(before, after *clusterv1alpha1.Cluster) bool {
 	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
 	return after.Spec.SyncMode == clusterv1alpha1.Pull &&
-		(!ready(before) && ready(after) || before.DeletionTimestamp == nil && after.DeletionTimestamp != nil ||
+		(!isReady(before) && isReady(after) || before.DeletionTimestamp == nil && after.DeletionTimestamp != nil ||
 			before.Annotations[confirmation] != after.Annotations[confirmation])
 }
 
-func ready(cluster *clusterv1alpha1.Cluster) bool {
+func isReady(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// waiting returns the Works of a cluster that wait for the end of their deletion.
-func (r *reconciler) waiting(ctx context.Context, cluster client.Object) []reconcile.Request {
+// requestsForDeletedWorks returns requests for the Works of a cluster that are in deletion.
+func (r *reconciler) requestsForDeletedWorks(ctx context.Context, cluster client.Object) []reconcile.Request {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.GetName())), client.UnsafeDisableDeepCopy); err != nil {
-		// The cache ends, and with it this process.
+		// Reading a cache fails only when the process ends.
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range works.Items {
-		if waits(&works.Items[i]) {
+		if isInDeletion(&works.Items[i]) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&works.Items[i])})
 		}
 	}
@@ -149,7 +150,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	name, ok := work.ClusterOf(request.Namespace)
-	if !ok || !waits(stored) {
+	if !ok || !isInDeletion(stored) {
 		return reconcile.Result{}, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}
@@ -162,62 +163,62 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.decide(ctx, cluster, stored)
 }
 
-// decide writes the verdict on a Work.
+// decide computes the verdict on a Work and writes it.
 func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
-	reachable := ready(cluster)
+	reachable := isReady(cluster)
 	ruling, err := r.judge.Decide(ctx, cluster, stored, reachable)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	wanted := stored.DeepCopy()
+	desired := stored.DeepCopy()
 	preserves := stored.Spec.PreserveResourcesOnDeletion != nil && *stored.Spec.PreserveResourcesOnDeletion
 	if ruling.After > 0 && !preserves {
 		return reconcile.Result{RequeueAfter: ruling.After}, nil
 	}
-	again := review
+	requeueAfter := recheckInterval
 	switch {
 	case ruling.Verdict == guard.HandOver:
-		controllerutil.RemoveFinalizer(wanted, workv1alpha1.ExecutionFinalizer)
-		delete(wanted.Annotations, workv1alpha1.DeletionAllowedAnnotation)
-		again = 0
+		controllerutil.RemoveFinalizer(desired, workv1alpha1.ExecutionFinalizer)
+		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
+		requeueAfter = 0
 	case ruling.Verdict == guard.Delete && (reachable || ruling.Facts.ClusterLeaves), ruling.Verdict == guard.Hold && preserves:
-		if wanted.Annotations == nil {
-			wanted.Annotations = map[string]string{}
+		if desired.Annotations == nil {
+			desired.Annotations = map[string]string{}
 		}
-		wanted.Annotations[workv1alpha1.DeletionAllowedAnnotation] = ruling.Permission(stored)
+		desired.Annotations[workv1alpha1.DeletionAllowedAnnotation] = ruling.Permission(stored)
 	case ruling.Verdict == guard.Hold:
-		delete(wanted.Annotations, workv1alpha1.DeletionAllowedAnnotation)
-		again = r.nextReview(stored)
-		// The error says that the deletion is tried again, which again does.
+		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
+		requeueAfter = r.recheckDelay(stored)
+		// The error of Hold only causes a retry; requeueAfter does so here.
 		_ = r.judge.Hold(cluster, stored, ruling)
 	default:
-		// The verdict may be another one when the cluster is back.
-		return reconcile.Result{RequeueAfter: review}, nil
+		// The verdict may change when the cluster is ready again.
+		return reconcile.Result{RequeueAfter: recheckInterval}, nil
 	}
-	return r.write(ctx, cluster, stored, wanted, ruling, again)
+	return r.writeVerdict(ctx, cluster, stored, desired, ruling, requeueAfter)
 }
 
-// write stores the verdict. A patch carries the version of the Work that was decided
-// about, and with it the UID.
-func (r *reconciler) write(
-	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, wanted *workv1alpha1.Work, ruling judge.Ruling, again time.Duration,
+// writeVerdict stores the verdict. The patch has the resourceVersion and the UID of the Work as
+// preconditions.
+func (r *reconciler) writeVerdict(
+	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling judge.Ruling, requeueAfter time.Duration,
 ) (reconcile.Result, error) {
-	_, err := patch.Object(ctx, r.karmada, stored, wanted)
+	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {
 	case apierrors.IsConflict(err):
-		// The newer Work is on its way here, unless only the agent's status is newer.
-		return reconcile.Result{RequeueAfter: firstReview}, nil
+		// The watch enqueues the newer Work, unless only the status changed.
+		return reconcile.Result{RequeueAfter: minRecheckDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("writing the verdict on the deletion of Work %s/%s: %w", stored.Namespace, stored.Name, err)
 	}
 	if ruling.Verdict != guard.Hold {
 		r.judge.Settle(cluster.Name, stored, ruling)
 	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
-// nextReview is when to decide again about a held deletion: after as long as it is held,
-// within bounds.
-func (r *reconciler) nextReview(stored *workv1alpha1.Work) time.Duration {
-	return min(max(r.now().Sub(stored.DeletionTimestamp.Time), firstReview), review)
+// recheckDelay returns the delay until the decision about a held deletion is repeated: as long as
+// it is held so far, within limits.
+func (r *reconciler) recheckDelay(stored *workv1alpha1.Work) time.Duration {
+	return min(max(r.now().Sub(stored.DeletionTimestamp.Time), minRecheckDelay), recheckInterval)
 }

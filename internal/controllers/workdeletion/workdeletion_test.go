@@ -29,7 +29,7 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-func pullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+func newPullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	cluster.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Unix(1, 0)),
@@ -40,10 +40,10 @@ func pullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Clu
 	return cluster
 }
 
-func silent(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = nil }
+func notReady(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = nil }
 
-// deleted is a Work of the ConfigMap shop/web that is being deleted.
-func deleted(verdict string) *workv1alpha1.Work {
+// newDeletedWork is a Work of the ConfigMap shop/web in deletion.
+func newDeletedWork(verdict string) *workv1alpha1.Work {
 	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		DeletionTimestamp: &metav1.Time{Time: time.Now().Add(-time.Second)},
@@ -60,7 +60,7 @@ func deleted(verdict string) *workv1alpha1.Work {
 	return of
 }
 
-func boundTo(clusters ...string) *workv1alpha2.ResourceBinding {
+func newBinding(clusters ...string) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-configmap"}}
 	bound.Spec.Resource.UID, bound.Spec.Placement = "template", &policyv1alpha1.Placement{}
 	for _, cluster := range clusters {
@@ -69,37 +69,37 @@ func boundTo(clusters ...string) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-func claimedTemplate() *corev1.ConfigMap {
+func newClaimedTemplate() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "template", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "policy"},
 	}}
 }
 
-func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
+func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 	restored := epoch.Epoch{ID: "b", Cause: epoch.Restored}
 	confirmed := restored
 	confirmed.Confirmed = true
 	tests := map[string]struct {
-		of      *workv1alpha1.Work
-		cluster *clusterv1alpha1.Cluster
-		stored  []client.Object
-		epoch   epoch.Epoch
-		verdict string
-		gone    bool
+		of       *workv1alpha1.Work
+		cluster  *clusterv1alpha1.Cluster
+		stored   []client.Object
+		epoch    epoch.Epoch
+		verdict  string
+		released bool
 	}{
-		"its binding still wants it":          {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
-		"the same while the agent is silent":  {of: deleted(""), cluster: pullCluster(silent), stored: []client.Object{boundTo("m1")}, gone: true},
-		"the scheduler moved it":              {of: deleted(""), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, verdict: "this/a"},
-		"the template was deleted":            {of: deleted(""), cluster: pullCluster(), verdict: "this/a"},
-		"the binding alone was deleted":       {of: deleted(""), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
-		"an agent that is silent":             {of: deleted(""), cluster: pullCluster(silent)},
-		"a verdict on an earlier Work":        {of: deleted("earlier/a"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}},
-		"a verdict that was given":            {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{claimedTemplate()}, verdict: "this/a"},
-		"allowed before and wanted again":     {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m1")}, gone: true},
-		"a verdict that came with a backup":   {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, epoch: restored},
-		"the same after the confirmation":     {of: deleted("this/a"), cluster: pullCluster(), stored: []client.Object{boundTo("m2")}, epoch: confirmed, verdict: "this/b"},
-		"a cluster in push mode":              {of: deleted(""), cluster: pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
-		"a cluster that leaves takes it away": {of: deleted(""), cluster: pullCluster(silent, leaving), stored: []client.Object{boundTo("m1")}, verdict: "this/a"},
+		"the binding still lists the cluster":            {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"the binding lists a cluster that is not ready":  {of: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
+		"the scheduler chose another cluster":            {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
+		"the template was deleted":                       {of: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
+		"only the binding was deleted":                   {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a cluster that is not ready":                    {of: newDeletedWork(""), cluster: newPullCluster(notReady)},
+		"a verdict on an earlier Work":                   {of: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a verdict that is still valid":                  {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
+		"a permission for a Work that is desired again":  {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"a verdict from a restored backup":               {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
+		"a verdict from a backup after the confirmation": {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
+		"a cluster in push mode":                         {of: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
+		"a cluster in deletion":                          {of: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
 				t.Fatal(err)
 			}
 			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.of, test.cluster)...).Build()
-			decides, err := judge.New(judge.Options{
+			deletionJudge, err := judge.New(judge.Options{
 				Karmada: karmada, Live: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
 				Epoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.Installed}), nil
@@ -118,7 +118,7 @@ func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, key := &reconciler{karmada: karmada, judge: decides, now: time.Now}, client.ObjectKeyFromObject(test.of)
+			r, key := &reconciler{karmada: karmada, judge: deletionJudge, now: time.Now}, client.ObjectKeyFromObject(test.of)
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 					t.Fatal(err)
@@ -126,8 +126,8 @@ func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
 			}
 			stored := &workv1alpha1.Work{}
 			err = karmada.Get(t.Context(), key, stored)
-			if apierrors.IsNotFound(err) != test.gone || client.IgnoreNotFound(err) != nil {
-				t.Fatalf("reading the Work afterwards: %v", err)
+			if apierrors.IsNotFound(err) != test.released || client.IgnoreNotFound(err) != nil {
+				t.Fatalf("reading the Work after the passes: %v", err)
 			}
 			if got := stored.Annotations[workv1alpha1.DeletionAllowedAnnotation]; got != test.verdict {
 				t.Errorf("the permission is %q, want %q", got, test.verdict)
@@ -136,6 +136,6 @@ func TestVerdictsOnWorksOfPullClusters(t *testing.T) {
 	}
 }
 
-func leaving(cluster *clusterv1alpha1.Cluster) {
+func inDeletion(cluster *clusterv1alpha1.Cluster) {
 	cluster.DeletionTimestamp, cluster.Finalizers = &metav1.Time{Time: time.Unix(2, 0)}, []string{"karmada.io/cluster-controller"}
 }
