@@ -14,34 +14,34 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-// An eviction gets its time, is held because nothing is known of the replacement, and
-// ends when that is known to be healthy: each of it is a write.
-func TestAProcessThatDiesAroundAWriteEndsEvictionsAllTheSame(t *testing.T) {
-	var w *world
+// The task gets its start time, is held because the replacement has no known health, and ends
+// when the replacement is healthy. Each step is a write.
+func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
+	var f *fixture
 	crashtest.Case{
 		Store: func() client.WithWatch {
-			w = newWorld(t, func(b *workv1alpha2.ResourceBinding) {
+			f = newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.GracefulEvictionTasks[0].CreationTimestamp = nil
 				b.Spec.GracefulEvictionTasks[0].GracePeriodSeconds = new(int32(1))
-			}, cluster("m1", tainted), cluster("m2"), in("m1", 2), in("m2", 2))
-			return w.store
+			}, newCluster("m1", withTaint), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
+			return f.store
 		},
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
-			began := w.clock
-			w.karmada, w.live, w.made = karmada, karmada, 2
-			w.steady, w.events = newSteady(w.options.Steady, 0), observe.NewEvents(record.NewFakeRecorder(100))
+			began := f.clock
+			f.karmada, f.live, f.rendered = karmada, karmada, 2
+			f.healthTracker, f.events = newHealthTracker(f.options.MinHealthyTime, 0), observe.NewEvents(record.NewFakeRecorder(100))
 			return func(ctx context.Context) error {
-				if w.clock.Sub(began) > 2*time.Second {
-					w.made = 3
+				if f.clock.Sub(began) > 2*time.Second {
+					f.rendered = 3
 				}
-				_, err := w.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.bound())})
-				w.clock = w.clock.Add(2 * time.Second)
+				_, err := f.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(f.readBinding())})
+				f.clock = f.clock.Add(2 * time.Second)
 				return err
 			}
 		},
-		End: func(context.Context, client.Reader) (string, error) { return w.state(), nil },
+		End: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
 	}.Run(t)
-	if got := w.state(); got != "in m2:2" {
+	if got := f.describeState(); got != "in m2:2" {
 		t.Error(got)
 	}
 }

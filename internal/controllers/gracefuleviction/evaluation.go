@@ -21,89 +21,92 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// look is what one pass finds out about the surroundings of a binding, when it is
-// asked for.
-type look struct {
-	ctx   context.Context //nolint:containedctx // it lives as long as one pass
-	r     *reconciler
-	bound binding.Object
-	now   time.Time
-	// err is the first thing that could not be read; then the pass decides nothing.
-	err error
-	// asked are the clusters that the workload is said to be healthy in.
-	asked map[string]bool
-	// soon is when to look again at what is about to be known; zero for never.
-	soon time.Duration
+// evaluation reads the state of the clusters and Works of a binding during one pass, on demand.
+type evaluation struct {
+	ctx        context.Context //nolint:containedctx // valid for one pass
+	reconciler *reconciler
+	bound      binding.Object
+	now        time.Time
+	// firstErr is the first read error; the pass decides nothing then.
+	firstErr error
+	// healthyClusters are the clusters in which the workload is reported as healthy.
+	healthyClusters map[string]bool
+	// requeueAfter is the shortest delay of the next pass that was requested; 0 for none.
+	requeueAfter time.Duration
 }
 
-func (r *reconciler) look(ctx context.Context, bound binding.Object) *look {
-	return &look{ctx: ctx, r: r, bound: bound, now: r.now(), asked: map[string]bool{}}
+func (r *reconciler) newEvaluation(ctx context.Context, bound binding.Object) *evaluation {
+	return &evaluation{ctx: ctx, reconciler: r, bound: bound, now: r.now(), healthyClusters: map[string]bool{}}
 }
 
-func (l *look) circumstances() failover.Circumstances {
+func (e *evaluation) circumstances() failover.Circumstances {
 	return failover.Circumstances{
-		Now: l.now, Timeout: l.r.options.Timeout,
-		Proven: l.proven, Emptied: l.emptied, Removed: l.removed, Habitable: l.habitable,
+		Now: e.now, Timeout: e.reconciler.options.Timeout,
+		Proven: e.isHealthProven, Emptied: e.isCopyGone, Removed: e.isUnregistered, Habitable: e.isUsable,
 	}
 }
 
-// again asks for another look after a while.
-func (l *look) again(after time.Duration) {
-	if l.soon == 0 || after < l.soon {
-		l.soon = after
+// requeueSoon requests another pass after the delay, or earlier.
+func (e *evaluation) requeueSoon(after time.Duration) {
+	if e.requeueAfter == 0 || after < e.requeueAfter {
+		e.requeueAfter = after
 	}
 }
 
-// next is when the binding is looked at again if nothing happens; 0 is never.
-func (l *look) next(outcome failover.Outcome) time.Duration {
+// requeueDelay returns the delay until the next pass if nothing changes; 0 means no such pass.
+func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 	if len(outcome.Tasks) == 0 {
 		return 0
 	}
 	if !outcome.Next.IsZero() {
-		l.again(max(outcome.Next.Sub(l.now), time.Millisecond))
+		e.requeueSoon(max(outcome.Next.Sub(e.now), time.Millisecond))
 	}
-	return l.soon
+	return e.requeueAfter
 }
 
-// conclude forgets since when the workload has been healthy where it is no more.
-func (l *look) conclude() { l.r.steady.keep(client.ObjectKeyFromObject(l.bound), l.asked) }
+// pruneHealthRecords deletes the health records of clusters in which the workload is not healthy any
+// more.
+func (e *evaluation) pruneHealthRecords() {
+	e.reconciler.healthTracker.retainClusters(client.ObjectKeyFromObject(e.bound), e.healthyClusters)
+}
 
-func (l *look) failed(err error) bool {
-	if l.err == nil {
-		l.err = err
+func (e *evaluation) recordError(err error) bool {
+	if e.firstErr == nil {
+		e.firstErr = err
 	}
 	return false
 }
 
-// proven tells that the health in a target can be relied on: its Work is of the
-// present generation of the binding, the member has it, the cluster can be asked,
-// and it has been so for a while.
-func (l *look) proven(cluster string) bool {
-	l.asked[cluster] = true
-	if !l.ready(cluster) {
-		delete(l.asked, cluster)
+// isHealthProven reports whether the health in a target cluster is reliable: the Work is rendered for
+// the current generation of the binding, it is applied, the cluster is ready, and the workload
+// has been healthy for the minimum time.
+func (e *evaluation) isHealthProven(cluster string) bool {
+	e.healthyClusters[cluster] = true
+	if !e.isReady(cluster) {
+		delete(e.healthyClusters, cluster)
 		return false
 	}
-	if !l.present(cluster) {
-		delete(l.asked, cluster)
-		l.again(glance)
+	if !e.isCurrentApplied(cluster) {
+		delete(e.healthyClusters, cluster)
+		e.requeueSoon(applyRecheckDelay)
 		return false
 	}
-	wait := l.r.steady.wait(client.ObjectKeyFromObject(l.bound), l.bound.GetUID(), cluster, l.now)
+	wait := e.reconciler.healthTracker.remainingWait(client.ObjectKeyFromObject(e.bound), e.bound.GetUID(), cluster, e.now)
 	if wait > 0 {
-		l.again(wait)
+		e.requeueSoon(wait)
 	}
 	return wait <= 0
 }
 
-// present tells that a target was given what the binding says now, and has it.
-func (l *look) present(cluster string) bool {
-	if l.r.renderings.Concluded(client.ObjectKeyFromObject(l.bound), l.bound.GetUID()) < l.bound.GetGeneration() {
+// isCurrentApplied reports whether the current generation of the binding is rendered and applied in a
+// cluster.
+func (e *evaluation) isCurrentApplied(cluster string) bool {
+	if e.reconciler.renderings.Concluded(client.ObjectKeyFromObject(e.bound), e.bound.GetUID()) < e.bound.GetGeneration() {
 		return false
 	}
-	works, err := l.works(cluster)
+	works, err := e.worksIn(cluster)
 	if err != nil {
-		return l.failed(err)
+		return e.recordError(err)
 	}
 	for i := range works {
 		applied := conditions.Get(works[i].Status.Conditions, workv1alpha1.WorkApplied)
@@ -115,45 +118,46 @@ func (l *look) present(cluster string) bool {
 	return len(works) > 0
 }
 
-// works are those that the binding has in a cluster, in deletion or not. They are
-// shared with the cache. A Work of another binding that has the same id is left out.
-func (l *look) works(cluster string) ([]workv1alpha1.Work, error) {
-	id := binding.PermanentID(l.bound)
+// worksIn returns the Works of the binding in a cluster, including those in deletion. They are
+// shared with the cache. Works of another binding with the same id are left out.
+func (e *evaluation) worksIn(cluster string) ([]workv1alpha1.Work, error) {
+	id := binding.PermanentID(e.bound)
 	if id == "" {
-		return nil, fmt.Errorf("binding %s has no label %s", client.ObjectKeyFromObject(l.bound), binding.PermanentIDLabel(l.bound))
+		return nil, fmt.Errorf("binding %s has no label %s", client.ObjectKeyFromObject(e.bound), binding.PermanentIDLabel(e.bound))
 	}
 	list := &workv1alpha1.WorkList{}
-	err := l.r.karmada.List(l.ctx, list, client.InNamespace(work.ExecutionNamespace(cluster)),
-		client.MatchingLabels{binding.PermanentIDLabel(l.bound): id}, client.UnsafeDisableDeepCopy)
+	err := e.reconciler.karmada.List(e.ctx, list, client.InNamespace(work.ExecutionNamespace(cluster)),
+		client.MatchingLabels{binding.PermanentIDLabel(e.bound): id}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing Works in cluster %s: %w", cluster, err)
 	}
-	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.IsOf(&each, l.bound) }), nil
+	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.IsOf(&each, e.bound) }), nil
 }
 
-// emptied tells that no Work of the binding is left in a cluster, or that an
-// administrator gave the cluster up.
-func (l *look) emptied(cluster string) bool {
-	stored, err := l.cluster(cluster)
+// isCopyGone reports whether no Work of the binding is left in a cluster, or an administrator
+// declared the cluster dead.
+func (e *evaluation) isCopyGone(cluster string) bool {
+	stored, err := e.readCluster(cluster)
 	if err != nil {
-		return l.failed(err)
+		return e.recordError(err)
 	}
 	if stored != nil && stored.DeclaredDead() {
 		return true
 	}
-	works, err := l.works(cluster)
+	works, err := e.worksIn(cluster)
 	if err != nil {
-		return l.failed(err)
+		return e.recordError(err)
 	}
-	if len(works) > 0 && l.purging(cluster) {
-		l.again(purgePoll)
+	if len(works) > 0 && e.isPurgedDirectly(cluster) {
+		e.requeueSoon(purgePollInterval)
 	}
 	return len(works) == 0
 }
 
-// purging tells that the copy in a cluster is to be gone before others come.
-func (l *look) purging(cluster string) bool {
-	for _, task := range l.bound.BindingSpec().GracefulEvictionTasks {
+// isPurgedDirectly reports whether the copy in a cluster must be deleted before its replacement is
+// created.
+func (e *evaluation) isPurgedDirectly(cluster string) bool {
+	for _, task := range e.bound.BindingSpec().GracefulEvictionTasks {
 		if task.FromCluster == cluster && task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 			return true
 		}
@@ -161,45 +165,47 @@ func (l *look) purging(cluster string) bool {
 	return false
 }
 
-// removed tells that a cluster is not registered. The cache alone does not prove it.
-func (l *look) removed(cluster string) bool {
-	stored, err := l.cluster(cluster)
+// isUnregistered reports whether a cluster is not registered. An entry missing in the cache is no
+// proof, so the API server is read as well.
+func (e *evaluation) isUnregistered(cluster string) bool {
+	stored, err := e.readCluster(cluster)
 	if err != nil || stored != nil {
-		return l.failed(err)
+		return e.recordError(err)
 	}
-	err = l.r.live.Get(l.ctx, types.NamespacedName{Name: cluster}, &clusterv1alpha1.Cluster{})
+	err = e.reconciler.live.Get(e.ctx, types.NamespacedName{Name: cluster}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {
 		return true
 	}
 	if err != nil {
-		err = fmt.Errorf("asking for cluster %s: %w", cluster, err)
+		err = fmt.Errorf("reading cluster %s from the API server: %w", cluster, err)
 	}
-	return l.failed(err)
+	return e.recordError(err)
 }
 
-// habitable tells that nothing drives the workload out of a cluster.
-func (l *look) habitable(cluster string) bool {
-	stored, err := l.cluster(cluster)
-	if err != nil || stored == nil || !l.ready(cluster) {
-		return l.failed(err)
+// isUsable reports whether the workload may stay in a cluster: it is ready and has no taint
+// that evicts the workload now.
+func (e *evaluation) isUsable(cluster string) bool {
+	stored, err := e.readCluster(cluster)
+	if err != nil || stored == nil || !e.isReady(cluster) {
+		return e.recordError(err)
 	}
-	stay, known := failover.StayIn(stored, l.bound)
-	return known && !stay.Over(l.now)
+	stay, known := failover.StayIn(stored, e.bound)
+	return known && !stay.Over(e.now)
 }
 
-func (l *look) ready(cluster string) bool {
-	stored, err := l.cluster(cluster)
+func (e *evaluation) isReady(cluster string) bool {
+	stored, err := e.readCluster(cluster)
 	if err != nil || stored == nil {
-		return l.failed(err)
+		return e.recordError(err)
 	}
 	return stored.DeletionTimestamp == nil &&
 		conditions.Is(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// cluster is the Cluster that the cache has, nil for none.
-func (l *look) cluster(name string) (*clusterv1alpha1.Cluster, error) {
+// readCluster returns the Cluster from the cache, nil if there is none.
+func (e *evaluation) readCluster(name string) (*clusterv1alpha1.Cluster, error) {
 	stored := &clusterv1alpha1.Cluster{}
-	err := l.r.karmada.Get(l.ctx, types.NamespacedName{Name: name}, stored, client.UnsafeDisableDeepCopy)
+	err := e.reconciler.karmada.Get(e.ctx, types.NamespacedName{Name: name}, stored, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -209,62 +215,62 @@ func (l *look) cluster(name string) (*clusterv1alpha1.Cluster, error) {
 	return stored, nil
 }
 
-// steady remembers since when the workloads of bindings under eviction have been
-// healthy in their clusters. Losing it with the process only takes a little longer.
-type steady struct {
-	// least is how long that must be, settle how long a process that starts believes
-	// nobody.
-	least, settle time.Duration
+// healthTracker records since when the workloads of bindings with evictions have been healthy in their
+// clusters. If the process ends, the records are lost, and evictions take a little longer.
+type healthTracker struct {
+	// least is the minimum time of being healthy. startupDelay is the time after the start in which
+	// no health counts.
+	minHealthyTime, startupDelay time.Duration
 
-	mu    sync.Mutex
-	since map[types.NamespacedName]healthy
-	// began is when this process first asked.
-	began time.Time
+	mu      sync.Mutex
+	records map[types.NamespacedName]healthRecord
+	// startedAt is the time of the first call of remainingWait in this process.
+	startedAt time.Time
 }
 
-type healthy struct {
-	uid types.UID
-	in  map[string]time.Time
+type healthRecord struct {
+	uid          types.UID
+	healthySince map[string]time.Time
 }
 
-func newSteady(least, settle time.Duration) *steady {
-	return &steady{least: least, settle: settle, since: map[types.NamespacedName]healthy{}}
+func newHealthTracker(least, settle time.Duration) *healthTracker {
+	return &healthTracker{minHealthyTime: least, startupDelay: settle, records: map[types.NamespacedName]healthRecord{}}
 }
 
-// wait is how long a workload that is healthy now must stay so to count.
-func (s *steady) wait(key types.NamespacedName, uid types.UID, cluster string, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.began.IsZero() {
-		s.began = now
+// remainingWait returns how long a workload that is healthy now must stay healthy to count.
+func (h *healthTracker) remainingWait(key types.NamespacedName, uid types.UID, cluster string, now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.startedAt.IsZero() {
+		h.startedAt = now
 	}
-	known, ok := s.since[key]
-	if !ok || known.uid != uid {
-		known = healthy{uid: uid, in: map[string]time.Time{}}
-		s.since[key] = known
+	record, ok := h.records[key]
+	if !ok || record.uid != uid {
+		record = healthRecord{uid: uid, healthySince: map[string]time.Time{}}
+		h.records[key] = record
 	}
-	if _, ok := known.in[cluster]; !ok {
-		known.in[cluster] = now
+	if _, ok := record.healthySince[cluster]; !ok {
+		record.healthySince[cluster] = now
 	}
-	return max(known.in[cluster].Add(s.least).Sub(now), s.began.Add(s.settle).Sub(now))
+	return max(record.healthySince[cluster].Add(h.minHealthyTime).Sub(now), h.startedAt.Add(h.startupDelay).Sub(now))
 }
 
-// keep forgets the clusters of a binding that are not among those given.
-func (s *steady) keep(key types.NamespacedName, clusters map[string]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for cluster := range s.since[key].in {
+// retainClusters deletes the records of clusters of a binding that are not in the set.
+func (h *healthTracker) retainClusters(key types.NamespacedName, clusters map[string]bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for cluster := range h.records[key].healthySince {
 		if !clusters[cluster] {
-			delete(s.since[key].in, cluster)
+			delete(h.records[key].healthySince, cluster)
 		}
 	}
-	if len(s.since[key].in) == 0 {
-		delete(s.since, key)
+	if len(h.records[key].healthySince) == 0 {
+		delete(h.records, key)
 	}
 }
 
-func (s *steady) forget(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.since, key)
+func (h *healthTracker) deleteBinding(key types.NamespacedName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.records, key)
 }

@@ -1,14 +1,13 @@
-// Package gracefuleviction answers "may the old copy of a workload that leaves a
-// cluster go?": it works off the eviction tasks of bindings.
+// Package gracefuleviction answers "may the old copy of an evicted workload be
+// deleted?": it processes the graceful eviction tasks of bindings.
 //
 // Invariants:
 //
-//   - health counts only when it is known to be about what the binding says now, of
-//     a cluster that can be asked, and when it lasts: an old report, or a cache that
-//     is behind, ends no task;
-//   - all that a pass decides about a binding is one write;
-//   - a task that is kept longer than its time is told once, in a condition and an
-//     event, with what helps.
+//   - health counts only if it was reported for the current generation of the binding by
+//     a cluster that is ready, and if it lasts: an old report or a stale cache ends no task;
+//   - all decisions of a pass about a binding are one write;
+//   - a task that is kept after its grace period is reported once, in a condition and an
+//     event, with a hint for the user.
 package gracefuleviction
 
 import (
@@ -35,61 +34,62 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 )
 
-// Name and ClusterName are the names of the controllers of the two scopes in logs,
-// metrics and events.
+// Name and ClusterName are the names of the controllers of the two scopes in logs, metrics and
+// events.
 const (
 	Name        = "resource-binding-graceful-eviction-controller"
 	ClusterName = "cluster-resource-binding-graceful-eviction-controller"
 )
 
 const (
-	// conflictDelay is when to look again at a binding that others changed meanwhile.
-	conflictDelay = 50 * time.Millisecond
-	// glance is when to look again at what is about to be known.
-	glance = time.Second
-	// purgePoll is when to look again whether an old copy is gone.
-	purgePoll = 5 * time.Second
+	// conflictRequeueDelay is the delay until the retry after a write conflict.
+	conflictRequeueDelay = 50 * time.Millisecond
+	// applyRecheckDelay is the delay until the next pass if a replacement is healthy but its Work is not
+	// applied yet.
+	applyRecheckDelay = time.Second
+	// purgePollInterval is the interval at which a pass checks whether an old copy is deleted.
+	purgePollInterval = 5 * time.Second
 )
 
-// Options are what operators may tune.
+// Options configure the controllers.
 type Options struct {
-	// Workers and ClusterWorkers are how many bindings of each scope are worked on at
-	// once.
+	// Workers and ClusterWorkers are the numbers of bindings of each scope that are processed
+	// in parallel.
 	Workers, ClusterWorkers int
-	// Timeout is how long an eviction takes at most that does not say it itself.
+	// Timeout is the grace period of tasks that have none of their own.
 	Timeout time.Duration
-	// Steady is how long a replacement must be healthy to count: what a member
-	// reports lags behind what it was given. Settle is how long a process that starts
-	// ends no eviction by health: what is stored may have been reported long ago, and
-	// clusters take a moment to tell how it is now.
-	Steady, Settle time.Duration
-	// Backoff is that of a binding that failed.
+	// Steady is the minimum time that a replacement must be healthy: the status of a member
+	// lags behind the applied manifest. StartupDelay is the time after the start of the process in
+	// which health ends no eviction: the stored status may be old, and clusters need some time
+	// to report the current one.
+	MinHealthyTime, StartupDelay time.Duration
+	// Backoff is the retry delay after a binding failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, Steady: 2 * time.Second, Settle: 5 * time.Second,
+		Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, MinHealthyTime: 2 * time.Second, StartupDelay: 5 * time.Second,
 		Backoff: queues.DefaultBackoff(),
 	}
 }
 
-// Renderings tells of which generation of a binding the Works are made, 0 for none.
+// Renderings returns the generation of a binding for which its Works are rendered, 0 for none.
 type Renderings interface {
 	Concluded(of types.NamespacedName, uid types.UID) int64
 }
 
 // reconciler serves the bindings of one scope.
 type reconciler struct {
-	options    Options
-	namespaced bool
-	karmada    client.Client
-	live       client.Reader
-	renderings Renderings
-	events     *observe.Events
-	steady     *steady
-	now        func() time.Time
+	options       Options
+	namespaced    bool
+	karmada       client.Client
+	live          client.Reader
+	renderings    Renderings
+	events        *observe.Events
+	healthTracker *healthTracker
+	now           func() time.Time
 }
 
 // Add registers the controllers of both scopes with a manager that has the index of
@@ -102,11 +102,11 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 		}
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), renderings: renderings,
-			events: observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
-			steady: newSteady(o.Steady, o.Settle), now: time.Now,
+			events:        observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			healthTracker: newHealthTracker(o.MinHealthyTime, o.StartupDelay), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.While(underEviction))).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.While(hasEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 			WithOptions(queues.Options[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
@@ -124,31 +124,31 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if bound == nil {
-		r.steady.forget(request.NamespacedName)
+		r.healthTracker.deleteBinding(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	look := r.look(ctx, bound)
-	outcome := failover.WorkOff(bound, look.circumstances())
-	if look.err != nil {
-		return reconcile.Result{}, look.err
+	evaluation := r.newEvaluation(ctx, bound)
+	outcome := failover.WorkOff(bound, evaluation.circumstances())
+	if evaluation.firstErr != nil {
+		return reconcile.Result{}, evaluation.firstErr
 	}
-	look.conclude()
-	stored, err := r.store(ctx, bound, outcome)
+	evaluation.pruneHealthRecords()
+	stored, err := r.writeOutcome(ctx, bound, outcome)
 	if err == nil {
-		r.tell(ctx, stored, outcome)
-		err = r.report(ctx, stored, outcome)
+		r.recordEvents(ctx, stored, outcome)
+		err = r.reportHeld(ctx, stored, outcome)
 	}
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return reconcile.Result{RequeueAfter: look.next(outcome)}, nil
+	return reconcile.Result{RequeueAfter: evaluation.requeueDelay(outcome)}, nil
 }
 
-// store writes what became of the evictions, and returns the binding as it is then.
-func (r *reconciler) store(ctx context.Context, bound binding.Object, outcome failover.Outcome) (binding.Object, error) {
+// writeOutcome writes the remaining tasks and returns the written binding.
+func (r *reconciler) writeOutcome(ctx context.Context, bound binding.Object, outcome failover.Outcome) (binding.Object, error) {
 	desired := binding.Copy(bound)
 	desired.BindingSpec().GracefulEvictionTasks = outcome.Tasks
 	if len(outcome.Returned) > 0 {
@@ -158,30 +158,29 @@ func (r *reconciler) store(ctx context.Context, bound binding.Object, outcome fa
 	return desired, err
 }
 
-// report keeps the condition that tells of evictions that are held.
-func (r *reconciler) report(ctx context.Context, bound binding.Object, outcome failover.Outcome) error {
+// reportHeld updates the condition about held evictions.
+func (r *reconciler) reportHeld(ctx context.Context, bound binding.Object, outcome failover.Outcome) error {
 	desired := binding.Copy(bound)
 	failover.Report(desired, outcome, metav1.NewTime(r.now()))
 	_, err := patch.Status(ctx, r.karmada, bound, desired)
 	return err
 }
 
-// tell tells of evictions that came to their end, and of those that do not, on the
-// binding and where users look.
-func (r *reconciler) tell(ctx context.Context, bound binding.Object, outcome failover.Outcome) {
+// recordEvents records events for ended and held evictions, on the binding and on the template.
+func (r *reconciler) recordEvents(ctx context.Context, bound binding.Object, outcome failover.Outcome) {
 	objects := []client.Object{bound, binding.Template(bound)}
-	ended := func(list []failover.Ended, reason, what string) {
+	recordEnded := func(list []failover.Ended, reason, message string) {
 		for i := range list {
 			from := list[i].Task.FromCluster
 			for _, object := range objects {
-				r.events.Decided(object, reason, "%s %s; %s", what, failover.Describe(&list[i].Task), list[i].Why)
+				r.events.Decided(object, reason, "%s %s; %s", message, failover.Describe(&list[i].Task), list[i].Why)
 				r.events.RecoveredIn(from, object, workv1alpha2.EventReasonEvictionHeld)
 			}
-			klog.FromContext(ctx).Info(what, "member", from, "why", list[i].Why)
+			klog.FromContext(ctx).Info(message, "member", from, "why", list[i].Why)
 		}
 	}
-	ended(outcome.Ended, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, "Evicted")
-	ended(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undid the eviction")
+	recordEnded(outcome.Ended, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, "Evicted")
+	recordEnded(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undid the eviction")
 	for i := range outcome.Held {
 		for _, object := range objects {
 			r.events.FailedIn(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))

@@ -30,25 +30,25 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// concluded is the generation whose Works are made.
-type concluded int64
+// renderedGeneration is the generation for which the Works are rendered.
+type renderedGeneration int64
 
-func (c *concluded) Concluded(types.NamespacedName, types.UID) int64 { return int64(*c) }
+func (c *renderedGeneration) Concluded(types.NamespacedName, types.UID) int64 { return int64(*c) }
 
-// world is a reconciler over a store, with a clock of its own.
-type world struct {
+// fixture is a reconciler over a fake store with its own clock.
+type fixture struct {
 	*reconciler
-	t      *testing.T
-	store  client.WithWatch
-	told   *record.FakeRecorder
-	made   concluded
-	clock  time.Time
-	writes int
+	t        *testing.T
+	store    client.WithWatch
+	recorder *record.FakeRecorder
+	rendered renderedGeneration
+	clock    time.Time
+	writes   int
 }
 
-// newWorld is one in which a workload left m1 a minute ago and is healthy in m2,
-// unless a change makes it otherwise.
-func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects ...client.Object) *world {
+// newFixture returns a fixture with a workload that was evicted from m1 a minute ago and is
+// healthy in m2, unless change modifies that.
+func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
@@ -69,9 +69,9 @@ func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects 
 	if change != nil {
 		change(bound)
 	}
-	w := &world{t: t, told: record.NewFakeRecorder(20), made: 3, clock: noon}
-	count := func() { w.writes++ }
-	w.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).
+	f := &fixture{t: t, recorder: record.NewFakeRecorder(20), rendered: 3, clock: noon}
+	count := func() { f.writes++ }
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).
 		WithObjects(append(objects, bound)...).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 			count()
@@ -83,14 +83,14 @@ func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects 
 		},
 	}).Build()
 	options := DefaultOptions()
-	w.reconciler = &reconciler{
-		options: options, namespaced: true, karmada: w.store, live: w.store, renderings: &w.made,
-		events: observe.NewEvents(w.told), steady: newSteady(options.Steady, 0), now: func() time.Time { return w.clock },
+	f.reconciler = &reconciler{
+		options: options, namespaced: true, karmada: f.store, live: f.store, renderings: &f.rendered,
+		events: observe.NewEvents(f.recorder), healthTracker: newHealthTracker(options.MinHealthyTime, 0), now: func() time.Time { return f.clock },
 	}
-	return w
+	return f
 }
 
-func cluster(name string, changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+func newCluster(name string, changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	made.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
 	for _, change := range changes {
@@ -99,18 +99,18 @@ func cluster(name string, changes ...func(*clusterv1alpha1.Cluster)) *clusterv1a
 	return made
 }
 
-func tainted(c *clusterv1alpha1.Cluster) {
+func withTaint(c *clusterv1alpha1.Cluster) {
 	c.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}
 }
 
-func silent(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = metav1.ConditionFalse }
+func notReady(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = metav1.ConditionFalse }
 
-func dead(c *clusterv1alpha1.Cluster) {
+func declaredDead(c *clusterv1alpha1.Cluster) {
 	c.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
 }
 
-// in is the Work of the binding in a cluster, applied in the generation given.
-func in(cluster string, applied int64) *workv1alpha1.Work {
+// newWork returns the Work of the binding in a cluster, applied in the given generation.
+func newWork(cluster string, applied int64) *workv1alpha1.Work {
 	made := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: "web", Generation: 2, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"},
 	}}
@@ -118,42 +118,42 @@ func in(cluster string, applied int64) *workv1alpha1.Work {
 	return made
 }
 
-// copied is the Work of a binding in another namespace that has the same id.
-func copied(cluster string) *workv1alpha1.Work {
-	made := in(cluster, 2)
+// newForeignWork returns the Work of a binding in another namespace with the same id.
+func newForeignWork(cluster string) *workv1alpha1.Work {
+	made := newWork(cluster, 2)
 	made.Name = "copied"
 	made.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "evil", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment"}
 	return made
 }
 
-func (w *world) pass() time.Duration {
-	w.t.Helper()
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
+func (f *fixture) reconcileOnce() time.Duration {
+	f.t.Helper()
+	result, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return result.RequeueAfter
 }
 
-func (w *world) bound() *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) readBinding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
+		f.t.Fatal(err)
 	}
 	return bound
 }
 
-// state is where the workload is and what it leaves.
-func (w *world) state() string {
-	w.t.Helper()
-	bound := w.bound()
+// describeState describes the clusters, tasks and conditions of the binding.
+func (f *fixture) describeState() string {
+	f.t.Helper()
+	bound := f.readBinding()
 	var text []string
 	for _, target := range bound.Spec.Clusters {
 		text = append(text, fmt.Sprintf("in %s:%d", target.Name, target.Replicas))
 	}
 	for _, task := range bound.Spec.GracefulEvictionTasks {
-		text = append(text, "leaves "+task.FromCluster)
+		text = append(text, "evicted from "+task.FromCluster)
 	}
 	for _, condition := range bound.Status.Conditions {
 		text = append(text, condition.Type+" "+condition.Reason)
@@ -161,216 +161,217 @@ func (w *world) state() string {
 	return strings.Join(text, ", ")
 }
 
-func TestWhatProvesAReplacement(t *testing.T) {
-	deleted := in("m2", 2)
+func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
+	deleted := newWork("m2", 2)
 	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: noon}, []string{"karmada.io/execution-controller"}
-	failed := in("m2", 2)
+	failed := newWork("m2", 2)
 	failed.Status.Conditions[0].Status = metav1.ConditionFalse
 	tests := map[string]struct {
 		objects []client.Object
 		change  func(*workv1alpha2.ResourceBinding)
-		made    concluded
+		made    renderedGeneration
 		ends    bool
 	}{
-		"a healthy one of the present generation":         {objects: []client.Object{cluster("m1", tainted), cluster("m2"), in("m2", 2)}, ends: true},
-		"not one whose Works are not made yet":            {objects: []client.Object{cluster("m1", tainted), cluster("m2"), in("m2", 2)}, made: 2},
-		"not one that the member does not have yet":       {objects: []client.Object{cluster("m1", tainted), cluster("m2"), in("m2", 1)}},
-		"not one that the member refuses":                 {objects: []client.Object{cluster("m1", tainted), cluster("m2"), failed}},
-		"not one that is being deleted":                   {objects: []client.Object{cluster("m1", tainted), cluster("m2"), deleted}},
-		"not one without a Work":                          {objects: []client.Object{cluster("m1", tainted), cluster("m2")}},
-		"not one whose only Work is of another binding":   {objects: []client.Object{cluster("m1", tainted), cluster("m2"), copied("m2")}},
-		"not one in a cluster that cannot be asked":       {objects: []client.Object{cluster("m1", tainted), cluster("m2", silent), in("m2", 2)}},
-		"not one in a cluster that nobody knows":          {objects: []client.Object{cluster("m1", tainted), in("m2", 2)}},
-		"not one that is not healthy":                     {objects: []client.Object{cluster("m1", tainted), cluster("m2"), in("m2", 2)}, change: func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = "Unknown" }},
-		"none is needed where the cluster is gone itself": {objects: []client.Object{cluster("m2")}, ends: true},
+		"a healthy replacement of the current generation":      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, ends: true},
+		"Works that are not rendered yet":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, made: 2},
+		"a Work that is not applied in its current generation": {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 1)}},
+		"a Work that failed":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), failed}},
+		"a Work in deletion":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), deleted}},
+		"no Work":                                              {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2")}},
+		"a Work of another binding":                            {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newForeignWork("m2")}},
+		"a cluster that is not ready":                          {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2", notReady), newWork("m2", 2)}},
+		"an unknown cluster":                                   {objects: []client.Object{newCluster("m1", withTaint), newWork("m2", 2)}},
+		"a replacement of unknown health":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, change: func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = "Unknown" }},
+		"an old cluster that is not registered any more":       {objects: []client.Object{newCluster("m2")}, ends: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.change, test.objects...)
+			f := newFixture(t, test.change, test.objects...)
 			if test.made != 0 {
-				w.made = test.made
+				f.rendered = test.made
 			}
-			again := w.pass()
-			if w.writes == 0 {
-				if test.ends && again != w.options.Steady {
-					t.Errorf("looks again after %s", again)
+			again := f.reconcileOnce()
+			if f.writes == 0 {
+				if test.ends && again != f.options.MinHealthyTime {
+					t.Errorf("requeue after %s", again)
 				}
-				// What proves something does so when it lasts.
-				w.clock = w.clock.Add(w.options.Steady)
-				w.pass()
+				// Health counts only if it lasts.
+				f.clock = f.clock.Add(f.options.MinHealthyTime)
+				f.reconcileOnce()
 			}
-			want := "in m2:2, leaves m1"
+			want := "in m2:2, evicted from m1"
 			if test.ends {
 				want = "in m2:2"
 			}
-			if diff := cmp.Diff(want, w.state()); diff != "" {
+			if diff := cmp.Diff(want, f.describeState()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if test.ends != (len(w.told.Events) == 2) {
-				t.Errorf("%d events", len(w.told.Events))
+			if test.ends != (len(f.recorder.Events) == 2) {
+				t.Errorf("%d events", len(f.recorder.Events))
 			}
-			if !test.ends && (w.writes != 0 || again <= 0) {
-				t.Errorf("%d writes, looks again after %s", w.writes, again)
+			if !test.ends && (f.writes != 0 || again <= 0) {
+				t.Errorf("%d writes, requeue after %s", f.writes, again)
 			}
 		})
 	}
 }
 
-func TestHealthThatDoesNotLastProvesNothing(t *testing.T) {
-	w := newWorld(t, nil, cluster("m1", tainted), cluster("m2"), in("m2", 2))
-	w.pass()
-	work := in("m2", 1)
+func TestInterruptedHealthDoesNotEndEvictions(t *testing.T) {
+	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
+	f.reconcileOnce()
+	work := newWork("m2", 1)
 	restore := func(of *workv1alpha1.Work) {
 		stored := &workv1alpha1.Work{}
-		if err := w.store.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
+		if err := f.store.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
 			t.Fatal(err)
 		}
 		stored.Status = of.Status
-		if err := w.store.Update(t.Context(), stored); err != nil {
+		if err := f.store.Update(t.Context(), stored); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.clock = w.clock.Add(time.Second)
+	f.clock = f.clock.Add(time.Second)
 	restore(work)
-	w.pass()
-	w.clock = w.clock.Add(time.Second)
-	restore(in("m2", 2))
-	if again := w.pass(); again != w.options.Steady || w.state() != "in m2:2, leaves m1" {
-		t.Errorf("looks again after %s; %s", again, w.state())
+	f.reconcileOnce()
+	f.clock = f.clock.Add(time.Second)
+	restore(newWork("m2", 2))
+	if again := f.reconcileOnce(); again != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", again, f.describeState())
 	}
 }
 
-// An eviction that ended is no reason to believe at once what is said during the next.
-func TestHealthInAnEarlierEvictionProvesNothing(t *testing.T) {
-	w := newWorld(t, nil, cluster("m1", tainted), cluster("m2"), in("m2", 2))
-	w.pass()
-	w.clock = w.clock.Add(w.options.Steady)
-	before := w.bound()
-	w.pass()
-	if w.state() != "in m2:2" {
-		t.Fatal(w.state())
+// The health records of an ended eviction must not count in the next one.
+func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
+	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
+	f.reconcileOnce()
+	f.clock = f.clock.Add(f.options.MinHealthyTime)
+	before := f.readBinding()
+	f.reconcileOnce()
+	if f.describeState() != "in m2:2" {
+		t.Fatal(f.describeState())
 	}
-	if bindings.While(underEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: w.bound()}) {
-		w.pass()
+	if bindings.While(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
+		f.reconcileOnce()
 	}
-	if len(w.steady.since) != 0 {
-		t.Errorf("remembers %v", w.steady.since)
+	if len(f.healthTracker.records) != 0 {
+		t.Errorf("health records are left: %v", f.healthTracker.records)
 	}
-	w.clock = w.clock.Add(time.Hour)
-	leaving := w.bound()
+	f.clock = f.clock.Add(time.Hour)
+	leaving := f.readBinding()
 	leaving.Spec.GracefulEvictionTasks = before.Spec.GracefulEvictionTasks
-	leaving.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: w.clock}
-	if err := w.store.Update(t.Context(), leaving); err != nil {
+	leaving.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: f.clock}
+	if err := f.store.Update(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	if again := w.pass(); again != w.options.Steady || w.state() != "in m2:2, leaves m1" {
-		t.Errorf("looks again after %s; %s", again, w.state())
+	if again := f.reconcileOnce(); again != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", again, f.describeState())
 	}
 }
 
-// While nobody looked the replacement may have failed, which takes a moment to be told.
-func TestHealthThatWasReportedBeforeAStartProvesNothing(t *testing.T) {
-	w := newWorld(t, nil, cluster("m1", tainted), cluster("m2"), in("m2", 2))
-	w.steady = newSteady(w.options.Steady, w.options.Settle)
-	if again := w.pass(); again != w.options.Settle {
-		t.Errorf("looks again after %s", again)
+// The replacement may have failed while the process did not run, and the new status takes time
+// to be reported.
+func TestHealthReportedBeforeAStartDoesNotCount(t *testing.T) {
+	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
+	f.healthTracker = newHealthTracker(f.options.MinHealthyTime, f.options.StartupDelay)
+	if again := f.reconcileOnce(); again != f.options.StartupDelay {
+		t.Errorf("requeue after %s", again)
 	}
-	w.clock = w.clock.Add(w.options.Steady)
-	if again := w.pass(); again != w.options.Settle-w.options.Steady || w.state() != "in m2:2, leaves m1" {
-		t.Errorf("looks again after %s; %s", again, w.state())
+	f.clock = f.clock.Add(f.options.MinHealthyTime)
+	if again := f.reconcileOnce(); again != f.options.StartupDelay-f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", again, f.describeState())
 	}
-	w.clock = w.clock.Add(w.options.Settle)
-	w.pass()
-	if w.state() != "in m2:2" {
-		t.Error(w.state())
+	f.clock = f.clock.Add(f.options.StartupDelay)
+	f.reconcileOnce()
+	if f.describeState() != "in m2:2" {
+		t.Error(f.describeState())
 	}
 }
 
-func TestWhatIsHeldIsToldOnceAndForgottenWhenItIsOver(t *testing.T) {
+func TestHeldEvictionIsReportedOnce(t *testing.T) {
 	late := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
 		b.Status.AggregatedStatus[0].Health = workv1alpha2.ResourceUnhealthy
 	}
-	w := newWorld(t, late, cluster("m1", tainted), cluster("m2"), in("m1", 2), in("m2", 2))
+	f := newFixture(t, late, newCluster("m1", withTaint), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
 	for range 3 {
-		w.pass()
+		f.reconcileOnce()
 	}
-	if got := w.state(); got != "in m2:2, leaves m1, EvictionHeld NotReplaced" || w.writes != 1 || len(w.told.Events) != 2 {
-		t.Errorf("%s; %d writes, %d events", got, w.writes, len(w.told.Events))
+	if got := f.describeState(); got != "in m2:2, evicted from m1, EvictionHeld NotReplaced" || f.writes != 1 || len(f.recorder.Events) != 2 {
+		t.Errorf("%s; %d writes, %d events", got, f.writes, len(f.recorder.Events))
 	}
-	bound := w.bound()
+	bound := f.readBinding()
 	bound.Spec.GracefulEvictionTasks[0].SuppressDeletion = new(false)
-	if err := w.store.Update(t.Context(), bound); err != nil {
+	if err := f.store.Update(t.Context(), bound); err != nil {
 		t.Fatal(err)
 	}
-	w.pass()
-	w.pass()
-	if got := w.state(); got != "in m2:2" || w.writes != 3 || len(w.told.Events) != 4 {
-		t.Errorf("%s; %d writes, %d events", got, w.writes, len(w.told.Events))
+	f.reconcileOnce()
+	f.reconcileOnce()
+	if got := f.describeState(); got != "in m2:2" || f.writes != 3 || len(f.recorder.Events) != 4 {
+		t.Errorf("%s; %d writes, %d events", got, f.writes, len(f.recorder.Events))
 	}
 }
 
-func TestAClusterThatOnlyTheCacheLacksIsNotGone(t *testing.T) {
-	w := newWorld(t, nil, cluster("m2", silent))
-	w.live = newWorld(t, nil, cluster("m1")).store
-	w.pass()
-	if got := w.state(); got != "in m2:2, leaves m1" {
+func TestStaleCacheDoesNotProveAnUnregisteredCluster(t *testing.T) {
+	f := newFixture(t, nil, newCluster("m2", notReady))
+	f.live = newFixture(t, nil, newCluster("m1")).store
+	f.reconcileOnce()
+	if got := f.describeState(); got != "in m2:2, evicted from m1" {
 		t.Error(got)
 	}
 }
 
-func TestWhichChangesOfAClusterAreLookedAt(t *testing.T) {
+func TestClusterChangesThatRequireAPass(t *testing.T) {
 	tests := map[string]struct {
 		newer *clusterv1alpha1.Cluster
 		want  bool
 	}{
-		"a taint":                      {cluster("m1", tainted), true},
-		"that it is not ready":         {cluster("m1", silent), true},
-		"that it was given up":         {cluster("m1", dead), true},
-		"not what else it tells of it": {cluster("m1", func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1" }), false},
+		"a taint":                     {newCluster("m1", withTaint), true},
+		"a lost readiness":            {newCluster("m1", notReady), true},
+		"the dead annotation":         {newCluster("m1", declaredDead), true},
+		"another field of the status": {newCluster("m1", func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v1" }), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := differs(cluster("m1"), test.newer); got != test.want {
-				t.Errorf("looked at: %t", got)
+			if got := requiresPass(newCluster("m1"), test.newer); got != test.want {
+				t.Errorf("requires a pass: %t", got)
 			}
 		})
 	}
 }
 
-func TestAPurgeWaitsForTheOldCopyUnlessItsClusterIsDead(t *testing.T) {
+func TestDirectPurgeWaitsForTheOldCopyUnlessItsClusterIsDead(t *testing.T) {
 	directly := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks[0].PurgeMode = policyv1alpha1.PurgeModeDirectly
 		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
 	}
-	w := newWorld(t, directly, cluster("m1", silent), cluster("m2"), in("m1", 2), in("m2", 2))
-	if again := w.pass(); again != purgePoll || w.state() != "in m2:2, leaves m1, EvictionHeld NotPurged" {
-		t.Errorf("looks again after %s; %s", again, w.state())
+	f := newFixture(t, directly, newCluster("m1", notReady), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
+	if again := f.reconcileOnce(); again != purgePollInterval || f.describeState() != "in m2:2, evicted from m1, EvictionHeld NotPurged" {
+		t.Errorf("requeue after %s; %s", again, f.describeState())
 	}
-	w = newWorld(t, directly, cluster("m1", silent, dead), cluster("m2"), in("m1", 2), in("m2", 2))
-	w.pass()
-	w.clock = w.clock.Add(w.options.Steady)
-	w.pass()
-	if got := w.state(); got != "in m2:2" {
-		t.Errorf("with the cluster given up: %s", got)
+	f = newFixture(t, directly, newCluster("m1", notReady, declaredDead), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
+	f.reconcileOnce()
+	f.clock = f.clock.Add(f.options.MinHealthyTime)
+	f.reconcileOnce()
+	if got := f.describeState(); got != "in m2:2" {
+		t.Errorf("with the cluster declared dead: %s", got)
 	}
 }
 
-func TestAWorkOfABindingWithTheSameIDDoesNotKeepACopy(t *testing.T) {
+func TestWorkOfABindingWithTheSameIDDoesNotBlockAPurge(t *testing.T) {
 	directly := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks[0].PurgeMode = policyv1alpha1.PurgeModeDirectly
 		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
 	}
-	w := newWorld(t, directly, cluster("m1", silent), cluster("m2"), copied("m1"), in("m2", 2))
-	w.pass()
-	w.clock = w.clock.Add(w.options.Steady)
-	w.pass()
-	if got := w.state(); got != "in m2:2" {
+	f := newFixture(t, directly, newCluster("m1", notReady), newCluster("m2"), newForeignWork("m1"), newWork("m2", 2))
+	f.reconcileOnce()
+	f.clock = f.clock.Add(f.options.MinHealthyTime)
+	f.reconcileOnce()
+	if got := f.describeState(); got != "in m2:2" {
 		t.Error(got)
 	}
 }
 
-func TestAClusterTakesBackWhatNoOtherTakes(t *testing.T) {
+func TestEvictionIsUndoneIfNoOtherClusterTakesTheWorkload(t *testing.T) {
 	alone := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters, b.Status.AggregatedStatus = nil, nil
 		b.Spec.GracefulEvictionTasks[0].Replicas = new(int32(2))
@@ -379,28 +380,28 @@ func TestAClusterTakesBackWhatNoOtherTakes(t *testing.T) {
 		m1   *clusterv1alpha1.Cluster
 		want string
 	}{
-		"when it is ready and not tainted": {cluster("m1"), "in m1:2"},
-		"not when it is tainted":           {cluster("m1", tainted), "leaves m1"},
-		"not when it cannot be asked":      {cluster("m1", silent), "leaves m1"},
+		"a cluster that is ready and not tainted": {newCluster("m1"), "in m1:2"},
+		"a tainted cluster":                       {newCluster("m1", withTaint), "evicted from m1"},
+		"a cluster that is not ready":             {newCluster("m1", notReady), "evicted from m1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, alone, test.m1, in("m1", 2))
-			w.pass()
-			if diff := cmp.Diff(test.want, w.state()); diff != "" || w.writes > 1 {
-				t.Errorf("%d writes (-want +got):\n%s", w.writes, diff)
+			f := newFixture(t, alone, test.m1, newWork("m1", 2))
+			f.reconcileOnce()
+			if diff := cmp.Diff(test.want, f.describeState()); diff != "" || f.writes > 1 {
+				t.Errorf("%d writes (-want +got):\n%s", f.writes, diff)
 			}
 		})
 	}
 }
 
-func TestATaskGetsItsTimeOnce(t *testing.T) {
+func TestTaskGetsItsStartTimeOnce(t *testing.T) {
 	fresh := func(b *workv1alpha2.ResourceBinding) { b.Spec.GracefulEvictionTasks[0].CreationTimestamp = nil }
-	w := newWorld(t, fresh, cluster("m1", tainted), cluster("m2", silent))
-	if again := w.pass(); again != w.options.Timeout || w.writes != 1 {
-		t.Errorf("looks again after %s, %d writes", again, w.writes)
+	f := newFixture(t, fresh, newCluster("m1", withTaint), newCluster("m2", notReady))
+	if again := f.reconcileOnce(); again != f.options.Timeout || f.writes != 1 {
+		t.Errorf("requeue after %s, %d writes", again, f.writes)
 	}
-	w.clock = w.clock.Add(time.Minute)
-	if again := w.pass(); again != w.options.Timeout-time.Minute || w.writes != 1 {
-		t.Errorf("looks again after %s, %d writes", again, w.writes)
+	f.clock = f.clock.Add(time.Minute)
+	if again := f.reconcileOnce(); again != f.options.Timeout-time.Minute || f.writes != 1 {
+		t.Errorf("requeue after %s, %d writes", again, f.writes)
 	}
 }

@@ -21,29 +21,29 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// underEviction tells that a binding has a task, or that something is still said of
-// one.
-func underEviction(bound binding.Object) bool {
+// hasEviction reports whether a binding has an eviction task, or the condition about held
+// tasks.
+func hasEviction(bound binding.Object) bool {
 	return len(bound.BindingSpec().GracefulEvictionTasks) > 0 ||
 		conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil
 }
 
-// onCluster looks at the evictions from and to a cluster that is ready, tainted or
-// given up otherwise than before, or gone.
+// onCluster enqueues the evictions from and to a cluster whose readiness, taints or dead
+// annotation changed, or that is deleted.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && differs(older, newer) {
-				r.push(ctx, q, newer.Name)
+			if ok && ok2 && requiresPass(older, newer) {
+				r.enqueueBindings(ctx, q, newer.Name)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.push(ctx, q, e.Object.GetName()) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.enqueueBindings(ctx, q, e.Object.GetName()) },
 	}
 }
 
-func differs(older, newer *clusterv1alpha1.Cluster) bool {
+func requiresPass(older, newer *clusterv1alpha1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(older.Spec.Taints, newer.Spec.Taints) ||
 		older.DeclaredDead() != newer.DeclaredDead() || isReady(older) != isReady(newer)
 }
@@ -52,14 +52,14 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
-func (r *reconciler) push(ctx context.Context, q queue, cluster string) {
-	found, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster)
+func (r *reconciler) enqueueBindings(ctx context.Context, q queue, cluster string) {
+	targeting, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
-		// A cache answers unless the process ends.
-		klog.FromContext(ctx).Error(err, "Evictions are not looked at", "member", cluster)
+		// Reading a cache fails only when the process ends.
+		klog.FromContext(ctx).Error(err, "Cannot enqueue the evictions of a cluster", "member", cluster)
 		return
 	}
-	for _, bound := range found {
+	for _, bound := range targeting {
 		if len(bound.BindingSpec().GracefulEvictionTasks) > 0 {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
 		}
