@@ -12,28 +12,28 @@ import (
 	"karmada.io/karmada/internal/access/crashtest"
 )
 
-func TestAProcessThatDiesAroundAWriteEvictsEachOnce(t *testing.T) {
-	var w *world
+func TestEvictionsSurviveCrashesAroundWrites(t *testing.T) {
+	var f *fixture
 	var all []request
 	crashtest.Case{
 		Store: func() client.WithWatch {
 			all = nil
-			objects := []client.Object{tainted(0)}
+			objects := []client.Object{newTaintedCluster(0)}
 			for n := range 3 {
-				bound := inM1()
+				bound := newBinding()
 				bound.Name = fmt.Sprintf("web-%d", n)
 				objects = append(objects, bound)
 				all = append(all, request{client.ObjectKeyFromObject(bound), "m1"})
 			}
-			w = newWorld(t, objects...)
-			return w.store
+			f = newFixture(t, objects...)
+			return f.store
 		},
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
-			w.karmada, w.live = karmada, karmada
+			f.karmada, f.live = karmada, karmada
 			return func(ctx context.Context) error {
 				var failures []error
 				for _, each := range all {
-					_, err := w.Reconcile(ctx, each)
+					_, err := f.Reconcile(ctx, each)
 					failures = append(failures, err)
 				}
 				return errors.Join(failures...)

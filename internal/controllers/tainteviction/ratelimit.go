@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// pace lets one after the other act, and after each that did acts no sooner than a
-// step later. Who finds nothing to do costs nothing.
-type pace struct {
-	step time.Duration
-	// turn is held by whoever acts or is the next to.
+// rateLimiter runs actions one after the other, with a minimum interval after each action that had an
+// effect. Actions without effect do not consume the rate.
+type rateLimiter struct {
+	interval time.Duration
+	// turn is a semaphore that the running action, or the next one, holds.
 	turn chan struct{}
-	// next is when to act again, written by whoever has the turn.
+	// next is the earliest time of the next action. The holder of turn writes it.
 	next time.Time
 }
 
-// newPace acts rate times a second, at most.
-func newPace(rate float64) *pace {
+// newRateLimiter limits actions to rate per second.
+func newRateLimiter(rate float64) *rateLimiter {
 	step := float64(time.Second) / rate
-	return &pace{step: time.Duration(min(step, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
+	return &rateLimiter{interval: time.Duration(min(step, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
 }
 
-// do waits until it is time and acts. It returns the error of ctx if that ends
-// sooner.
-func (p *pace) do(ctx context.Context, act func() (acted bool, err error)) error {
+// run waits for its turn and the interval, then calls act. It returns the error of ctx if that
+// ends first.
+func (l *rateLimiter) run(ctx context.Context, act func() (hadEffect bool, err error)) error {
 	select {
-	case p.turn <- struct{}{}:
+	case l.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-p.turn }()
-	if err := until(ctx, p.next); err != nil {
+	defer func() { <-l.turn }()
+	if err := waitUntil(ctx, l.next); err != nil {
 		return err
 	}
-	acted, err := act()
-	if acted {
-		p.next = time.Now().Add(p.step)
+	hadEffect, err := act()
+	if hadEffect {
+		l.next = time.Now().Add(l.interval)
 	}
 	return err
 }
 
-func until(ctx context.Context, at time.Time) error {
+func waitUntil(ctx context.Context, at time.Time) error {
 	wait := time.NewTimer(time.Until(at))
 	defer wait.Stop()
 	select {

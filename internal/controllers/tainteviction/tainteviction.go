@@ -1,15 +1,15 @@
-// Package tainteviction answers "must a workload leave a cluster because of its
-// taints?": it takes clusters whose NoExecute taints are not tolerated, or not any
-// longer, off the targets of bindings.
+// Package tainteviction answers "must a workload be evicted from a cluster because of
+// its taints?": it removes clusters whose NoExecute taints are not tolerated, or not any
+// longer, from the targets of bindings.
 //
 // Invariants:
 //
-//   - a workload is evicted only for a taint that the stored Cluster has, judged at
-//     the very moment of acting;
-//   - the process evicts no faster than it is told, however many clusters are
-//     tainted at once, and what needs no eviction costs nothing of the rate;
-//   - one eviction is one write; the way on, to other clusters and out of the old
-//     one, belongs to others.
+//   - a workload is evicted only for a taint that the API server shows on the Cluster
+//     immediately before the eviction;
+//   - the process does not exceed its eviction rate, however many clusters are tainted at
+//     once, and bindings that need no eviction do not consume the rate;
+//   - one eviction is one write; other controllers choose new clusters and delete the old
+//     copy.
 package tainteviction
 
 import (
@@ -41,37 +41,37 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Name is the name under which events are told. QueueName and ClusterQueueName are
-// those of the queues of the two scopes in logs and metrics.
+// Name is the name of the controllers in events. QueueName and ClusterQueueName are the names
+// of the queues of the two scopes in logs and metrics.
 const (
 	Name             = "taint-manager"
 	QueueName        = "binding-eviction"
 	ClusterQueueName = "cluster-binding-eviction"
 )
 
-// glance is when to look again at what has changed while it was decided upon.
-const glance = 50 * time.Millisecond
+// conflictRequeueDelay is the delay until the retry after a write conflict.
+const conflictRequeueDelay = 50 * time.Millisecond
 
-// Options are what operators may tune.
+// Options configure the controllers.
 type Options struct {
-	// Enabled lets taints evict at all; without, only the metrics are there.
+	// Enabled enables evictions for taints. If false, only the metrics are registered.
 	Enabled bool
-	// Rate is how many workloads are evicted in a second, at most; 0 is none.
+	// Rate is the maximum number of evictions per second; 0 disables evictions.
 	Rate float64
-	// PurgeMode is how workloads leave that do not say it themselves.
+	// PurgeMode is the purge mode for workloads whose policy sets none.
 	PurgeMode policyv1alpha1.PurgeMode
-	// PreserveState takes the state along for which a policy asks.
+	// PreserveState preserves the state that a policy selects.
 	PreserveState bool
-	// Backoff is that of an eviction that failed.
+	// Backoff is the retry delay after an eviction failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Enabled: true, Rate: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: queues.DefaultBackoff()}
 }
 
-// request names a binding and one of its clusters.
+// request identifies a binding and one of its clusters.
 type request struct {
 	types.NamespacedName
 	cluster string
@@ -79,22 +79,22 @@ type request struct {
 
 // reconciler serves the bindings of one scope.
 type reconciler struct {
-	options    Options
-	namespaced bool
-	karmada    client.Client
-	live       client.Reader
-	cache      cache.Cache
-	events     *observe.Events
-	pace       *pace
-	backlog    *backlog
-	measured   measurements
-	now        func() time.Time
+	options     Options
+	namespaced  bool
+	karmada     client.Client
+	live        client.Reader
+	cache       cache.Cache
+	events      *observe.Events
+	rateLimiter *rateLimiter
+	backlog     *backlog
+	metrics     evictionMetrics
+	now         func() time.Time
 }
 
 // Add registers the controllers of both scopes with a manager that has the index of
-// bindings by cluster. With a rate of 0 there is nothing to do for them.
+// bindings by cluster. With a rate of 0 it registers none.
 func Add(mgr manager.Manager, o Options) error {
-	measured, err := newMeasurements(metrics.Registry)
+	queueMetrics, err := newEvictionMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
@@ -102,17 +102,17 @@ func Add(mgr manager.Manager, o Options) error {
 		return nil
 	}
 	if o.Rate <= 0 {
-		mgr.GetLogger().Info("Nothing is evicted for taints: --resource-eviction-rate is 0")
+		mgr.GetLogger().Info("Evictions for taints are disabled: --resource-eviction-rate is 0")
 		return nil
 	}
-	shared := newPace(o.Rate)
+	limiter := newRateLimiter(o.Rate)
 	for _, namespaced := range []bool{true, false} {
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-			events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-			pace:   shared, backlog: newBacklog(measured, queueName(namespaced)), measured: measured, now: time.Now,
+			events:      observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+			rateLimiter: limiter, backlog: newBacklog(queueMetrics, queueName(namespaced)), metrics: queueMetrics, now: time.Now,
 		}
-		if err := r.add(mgr); err != nil {
+		if err := r.addController(mgr); err != nil {
 			return err
 		}
 	}
@@ -126,10 +126,10 @@ func queueName(namespaced bool) string {
 	return ClusterQueueName
 }
 
-func (r *reconciler) add(mgr manager.Manager) error {
+func (r *reconciler) addController(mgr manager.Manager) error {
 	name := queueName(r.namespaced)
 	logger := mgr.GetLogger().WithValues("controller", name)
-	// One worker: those that must leave wait for each other anyway.
+	// One worker: the rate limit serializes evictions anyway.
 	options := queues.Options[request](mgr, 1, r.options.Backoff)
 	options.Reconciler = r
 	options.LogConstructor = func(of *request) logr.Logger {
@@ -142,33 +142,33 @@ func (r *reconciler) add(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", name, err)
 	}
-	return errors.Join(c.Watch(r.clusters()), c.Watch(r.bindings()))
+	return errors.Join(c.Watch(r.clusterSource()), c.Watch(r.bindingSource()))
 }
 
 // Reconcile implements reconcile.TypedReconciler.
 func (r *reconciler) Reconcile(ctx context.Context, of request) (reconcile.Result, error) {
-	r.backlog.take(of)
-	_, stay, err := r.look(ctx, r.karmada, of)
+	r.backlog.remove(of)
+	_, stay, err := r.readStay(ctx, r.karmada, of)
 	if err != nil || stay.Taint == nil {
 		return reconcile.Result{}, err
 	}
 	if now := r.now(); !stay.Over(now) {
 		return reconcile.Result{RequeueAfter: stay.Until.Sub(now)}, nil
 	}
-	again := time.Duration(0)
-	err = r.pace.do(ctx, func() (evicted bool, err error) {
-		evicted, again, err = r.act(ctx, of)
+	requeueAfter := time.Duration(0)
+	err = r.rateLimiter.run(ctx, func() (evicted bool, err error) {
+		evicted, requeueAfter, err = r.evictIfDue(ctx, of)
 		return evicted, err
 	})
 	if err != nil && ctx.Err() != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // the process ends; the taint is still there for the next one
+		return reconcile.Result{}, nil //nolint:nilerr // the process ends; the next one finds the taint
 	}
-	return reconcile.Result{RequeueAfter: again}, err
+	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// look reads a binding and how long it may stay in the cluster, by the taints that
-// from knows. Where nothing drives it out the zero Stay is returned.
-func (r *reconciler) look(ctx context.Context, from client.Reader, of request) (binding.Object, toleration.Stay, error) {
+// readStay reads a binding and how long it may stay in the cluster. The taints are read with the
+// given reader. It returns the zero Stay if no taint evicts the binding.
+func (r *reconciler) readStay(ctx context.Context, reader client.Reader, of request) (binding.Object, toleration.Stay, error) {
 	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, of.NamespacedName)
 	if err != nil || bound == nil {
 		return nil, toleration.Stay{}, err
@@ -177,7 +177,7 @@ func (r *reconciler) look(ctx context.Context, from client.Reader, of request) (
 		return bound, toleration.Stay{}, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}
-	err = from.Get(ctx, types.NamespacedName{Name: of.cluster}, cluster)
+	err = reader.Get(ctx, types.NamespacedName{Name: of.cluster}, cluster)
 	if apierrors.IsNotFound(err) {
 		return bound, toleration.Stay{}, nil
 	}
@@ -185,40 +185,41 @@ func (r *reconciler) look(ctx context.Context, from client.Reader, of request) (
 		return nil, toleration.Stay{}, fmt.Errorf("reading the taints of cluster %s: %w", of.cluster, err)
 	}
 	if cluster.DeletionTimestamp != nil {
-		return bound, toleration.Stay{}, nil // the scheduler takes everything out of it
+		return bound, toleration.Stay{}, nil // the scheduler removes the cluster from all bindings
 	}
 	stay, _ := failover.StayIn(cluster, bound)
 	return bound, stay, nil
 }
 
-// act looks once more, at the Cluster as it is stored, and evicts.
-func (r *reconciler) act(ctx context.Context, of request) (evicted bool, again time.Duration, err error) {
-	bound, stay, err := r.look(ctx, r.live, of)
+// evictIfDue reads the Cluster from the API server, decides again, and evicts.
+func (r *reconciler) evictIfDue(ctx context.Context, of request) (evicted bool, requeueAfter time.Duration, err error) {
+	bound, stay, err := r.readStay(ctx, r.live, of)
 	if err != nil || stay.Taint == nil {
 		return false, 0, err
 	}
-	began := r.now()
-	if !stay.Over(began) {
-		return false, stay.Until.Sub(began), nil
+	start := r.now()
+	if !stay.Over(start) {
+		return false, stay.Until.Sub(start), nil
 	}
 	eviction, err := r.evict(ctx, bound, of.cluster, stay)
 	switch {
 	case apierrors.IsConflict(err):
-		return false, glance, nil
+		return false, conflictRequeueDelay, nil
 	case apierrors.IsNotFound(err):
 		return false, 0, nil
 	case ctx.Err() != nil:
 		return false, 0, err
 	}
-	r.measured.evicted(queueName(r.namespaced), r.now().Sub(began), err)
-	r.tell(bound, eviction, err)
+	r.metrics.observeEviction(queueName(r.namespaced), r.now().Sub(start), err)
+	r.recordEvents(bound, eviction, err)
 	if err == nil {
 		klog.FromContext(ctx).Info("Evicting", "taint", stay.Taint.ToString())
 	}
 	return err == nil, 0, err
 }
 
-// evict takes the cluster off the targets, if the binding is still as it was seen.
+// evict removes the cluster from the targets. The write fails if the binding changed since it
+// was read.
 func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Stay) (failover.Eviction, error) {
 	eviction, err := failover.Cluster(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
 	if err != nil {
@@ -230,9 +231,9 @@ func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster st
 	return eviction, err
 }
 
-// tell says on the binding and on the template that an eviction begins, or why it
-// failed, once until the cause changes. The controller that ends it says so.
-func (r *reconciler) tell(bound binding.Object, eviction failover.Eviction, err error) {
+// recordEvents records on the binding and on the template that an eviction starts, or why it failed,
+// once for each cause. The controller that ends the eviction records the end.
+func (r *reconciler) recordEvents(bound binding.Object, eviction failover.Eviction, err error) {
 	for _, object := range []client.Object{bound, binding.Template(bound)} {
 		if err == nil {
 			r.events.RecoveredIn(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)

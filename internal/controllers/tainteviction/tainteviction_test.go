@@ -31,61 +31,61 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a reconciler over a store.
-type world struct {
+// fixture is a reconciler over a fake store.
+type fixture struct {
 	*reconciler
-	store  client.WithWatch
-	told   *record.FakeRecorder
-	writes int
-	// refuse answers the next writes.
-	refuse error
+	store    client.WithWatch
+	recorder *record.FakeRecorder
+	writes   int
+	// writeErr is returned for all writes if it is set.
+	writeErr error
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	measured, err := newMeasurements(prometheus.NewRegistry())
+	measured, err := newEvictionMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{told: record.NewFakeRecorder(1000)}
-	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	f := &fixture{recorder: record.NewFakeRecorder(1000)}
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterField, bindings.ClustersOf).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
-				w.writes++
-				if w.refuse != nil {
-					return w.refuse
+				f.writes++
+				if f.writeErr != nil {
+					return f.writeErr
 				}
 				return c.Patch(ctx, object, patch, o...)
 			},
 		}).Build()
-	w.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: w.store, live: w.store, events: observe.NewEvents(w.told),
-		pace: newPace(1000), backlog: newBacklog(measured, QueueName), measured: measured, now: func() time.Time { return noon },
+	f.reconciler = &reconciler{
+		options: DefaultOptions(), namespaced: true, karmada: f.store, live: f.store, events: observe.NewEvents(f.recorder),
+		rateLimiter: newRateLimiter(1000), backlog: newBacklog(measured, QueueName), metrics: measured, now: func() time.Time { return noon },
 	}
-	return w
+	return f
 }
 
-func (w *world) bound(t *testing.T) *workv1alpha2.ResourceBinding {
+func (f *fixture) readBinding(t *testing.T) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	stored := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, stored); err != nil {
+	if err := f.store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, stored); err != nil {
 		t.Fatal(err)
 	}
 	return stored
 }
 
-func tainted(added time.Duration) *clusterv1alpha1.Cluster {
+func newTaintedCluster(added time.Duration) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	cluster.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: noon.Add(added)}}}
 	return cluster
 }
 
-func inM1(tolerations ...corev1.Toleration) *workv1alpha2.ResourceBinding {
+func newBinding(tolerations ...corev1.Toleration) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "1"}}
 	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "2"}
 	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}, {Name: "m2", Replicas: 1}}
@@ -93,15 +93,15 @@ func inM1(tolerations ...corev1.Toleration) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-var of = request{client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, "m1"}
+var webInM1 = request{client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, "m1"}
 
 func TestReconcile(t *testing.T) {
 	forAMinute := corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60))}
-	deleted := inM1()
+	deleted := newBinding()
 	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: noon}, []string{"example.io/wait"}
-	leaves := tainted(0)
+	leaves := newTaintedCluster(0)
 	leaves.DeletionTimestamp, leaves.Finalizers = &metav1.Time{Time: noon}, []string{"example.io/wait"}
-	elsewhere := inM1()
+	elsewhere := newBinding()
 	elsewhere.Spec.Clusters = elsewhere.Spec.Clusters[1:]
 	healthy := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	tests := map[string]struct {
@@ -112,133 +112,133 @@ func TestReconcile(t *testing.T) {
 		fails   bool
 		told    int
 	}{
-		"an untolerated taint evicts at once":                   {stored: []client.Object{tainted(0), inM1()}, evicted: true, told: 2},
-		"a tolerated one when its time has come":                {stored: []client.Object{tainted(-time.Minute), inM1(forAMinute)}, evicted: true, told: 2},
-		"and until then it is waited for":                       {stored: []client.Object{tainted(-20 * time.Second), inM1(forAMinute)}, again: 40 * time.Second},
-		"one that is tolerated for good never":                  {stored: []client.Object{tainted(0), inM1(corev1.Toleration{Operator: corev1.TolerationOpExists})}},
-		"a cluster without taints evicts nothing":               {stored: []client.Object{healthy, inM1()}},
-		"a cluster that nobody knows evicts nothing":            {stored: []client.Object{inM1()}},
-		"a cluster that leaves is left to the scheduler":        {stored: []client.Object{leaves, inM1()}},
-		"a binding that goes is left alone":                     {stored: []client.Object{tainted(0), deleted}},
-		"a binding that is elsewhere is left alone":             {stored: []client.Object{tainted(0), elsewhere}},
-		"a binding that is gone needs nothing":                  {stored: []client.Object{tainted(0)}},
-		"a conflict is looked at again, and not told":           {stored: []client.Object{tainted(0), inM1()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), again: glance},
-		"a refusal is tried again, and told where users look":   {stored: []client.Object{tainted(0), inM1()}, refuse: errors.New("refused"), fails: true, told: 2},
-		"a binding that goes meanwhile is no failure of anyone": {stored: []client.Object{tainted(0), inM1()}, refuse: apierrors.NewNotFound(schema.GroupResource{}, "x")},
+		"an untolerated taint":                                       {stored: []client.Object{newTaintedCluster(0), newBinding()}, evicted: true, told: 2},
+		"a toleration that has expired":                              {stored: []client.Object{newTaintedCluster(-time.Minute), newBinding(forAMinute)}, evicted: true, told: 2},
+		"a toleration that expires later":                            {stored: []client.Object{newTaintedCluster(-20 * time.Second), newBinding(forAMinute)}, again: 40 * time.Second},
+		"a toleration without a limit":                               {stored: []client.Object{newTaintedCluster(0), newBinding(corev1.Toleration{Operator: corev1.TolerationOpExists})}},
+		"a cluster without taints":                                   {stored: []client.Object{healthy, newBinding()}},
+		"an unknown cluster":                                         {stored: []client.Object{newBinding()}},
+		"a cluster in deletion":                                      {stored: []client.Object{leaves, newBinding()}},
+		"a binding in deletion":                                      {stored: []client.Object{newTaintedCluster(0), deleted}},
+		"a binding in other clusters":                                {stored: []client.Object{newTaintedCluster(0), elsewhere}},
+		"a deleted binding":                                          {stored: []client.Object{newTaintedCluster(0)}},
+		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), again: conflictRequeueDelay},
+		"a rejection is retried with events on binding and template": {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: errors.New("rejected"), fails: true, told: 2},
+		"a binding that is deleted in the meantime":                  {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewNotFound(schema.GroupResource{}, "x")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.stored...)
-			w.refuse = test.refuse
-			result, err := w.Reconcile(t.Context(), of)
-			if (err != nil) != test.fails || result.RequeueAfter != test.again || len(w.told.Events) != test.told {
-				t.Errorf("error %v, again after %s, %d events", err, result.RequeueAfter, len(w.told.Events))
+			f := newFixture(t, test.stored...)
+			f.writeErr = test.refuse
+			result, err := f.Reconcile(t.Context(), webInM1)
+			if (err != nil) != test.fails || result.RequeueAfter != test.again || len(f.recorder.Events) != test.told {
+				t.Errorf("error %v, requeue after %s, %d events", err, result.RequeueAfter, len(f.recorder.Events))
 			}
 			if !test.evicted {
-				if w.writes > 0 && test.refuse == nil {
-					t.Errorf("%d writes", w.writes)
+				if f.writes > 0 && test.refuse == nil {
+					t.Errorf("%d writes", f.writes)
 				}
 				return
 			}
 			for range test.told {
-				if event, want := <-w.told.Events, "Normal EvictionStarted Evicting from cluster m1 (TaintUntolerated, Gracefully): the taint "; !strings.HasPrefix(event, want) {
+				if event, want := <-f.recorder.Events, "Normal EvictionStarted Evicting from cluster m1 (TaintUntolerated, Gracefully): the taint "; !strings.HasPrefix(event, want) {
 					t.Errorf("event %q, want %q", event, want)
 				}
 			}
-			spec := w.bound(t).Spec
-			if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "m2", Replicas: 1}}, spec.Clusters); diff != "" || len(spec.GracefulEvictionTasks) != 1 || w.writes != 1 {
-				t.Errorf("%d writes, tasks %+v, clusters (-want +got):\n%s", w.writes, spec.GracefulEvictionTasks, diff)
+			spec := f.readBinding(t).Spec
+			if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "m2", Replicas: 1}}, spec.Clusters); diff != "" || len(spec.GracefulEvictionTasks) != 1 || f.writes != 1 {
+				t.Errorf("%d writes, tasks %+v, clusters (-want +got):\n%s", f.writes, spec.GracefulEvictionTasks, diff)
 			}
 		})
 	}
 }
 
-func TestATaintThatIsGoneFromTheStoreEvictsNothing(t *testing.T) {
-	w := newWorld(t, tainted(0), inM1())
-	cured := newWorld(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
-	w.live = cured.store
-	if result, err := w.Reconcile(t.Context(), of); err != nil || result.RequeueAfter != 0 || w.writes != 0 {
-		t.Errorf("%d writes, %+v, %v", w.writes, result, err)
+func TestTaintMustStillExistInTheAPIServer(t *testing.T) {
+	f := newFixture(t, newTaintedCluster(0), newBinding())
+	cured := newFixture(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
+	f.live = cured.store
+	if result, err := f.Reconcile(t.Context(), webInM1); err != nil || result.RequeueAfter != 0 || f.writes != 0 {
+		t.Errorf("%d writes, %+v, %v", f.writes, result, err)
 	}
 }
 
-func TestStateThatCannotBeReadKeepsTheWorkloadWhereItIs(t *testing.T) {
-	bound := inM1()
+func TestUnreadableStateBlocksTheEviction(t *testing.T) {
+	bound := newBinding()
 	bound.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
 		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
 		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.id}"}}},
 	}}
-	w := newWorld(t, tainted(0), bound)
-	w.options.PreserveState = true
+	f := newFixture(t, newTaintedCluster(0), bound)
+	f.options.PreserveState = true
 	for range 3 {
-		if _, err := w.Reconcile(t.Context(), of); err == nil {
+		if _, err := f.Reconcile(t.Context(), webInM1); err == nil {
 			t.Fatal("no error")
 		}
 	}
-	if w.writes != 0 || len(w.told.Events) != 2 {
-		t.Errorf("%d writes, %d events", w.writes, len(w.told.Events))
+	if f.writes != 0 || len(f.recorder.Events) != 2 {
+		t.Errorf("%d writes, %d events", f.writes, len(f.recorder.Events))
 	}
 }
 
-func TestOnlyChangesOfTaintsLookAtWhatIsInACluster(t *testing.T) {
-	many := []client.Object{tainted(0)}
+func TestTaintsEnqueueTheBindingsOfACluster(t *testing.T) {
+	many := []client.Object{newTaintedCluster(0)}
 	for i := range 5 {
-		bound := inM1()
+		bound := newBinding()
 		bound.Name = fmt.Sprintf("web-%d", i)
 		bound.Spec.Clusters = bound.Spec.Clusters[i%2:]
 		many = append(many, bound)
 	}
-	w := newWorld(t, many...)
+	f := newFixture(t, many...)
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request]())
 	defer q.ShutDown()
-	w.pushIn(t.Context(), q, tainted(0))
-	w.pushIn(t.Context(), q, tainted(0))
-	if q.Len() != 3 || len(w.backlog.queued) != 3 {
-		t.Errorf("%d are queued, %d are counted", q.Len(), len(w.backlog.queued))
+	f.enqueueBindingsIn(t.Context(), q, newTaintedCluster(0))
+	f.enqueueBindingsIn(t.Context(), q, newTaintedCluster(0))
+	if q.Len() != 3 || len(f.backlog.queued) != 3 {
+		t.Errorf("%d requests are queued, %d are counted", q.Len(), len(f.backlog.queued))
 	}
 	for q.Len() > 0 {
 		next, _ := q.Get()
-		if _, err := w.Reconcile(t.Context(), next); err != nil {
+		if _, err := f.Reconcile(t.Context(), next); err != nil {
 			t.Error(err)
 		}
 		q.Done(next)
 	}
-	if len(w.backlog.queued) != 0 || w.writes != 3 {
-		t.Errorf("%d are counted, %d writes", len(w.backlog.queued), w.writes)
+	if len(f.backlog.queued) != 0 || f.writes != 3 {
+		t.Errorf("%d requests are counted, %d writes", len(f.backlog.queued), f.writes)
 	}
-	w.pushIn(t.Context(), q, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
-	w.pushOf(t.Context(), q, many[2])
+	f.enqueueBindingsIn(t.Context(), q, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
+	f.enqueueBinding(t.Context(), q, many[2])
 	if q.Len() != 0 {
-		t.Errorf("%d are queued that nothing drives out", q.Len())
+		t.Errorf("%d requests are queued for clusters without taints", q.Len())
 	}
-	w.pushOf(t.Context(), q, inM1())
+	f.enqueueBinding(t.Context(), q, newBinding())
 	if q.Len() != 1 {
-		t.Errorf("%d are queued of a binding in one tainted cluster", q.Len())
+		t.Errorf("%d requests are queued for a binding in one tainted cluster", q.Len())
 	}
 }
 
-func TestWhichChangesOfABindingAreLookedAt(t *testing.T) {
+func TestBindingChangesThatRequireAPass(t *testing.T) {
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
 		want   bool
 	}{
-		"none":                    {func(*workv1alpha2.ResourceBinding) {}, false},
-		"of its specification":    {func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, true},
-		"of its status":           {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration++ }, false},
-		"another mark":            {func(b *workv1alpha2.ResourceBinding) { b.Annotations["mine"] = "1" }, false},
-		"another placement is in": {func(b *workv1alpha2.ResourceBinding) { b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = "{}" }, true},
-		"no placement is in": {func(b *workv1alpha2.ResourceBinding) {
+		"no change":                 {func(*workv1alpha2.ResourceBinding) {}, false},
+		"another generation":        {func(b *workv1alpha2.ResourceBinding) { b.Generation++ }, true},
+		"another status":            {func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration++ }, false},
+		"another annotation":        {func(b *workv1alpha2.ResourceBinding) { b.Annotations["mine"] = "1" }, false},
+		"another applied placement": {func(b *workv1alpha2.ResourceBinding) { b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = "{}" }, true},
+		"no applied placement": {func(b *workv1alpha2.ResourceBinding) {
 			delete(b.Annotations, policyv1alpha1.AppliedPlacementAnnotation)
 		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := inM1()
+			before := newBinding()
 			before.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: `{"clusterTolerations":[]}`}
 			after := before.DeepCopy()
 			test.change(after)
-			if got := decidesAnew(before, after); got != test.want {
-				t.Errorf("looked at: %t, want %t", got, test.want)
+			if got := requiresPass(before, after); got != test.want {
+				t.Errorf("requires a pass: %t, want %t", got, test.want)
 			}
 		})
 	}
