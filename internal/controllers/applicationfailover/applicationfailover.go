@@ -1,14 +1,14 @@
 // Package applicationfailover answers "has an application been unhealthy in a
-// cluster for longer than its policy tolerates?": then it leaves that cluster.
+// cluster for longer than its policy tolerates?". If so, it evicts the application.
 //
 // Invariants:
 //
-//   - since when an application has been unhealthy outlives the process, and is
-//     written when that begins to count and when it ends, never in between;
-//   - a process that starts evicts nothing for what was reported before;
-//   - all clusters that it leaves in one pass are one write;
-//   - where it goes, and when its old copies go, is decided by others, who are told
-//     where it failed lately.
+//   - the time since when an application has been unhealthy is stored in an annotation; it
+//     is written when the time starts to count and when it ends, never in between;
+//   - a process does not evict because of a status that was reported before its start;
+//   - all evictions of one pass are one write;
+//   - other controllers choose new clusters and delete old copies; an annotation tells them
+//     in which clusters the application failed recently.
 package applicationfailover
 
 import (
@@ -39,35 +39,34 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// Name and ClusterName are the names of the controllers of the two scopes in logs,
-// metrics and events, and those that tasks bear.
+// Name and ClusterName are the names of the controllers of the two scopes in logs, metrics and
+// events, and the producers of their eviction tasks.
 const (
 	Name        = workv1alpha2.EvictionProducerApplicationFailover
 	ClusterName = workv1alpha2.EvictionProducerClusterApplicationFailover
 )
 
 const (
-	// conflictDelay is when to look again at a binding that others changed meanwhile.
-	conflictDelay = 50 * time.Millisecond
-	// lasting is how long an application must be unhealthy for that to be written: one
-	// that rolls out is unhealthy for a moment. So much may be forgotten by an end of
-	// the process.
-	lasting = 10 * time.Second
+	// conflictRequeueDelay is the delay until the retry after a write conflict.
+	conflictRequeueDelay = 50 * time.Millisecond
+	// minUnhealthyTime is the time that an application must be unhealthy before that is stored: during a
+	// rollout it is unhealthy for a short time. If the process ends, up to this time is lost.
+	minUnhealthyTime = 10 * time.Second
 )
 
-// Options are what operators may tune.
+// Options configure the controllers.
 type Options struct {
-	// Workers is how many bindings of each scope are worked on at once.
+	// Workers is the number of bindings of each scope that are processed in parallel.
 	Workers int
-	// Graceful offers the purge mode Gracefully.
+	// Graceful allows the purge mode Gracefully.
 	Graceful bool
-	// PreserveState takes the state along for which a policy asks.
+	// PreserveState preserves the state that a policy selects.
 	PreserveState bool
-	// Backoff is that of a failover that failed.
+	// Backoff is the retry delay after a failover failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Workers: 3, Graceful: true, Backoff: queues.DefaultBackoff()}
 }
@@ -79,7 +78,7 @@ type reconciler struct {
 	karmada    client.Client
 	rules      interpreter.Source
 	events     *observe.Events
-	recent     *recent
+	observed   *unhealthyTracker
 	now        func() time.Time
 }
 
@@ -92,11 +91,11 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		}
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), rules: rules,
-			events: observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
-			recent: newRecent(), now: time.Now,
+			events:   observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			observed: newUnhealthyTracker(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.While(takingPart))).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.While(hasFailover))).
 			WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
@@ -106,9 +105,9 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	return nil
 }
 
-// takingPart tells that a binding has an application failover, or that something is
-// still remembered of it.
-func takingPart(bound binding.Object) bool {
+// hasFailover reports whether a binding has an application failover, or still has annotations of
+// one.
+func hasFailover(bound binding.Object) bool {
 	of := bound.BindingSpec().Failover
 	return of != nil && of.Application != nil ||
 		bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != "" || bound.GetAnnotations()[workv1alpha2.FailedInAnnotation] != ""
@@ -121,12 +120,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if bound == nil {
-		r.recent.forget(request.NamespacedName)
+		r.observed.deleteBinding(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	next, err := r.work(ctx, bound)
+	next, err := r.processBinding(ctx, bound)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -134,59 +133,61 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// work looks at the health of one application, and returns when to look again; 0
-// is when something changes.
-func (r *reconciler) work(ctx context.Context, bound binding.Object) (time.Duration, error) {
+// processBinding checks the health of one application and returns the delay until the next pass; 0 means
+// that only a change causes one.
+func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
 	d, err := r.decide(bound, now)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := patch.Object(ctx, r.karmada, bound, d.desired); err != nil {
-		_ = r.tell(bound, nil, err)
+		_ = r.recordEvents(bound, nil, err)
 		return 0, err
 	}
 	if len(d.evicted) > 0 {
 		klog.FromContext(ctx).Info("Evicting an unhealthy application", "members", strings.Join(clustersOf(d.evicted), ","))
 	}
-	r.recent.keep(client.ObjectKeyFromObject(bound), bound.GetUID(), d.seen)
-	if err := r.tell(bound, d.evicted, d.failed); err != nil {
+	r.observed.store(client.ObjectKeyFromObject(bound), bound.GetUID(), d.observed)
+	if err := r.recordEvents(bound, d.evicted, d.evictionErr); err != nil {
 		return 0, err
 	}
-	return until(d.next, now), nil
+	return delayUntil(d.nextPass, now), nil
 }
 
-// decision is what becomes of one application.
+// decision is the result of a pass for one application.
 type decision struct {
 	desired binding.Object
-	// evicted are the evictions that begin, failed why others cannot.
-	evicted []failover.Eviction
-	failed  error
-	// seen is what this process has seen, next when to look again; zero for never.
-	seen failover.Memory
-	next time.Time
+	// evicted are the evictions that start, failed is the error of the others.
+	evicted     []failover.Eviction
+	evictionErr error
+	// observed is the health that this process observed. next is the time of the next pass, zero
+	// for none.
+	observed failover.Memory
+	nextPass time.Time
 }
 
 func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, error) {
 	d := decision{desired: binding.Copy(bound)}
-	memory, seen := r.remember(bound, now)
+	memory, observed := r.readMemory(bound, now)
 	stored := failover.Memory{}
 	if len(memory) > 0 {
 		var overdue []string
-		overdue, d.next = memory.Overdue(seen, bound.BindingSpec().Failover.Application, now)
-		d.evicted, d.failed = r.evict(d.desired, bound, overdue)
+		overdue, d.nextPass = memory.Overdue(observed, bound.BindingSpec().Failover.Application, now)
+		d.evicted, d.evictionErr = r.evict(d.desired, bound, overdue)
 		spec, status := d.desired.BindingSpec(), d.desired.BindingStatus()
-		d.seen = seen.Observe(spec, status, now)
-		stored, d.next = worthStoring(memory.Observe(spec, status, now), d.next, now)
+		d.observed = observed.Observe(spec, status, now)
+		stored, d.nextPass = entriesToStore(memory.Observe(spec, status, now), d.nextPass, now)
 	}
 	failures := failover.FailuresOf(bound, now).With(clustersOf(d.evicted), now)
-	d.next = earlier(d.next, failures.Next())
-	return d, annotate(d.desired, stored, failures)
+	d.nextPass = earlier(d.nextPass, failures.Next())
+	return d, setAnnotations(d.desired, stored, failures)
 }
 
-// remember is since when the application has been unhealthy, by all that is known and
-// by what this process has seen; nothing for a binding that takes no part.
-func (r *reconciler) remember(bound binding.Object, now time.Time) (known, seen failover.Memory) {
+// readMemory returns since when the application has been unhealthy: known includes the stored
+// times, seen has only those that this process observed. Both are nil for a binding without
+// application failover.
+func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.Memory) {
 	reference := bound.BindingSpec().Resource
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 	if !failover.TakesPart(bound, r.rules.Rules(kind).Healthy != nil) {
@@ -195,12 +196,12 @@ func (r *reconciler) remember(bound binding.Object, now time.Time) (known, seen 
 	observe := func(memory failover.Memory) failover.Memory {
 		return memory.Observe(bound.BindingSpec(), bound.BindingStatus(), now)
 	}
-	seen = observe(r.recent.of(client.ObjectKeyFromObject(bound), bound.GetUID()))
-	told := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
-	return observe(told).With(seen), seen
+	observed = observe(r.observed.memoryOf(client.ObjectKeyFromObject(bound), bound.GetUID()))
+	stored := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
+	return observe(stored).With(observed), observed
 }
 
-// evict takes the application out of clusters, as far as that can be done.
+// evict adds eviction tasks for the clusters. It continues after an error.
 func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []failover.Eviction, err error) {
 	var failures []error
 	for _, cluster := range clusters {
@@ -216,7 +217,7 @@ func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (ev
 	return evicted, errors.Join(failures...)
 }
 
-// clustersOf are the clusters that evictions lead out of.
+// clustersOf returns the source clusters of evictions.
 func clustersOf(evictions []failover.Eviction) []string {
 	clusters := make([]string, len(evictions))
 	for i := range evictions {
@@ -225,22 +226,22 @@ func clustersOf(evictions []failover.Eviction) []string {
 	return clusters
 }
 
-// worthStoring is what is remembered beyond the process, and when to look again:
-// at the given time, or when more has lasted long enough.
-func worthStoring(memory failover.Memory, next, now time.Time) (failover.Memory, time.Time) {
+// entriesToStore returns the times that are to be stored in the annotation, and the time of the
+// next pass: the given one, or the time when another entry must be stored.
+func entriesToStore(memory failover.Memory, next, now time.Time) (failover.Memory, time.Time) {
 	stored := failover.Memory{}
 	for cluster, since := range memory {
-		lasts := since.Add(lasting)
-		if !now.Before(lasts) {
+		storeAt := since.Add(minUnhealthyTime)
+		if !now.Before(storeAt) {
 			stored[cluster] = since
 			continue
 		}
-		next = earlier(next, lasts)
+		next = earlier(next, storeAt)
 	}
 	return stored, next
 }
 
-// earlier is the first of two times, of which either may be never.
+// earlier returns the earlier of two times; the zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -248,16 +249,16 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// until is how long it takes until a time; 0 for never.
-func until(at, now time.Time) time.Duration {
+// delayUntil returns the delay until a time; 0 for the zero time.
+func delayUntil(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return 0
 	}
 	return max(at.Sub(now), time.Millisecond)
 }
 
-// annotate puts what is to be remembered into the binding.
-func annotate(desired binding.Object, memory failover.Memory, failures failover.Failures) error {
+// setAnnotations stores the times and the failed clusters in annotations of the binding.
+func setAnnotations(desired binding.Object, memory failover.Memory, failures failover.Failures) error {
 	for name, text := range map[string]func() (string, error){
 		workv1alpha2.UnhealthySinceAnnotation: memory.Text, workv1alpha2.FailedInAnnotation: failures.Text,
 	} {
@@ -265,13 +266,13 @@ func annotate(desired binding.Object, memory failover.Memory, failures failover.
 		if err != nil {
 			return err
 		}
-		note(desired, name, value)
+		setAnnotation(desired, name, value)
 	}
 	return nil
 }
 
-// note sets an annotation; an empty one goes.
-func note(desired binding.Object, name, value string) {
+// setAnnotation sets an annotation, or removes it if the value is empty.
+func setAnnotation(desired binding.Object, name, value string) {
 	annotations := desired.GetAnnotations()
 	if annotations[name] == value {
 		return
@@ -287,10 +288,10 @@ func note(desired binding.Object, name, value string) {
 	desired.SetAnnotations(annotations)
 }
 
-// tell says that evictions begin, or why one failed, once until the cause changes, and
-// returns the error if trying again may help. What the operator has switched off is
-// looked at again when something changes.
-func (r *reconciler) tell(bound binding.Object, evicted []failover.Eviction, err error) error {
+// recordEvents records events for started evictions, or why one failed, once for each cause. It returns
+// the error if a retry may help. If the operator disabled graceful eviction, only a change of
+// the binding causes another pass.
+func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Eviction, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -311,40 +312,42 @@ func (r *reconciler) tell(bound binding.Object, evicted []failover.Eviction, err
 	return err
 }
 
-// recent is what this process has seen of unhealthy applications, stored or not.
-type recent struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]seen
+// unhealthyTracker holds since when this process has observed applications as unhealthy, stored or not.
+type unhealthyTracker struct {
+	mu      sync.Mutex
+	records map[types.NamespacedName]unhealthyRecord
 }
 
-type seen struct {
+type unhealthyRecord struct {
 	uid    types.UID
 	memory failover.Memory
 }
 
-func newRecent() *recent { return &recent{known: map[types.NamespacedName]seen{}} }
+func newUnhealthyTracker() *unhealthyTracker {
+	return &unhealthyTracker{records: map[types.NamespacedName]unhealthyRecord{}}
+}
 
-func (n *recent) of(key types.NamespacedName, uid types.UID) failover.Memory {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if known := n.known[key]; known.uid == uid {
-		return known.memory
+func (u *unhealthyTracker) memoryOf(key types.NamespacedName, uid types.UID) failover.Memory {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if record := u.records[key]; record.uid == uid {
+		return record.memory
 	}
 	return nil
 }
 
-func (n *recent) keep(key types.NamespacedName, uid types.UID, memory failover.Memory) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (u *unhealthyTracker) store(key types.NamespacedName, uid types.UID, memory failover.Memory) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if len(memory) == 0 {
-		delete(n.known, key)
+		delete(u.records, key)
 		return
 	}
-	n.known[key] = seen{uid, memory}
+	u.records[key] = unhealthyRecord{uid, memory}
 }
 
-func (n *recent) forget(key types.NamespacedName) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.known, key)
+func (u *unhealthyTracker) deleteBinding(key types.NamespacedName) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.records, key)
 }

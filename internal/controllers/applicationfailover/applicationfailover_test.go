@@ -37,24 +37,24 @@ const (
 	unknown   = workv1alpha2.ResourceUnknown
 )
 
-// judging knows the health of every kind.
-type judging struct{}
+// healthRules has a health rule for every kind.
+type healthRules struct{}
 
-func (judging) Rules(schema.GroupVersionKind) interpreter.Rules {
+func (healthRules) Rules(schema.GroupVersionKind) interpreter.Rules {
 	return interpreter.Rules{Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return true, nil }}
 }
 
-// world is a reconciler over a store, with a clock of its own.
-type world struct {
+// fixture is a reconciler over a fake store with its own clock.
+type fixture struct {
 	*reconciler
-	t      *testing.T
-	store  client.WithWatch
-	told   *record.FakeRecorder
-	clock  time.Time
-	writes int
+	t        *testing.T
+	store    client.WithWatch
+	recorder *record.FakeRecorder
+	clock    time.Time
+	writes   int
 }
 
-func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *world {
+func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
@@ -70,245 +70,246 @@ func newWorld(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *world {
 	if change != nil {
 		change(bound)
 	}
-	w := &world{t: t, told: record.NewFakeRecorder(1000), clock: noon}
-	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithInterceptorFuncs(interceptor.Funcs{
+	f := &fixture{t: t, recorder: record.NewFakeRecorder(1000), clock: noon}
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
-			w.writes++
+			f.writes++
 			return c.Patch(ctx, object, patch, o...)
 		},
 	}).Build()
-	w.restart()
-	return w
+	f.restart()
+	return f
 }
 
-// restart forgets everything that is not stored.
-func (w *world) restart() {
-	w.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: w.store, rules: judging{}, events: observe.NewEvents(w.told),
-		recent: newRecent(), now: func() time.Time { return w.clock },
+// restart replaces the reconciler, which loses all state in memory.
+func (f *fixture) restart() {
+	f.reconciler = &reconciler{
+		options: DefaultOptions(), namespaced: true, karmada: f.store, rules: healthRules{}, events: observe.NewEvents(f.recorder),
+		observed: newUnhealthyTracker(), now: func() time.Time { return f.clock },
 	}
 }
 
-func (w *world) bound() *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) readBinding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	stored := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, stored); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, stored); err != nil {
+		f.t.Fatal(err)
 	}
 	return stored
 }
 
-// reports has m1 and m2 report health, and looks at it after a while.
-func (w *world) reports(after time.Duration, m1, m2 workv1alpha2.ResourceHealth) (again time.Duration) {
-	w.t.Helper()
-	w.clock = w.clock.Add(after)
-	bound := w.bound()
+// reportHealth advances the clock, stores the health of m1 and m2 and runs a pass.
+func (f *fixture) reportHealth(after time.Duration, m1, m2 workv1alpha2.ResourceHealth) (requeueAfter time.Duration) {
+	f.t.Helper()
+	f.clock = f.clock.Add(after)
+	bound := f.readBinding()
 	bound.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: m1}, {ClusterName: "m2", Health: m2}}
-	if err := w.store.Update(w.t.Context(), bound); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Update(f.t.Context(), bound); err != nil {
+		f.t.Fatal(err)
 	}
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
+	result, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return result.RequeueAfter
 }
 
-// state is the clusters, those that are left, and what is remembered.
-func (w *world) state() string {
-	bound, text := w.bound(), "in"
+// describeState describes the clusters, the tasks and the annotations.
+func (f *fixture) describeState() string {
+	bound, text := f.readBinding(), "in"
 	for _, target := range bound.Spec.Clusters {
 		text += " " + target.Name
 	}
 	for _, task := range bound.Spec.GracefulEvictionTasks {
-		text += fmt.Sprintf(", leaves %s %s", task.FromCluster, task.PurgeMode)
+		text += fmt.Sprintf(", evicted from %s %s", task.FromCluster, task.PurgeMode)
 	}
 	if memory := bound.Annotations[workv1alpha2.UnhealthySinceAnnotation]; memory != "" {
-		text += ", remembers " + memory
+		text += ", unhealthy since " + memory
 	}
-	if failed := failover.FailuresOf(bound, w.clock).Avoided(); failed.Len() > 0 {
+	if failed := failover.FailuresOf(bound, f.clock).Avoided(); failed.Len() > 0 {
 		text += ", avoids " + strings.Join(sets.List(failed), " ")
 	}
 	return text
 }
 
-func (w *world) expect(want string, writes int) {
-	w.t.Helper()
-	if diff := cmp.Diff(want, w.state()); diff != "" || w.writes != writes {
-		w.t.Errorf("%d writes, want %d; state (-want +got):\n%s", w.writes, writes, diff)
+func (f *fixture) expect(want string, writes int) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, f.describeState()); diff != "" || f.writes != writes {
+		f.t.Errorf("%d writes, want %d; state (-want +got):\n%s", f.writes, writes, diff)
 	}
 }
 
-func TestAnApplicationLeavesWhereItStaysUnhealthy(t *testing.T) {
-	w := newWorld(t, nil)
-	if again := w.reports(0, unhealthy, healthy); again != lasting {
-		t.Errorf("looks again after %s", again)
+func TestUnhealthyApplicationIsEvicted(t *testing.T) {
+	f := newFixture(t, nil)
+	if again := f.reportHealth(0, unhealthy, healthy); again != minUnhealthyTime {
+		t.Errorf("requeue after %s", again)
 	}
-	w.expect("in m1 m2", 0)
-	if again := w.reports(10*time.Second, unhealthy, healthy); again != 50*time.Second {
-		t.Errorf("looks again after %s", again)
+	f.expect("in m1 m2", 0)
+	if again := f.reportHealth(10*time.Second, unhealthy, healthy); again != 50*time.Second {
+		t.Errorf("requeue after %s", again)
 	}
-	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	w.reports(49*time.Second, unhealthy, healthy)
-	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	if again := w.reports(time.Second, unhealthy, healthy); again != 30*time.Minute {
-		t.Errorf("looks again after %s", again)
+	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	f.reportHealth(49*time.Second, unhealthy, healthy)
+	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	if again := f.reportHealth(time.Second, unhealthy, healthy); again != 30*time.Minute {
+		t.Errorf("requeue after %s", again)
 	}
-	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
-	w.reports(29*time.Minute, unhealthy, healthy)
-	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
-	if again := w.reports(time.Minute, unhealthy, healthy); again != 0 {
-		t.Errorf("looks again after %s", again)
+	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
+	f.reportHealth(29*time.Minute, unhealthy, healthy)
+	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
+	if again := f.reportHealth(time.Minute, unhealthy, healthy); again != 0 {
+		t.Errorf("requeue after %s", again)
 	}
-	w.expect("in m2, leaves m1 Gracefully", 3)
-	if _, marked := w.bound().Annotations[workv1alpha2.FailedInAnnotation]; marked {
-		t.Error("what does not count any more is still there")
+	f.expect("in m2, evicted from m1 Gracefully", 3)
+	if _, exists := f.readBinding().Annotations[workv1alpha2.FailedInAnnotation]; exists {
+		t.Error("the annotation of an expired failure is not removed")
 	}
 }
 
-func TestAnApplicationThatRecoversInTimeStays(t *testing.T) {
+func TestApplicationThatRecoversInTimeStays(t *testing.T) {
 	for _, recovered := range []workv1alpha2.ResourceHealth{healthy, unknown} {
-		w := newWorld(t, nil)
-		w.reports(0, unhealthy, healthy)
-		w.reports(5*time.Second, recovered, healthy)
-		w.expect("in m1 m2", 0) // a moment costs no write
-		w.reports(time.Second, unhealthy, healthy)
-		w.reports(59*time.Second, unhealthy, healthy)
-		w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:06Z"}`, 1)
-		w.reports(0, recovered, healthy)
-		w.expect("in m1 m2", 2)
-		w.reports(time.Hour, unhealthy, healthy)
-		w.expect("in m1 m2", 2)
+		f := newFixture(t, nil)
+		f.reportHealth(0, unhealthy, healthy)
+		f.reportHealth(5*time.Second, recovered, healthy)
+		f.expect("in m1 m2", 0) // a short failure causes no write
+		f.reportHealth(time.Second, unhealthy, healthy)
+		f.reportHealth(59*time.Second, unhealthy, healthy)
+		f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:06Z"}`, 1)
+		f.reportHealth(0, recovered, healthy)
+		f.expect("in m1 m2", 2)
+		f.reportHealth(time.Hour, unhealthy, healthy)
+		f.expect("in m1 m2", 2)
 	}
 }
 
-func TestSinceWhenAnApplicationIsUnhealthyOutlivesTheProcess(t *testing.T) {
-	w := newWorld(t, nil)
-	w.reports(0, unhealthy, healthy)
-	w.reports(20*time.Second, unhealthy, healthy)
-	w.restart()
-	w.reports(20*time.Second, unhealthy, healthy)
-	w.restart()
-	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	if again := w.reports(20*time.Second, unhealthy, healthy); again != 30*time.Second {
-		t.Errorf("looks again after %s", again)
+func TestUnhealthyTimeSurvivesRestarts(t *testing.T) {
+	f := newFixture(t, nil)
+	f.reportHealth(0, unhealthy, healthy)
+	f.reportHealth(20*time.Second, unhealthy, healthy)
+	f.restart()
+	f.reportHealth(20*time.Second, unhealthy, healthy)
+	f.restart()
+	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	if again := f.reportHealth(20*time.Second, unhealthy, healthy); again != 30*time.Second {
+		t.Errorf("requeue after %s", again)
 	}
-	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	w.reports(30*time.Second, unhealthy, healthy)
-	w.expect("in m2, leaves m1 Gracefully, avoids m1", 2)
+	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	f.reportHealth(30*time.Second, unhealthy, healthy)
+	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
 }
 
-// While nobody looked an application may have recovered, which takes a moment to be told.
-func TestWhatWasReportedBeforeAStartEvictsNothing(t *testing.T) {
-	w := newWorld(t, nil)
-	w.reports(0, unhealthy, healthy)
-	w.reports(20*time.Second, unhealthy, healthy)
-	w.restart()
-	w.reports(time.Hour, unhealthy, healthy)
-	// That it is told again does not make it older.
-	w.reports(time.Second, unhealthy, healthy)
-	w.reports(5*time.Second, healthy, healthy)
-	w.expect("in m1 m2", 2)
+// The application may have recovered while the process did not run, and the new status takes
+// time to be reported.
+func TestStatusFromBeforeAStartDoesNotEvict(t *testing.T) {
+	f := newFixture(t, nil)
+	f.reportHealth(0, unhealthy, healthy)
+	f.reportHealth(20*time.Second, unhealthy, healthy)
+	f.restart()
+	f.reportHealth(time.Hour, unhealthy, healthy)
+	// A repeated status does not restart the time.
+	f.reportHealth(time.Second, unhealthy, healthy)
+	f.reportHealth(5*time.Second, healthy, healthy)
+	f.expect("in m1 m2", 2)
 }
 
-func TestABindingMadeAnewIsNotAsUnhealthyAsItsPredecessor(t *testing.T) {
-	for name, noticed := range map[string]bool{"at once": false, "after the end of the first was noticed": true} {
+func TestRecreatedBindingStartsWithoutUnhealthyTime(t *testing.T) {
+	for name, processDeletion := range map[string]bool{"created before the deletion is processed": false, "created after the deletion is processed": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
-			w.reports(0, unhealthy, healthy)
-			gone := w.bound()
-			if err := w.store.Delete(t.Context(), gone); err != nil {
+			f := newFixture(t, nil)
+			f.reportHealth(0, unhealthy, healthy)
+			gone := f.readBinding()
+			if err := f.store.Delete(t.Context(), gone); err != nil {
 				t.Fatal(err)
 			}
-			if noticed {
-				if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gone)}); err != nil {
+			if processDeletion {
+				if _, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gone)}); err != nil {
 					t.Fatal(err)
 				}
-				if len(w.recent.known) > 0 {
-					t.Errorf("remembered are %v", w.recent.known)
+				if len(f.observed.records) > 0 {
+					t.Errorf("health records are left: %v", f.observed.records)
 				}
 			}
 			next := gone.DeepCopy()
 			next.UID, next.ResourceVersion = "3", ""
-			if err := w.store.Create(t.Context(), next); err != nil {
+			if err := f.store.Create(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
-			if again := w.reports(time.Hour, unhealthy, healthy); again != lasting {
-				t.Errorf("looks again after %s", again)
+			if again := f.reportHealth(time.Hour, unhealthy, healthy); again != minUnhealthyTime {
+				t.Errorf("requeue after %s", again)
 			}
-			w.expect("in m1 m2", 0)
+			f.expect("in m1 m2", 0)
 		})
 	}
 }
 
-// What was seen before a policy gave up failover says nothing when it has it again.
-func TestAPolicyThatHasFailoverAgainBeginsAnew(t *testing.T) {
-	w := newWorld(t, nil)
-	w.reports(0, unhealthy, healthy)
-	before := w.bound()
+// Times from before a policy disabled failover must not count when it is enabled again.
+func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
+	f := newFixture(t, nil)
+	f.reportHealth(0, unhealthy, healthy)
+	before := f.readBinding()
 	without := before.DeepCopy()
 	without.Spec.Failover = nil
-	if err := w.store.Update(t.Context(), without); err != nil {
+	if err := f.store.Update(t.Context(), without); err != nil {
 		t.Fatal(err)
 	}
-	if bindings.While(takingPart).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
-		w.reports(time.Second, unhealthy, healthy)
+	if bindings.While(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
+		f.reportHealth(time.Second, unhealthy, healthy)
 	}
-	again := w.bound()
+	again := f.readBinding()
 	again.Spec.Failover = before.Spec.Failover
-	if err := w.store.Update(t.Context(), again); err != nil {
+	if err := f.store.Update(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	if next := w.reports(time.Hour, unhealthy, healthy); next != lasting {
-		t.Errorf("looks again after %s", next)
+	if next := f.reportHealth(time.Hour, unhealthy, healthy); next != minUnhealthyTime {
+		t.Errorf("requeue after %s", next)
 	}
-	w.expect("in m1 m2", 0)
+	f.expect("in m1 m2", 0)
 }
 
-func TestAllClustersThatAreLeftAreOneWrite(t *testing.T) {
-	w := newWorld(t, func(b *workv1alpha2.ResourceBinding) {
+func TestAllEvictionsOfAPassAreOneWrite(t *testing.T) {
+	f := newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Failover.Application.PurgeMode = policyv1alpha1.PurgeModeDirectly
 	})
-	w.reports(0, unhealthy, unhealthy)
-	w.reports(time.Minute, unhealthy, unhealthy)
-	w.expect("in, leaves m1 Directly, leaves m2 Directly, avoids m1 m2", 1)
+	f.reportHealth(0, unhealthy, unhealthy)
+	f.reportHealth(time.Minute, unhealthy, unhealthy)
+	f.expect("in, evicted from m1 Directly, evicted from m2 Directly, avoids m1 m2", 1)
 	const begins = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
-	// On the binding, then on the template.
+	// First on the binding, then on the template.
 	for _, cluster := range []string{"m1", "m2", "m1", "m2"} {
-		if diff := cmp.Diff(fmt.Sprintf(begins, cluster), <-w.told.Events); diff != "" {
+		if diff := cmp.Diff(fmt.Sprintf(begins, cluster), <-f.recorder.Events); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)
 		}
 	}
 }
 
-func TestWhoTakesNoPartIsForgotten(t *testing.T) {
-	remembering := func(change func(*workv1alpha2.ResourceBinding)) func(*workv1alpha2.ResourceBinding) {
+func TestAnnotationsAreRemovedWithoutFailover(t *testing.T) {
+	withAnnotation := func(change func(*workv1alpha2.ResourceBinding)) func(*workv1alpha2.ResourceBinding) {
 		return func(b *workv1alpha2.ResourceBinding) {
 			b.Annotations = map[string]string{workv1alpha2.UnhealthySinceAnnotation: `{"m1":"2026-05-01T11:00:00Z"}`}
 			change(b)
 		}
 	}
 	for name, change := range map[string]func(*workv1alpha2.ResourceBinding){
-		"a policy without failover": func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil },
-		"dependencies that stay":    func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false },
+		"a policy without failover":                     func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil },
+		"a policy that does not propagate dependencies": func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, remembering(change))
-			w.reports(0, unhealthy, healthy)
-			w.expect("in m1 m2", 1)
+			f := newFixture(t, withAnnotation(change))
+			f.reportHealth(0, unhealthy, healthy)
+			f.expect("in m1 m2", 1)
 		})
 	}
 }
 
-func TestWhatTheOperatorHasSwitchedOffIsToldOnce(t *testing.T) {
-	w := newWorld(t, nil)
-	w.options.Graceful = false
-	w.reports(0, unhealthy, healthy)
+func TestDisabledGracefulEvictionIsReportedOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	f.options.Graceful = false
+	f.reportHealth(0, unhealthy, healthy)
 	for range 3 {
-		w.reports(time.Minute, unhealthy, healthy)
+		f.reportHealth(time.Minute, unhealthy, healthy)
 	}
-	w.expect(`in m1 m2, remembers {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	if len(w.told.Events) != 2 {
-		t.Errorf("%d events", len(w.told.Events))
+	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
+	if len(f.recorder.Events) != 2 {
+		t.Errorf("%d events", len(f.recorder.Events))
 	}
 }

@@ -12,31 +12,31 @@ import (
 	"karmada.io/karmada/internal/access/crashtest"
 )
 
-func TestAProcessThatDiesAroundAWriteEvictsAllTheSame(t *testing.T) {
-	w := newWorld(t, func(b *workv1alpha2.ResourceBinding) {
+func TestFailoverSurvivesCrashesAroundWrites(t *testing.T) {
+	f := newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: unhealthy}, {ClusterName: "m2", Health: healthy}}
 	})
-	first := w.bound()
+	first := f.readBinding()
 	crashtest.Case{
 		Store: func() client.WithWatch {
-			w = newWorld(t, func(b *workv1alpha2.ResourceBinding) {
+			f = newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec, b.Status = first.DeepCopy().Spec, first.DeepCopy().Status
 			})
-			return w.store
+			return f.store
 		},
 		Start: func(karmada, others client.WithWatch) func(context.Context) error {
-			w.store = others
-			w.restart()
-			w.karmada = karmada
+			f.store = others
+			f.restart()
+			f.karmada = karmada
 			return func(ctx context.Context) error {
-				result, err := w.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(first)})
-				w.clock = w.clock.Add(max(result.RequeueAfter, time.Second))
+				result, err := f.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(first)})
+				f.clock = f.clock.Add(max(result.RequeueAfter, time.Second))
 				return err
 			}
 		},
-		End: func(context.Context, client.Reader) (string, error) { return w.state(), nil },
+		End: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
 	}.Run(t)
-	if got := w.state(); got != "in m2, leaves m1 Gracefully" {
+	if got := f.describeState(); got != "in m2, evicted from m1 Gracefully" {
 		t.Error(got)
 	}
 }
