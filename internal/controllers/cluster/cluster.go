@@ -1,10 +1,9 @@
-// Package cluster answers "what does the control plane hold for a member
-// cluster?": its execution namespace, the taints that its health calls for, and
-// the orderly removal of both when it leaves.
+// Package cluster answers "what does the control plane hold for a member cluster?": its
+// execution namespace, the taints for its health, and the ordered removal of both when the
+// cluster is deleted.
 //
-// A cluster leaves in steps that each wait for what the step before began, so
-// that objects are taken out of a member that can be reached, and nothing waits
-// for one that cannot.
+// A cluster is removed in steps, and each step waits for the result of the one before. Objects
+// are deleted in a member that is reachable, and nothing waits for a member that is not.
 package cluster
 
 import (
@@ -37,17 +36,17 @@ import (
 // Name is the name of the controller in flags, logs and events.
 const Name = "cluster-controller"
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many Clusters are worked on at once.
+	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Forget is called with the name of a cluster that is gone.
+	// Forget is called with the name of a deleted cluster.
 	Forget func(name string)
-	// Backoff is that of a Cluster that failed.
+	// Backoff is the retry delay after a Cluster failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Workers: 5, Forget: func(string) {}, Backoff: queues.DefaultBackoff()}
 }
@@ -69,7 +68,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
-		Watches(executionSpace(""), onExecutionSpace()).
+		Watches(newUnstructuredNamespace(""), onExecutionNamespace()).
 		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
@@ -80,50 +79,51 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.options.Forget(request.Name)
-			return r.letRestGo(ctx, request.Name)
+			return r.cleanUpDeletedCluster(ctx, request.Name)
 		}
 		return reconcile.Result{}, err
 	}
 	if cluster.DeletionTimestamp != nil {
-		return r.remove(ctx, cluster)
+		return r.removeCluster(ctx, cluster)
 	}
-	if err := r.ensureExecutionSpace(ctx, cluster); err != nil {
+	if err := r.ensureExecutionNamespace(ctx, cluster); err != nil {
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, quiet(r.ensureMarks(ctx, cluster))
+	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
 }
 
-// onExecutionSpace looks at a cluster when its namespace goes: somebody deleted it,
-// or the cluster leaves, and may have left already, even before this process began.
-func onExecutionSpace() handler.EventHandler {
-	queue := func(space client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if cluster, ok := work.ClusterOf(space.GetName()); ok {
+// onExecutionNamespace enqueues a cluster when its namespace is deleted: by a user, or because the
+// cluster is removed. The deletion may have started before this process, and the Cluster may be
+// deleted already.
+func onExecutionNamespace() handler.EventHandler {
+	enqueue := func(namespace client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if e.Object.GetDeletionTimestamp() != nil {
-				queue(e.Object, q)
+				enqueue(e.Object, q)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if e.ObjectNew.GetDeletionTimestamp() != nil || requiresVerdicts(e.ObjectOld) && !requiresVerdicts(e.ObjectNew) {
-				queue(e.ObjectNew, q)
+				enqueue(e.ObjectNew, q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			queue(e.Object, q)
+			enqueue(e.Object, q)
 		},
 	}
 }
 
-// ensureExecutionSpace makes the namespace that holds the cluster's Works. It says that
-// agents need a verdict to delete the objects of a Work.
-func (r *reconciler) ensureExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// ensureExecutionNamespace creates the namespace that holds the cluster's Works. Its annotation
+// says that agents need a verdict to delete the objects of a Work.
+func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	name := work.ExecutionNamespace(cluster.Name)
-	namespace := executionSpace(name)
+	namespace := newUnstructuredNamespace(name)
 	err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 	if err == nil {
 		return r.requireVerdicts(ctx, namespace)
@@ -142,44 +142,43 @@ func (r *reconciler) ensureExecutionSpace(ctx context.Context, cluster *clusterv
 	return nil
 }
 
-// requireVerdicts adds the annotation to a namespace that was made without it.
+// requireVerdicts adds the annotation to a namespace that was created without it.
 func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) error {
 	if stored.GetDeletionTimestamp() != nil || requiresVerdicts(stored) {
 		return nil
 	}
-	marked, _ := stored.DeepCopyObject().(client.Object)
+	updated, _ := stored.DeepCopyObject().(client.Object)
 	annotations := maps.Clone(stored.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	annotations[workv1alpha1.DeletionVerdictsAnnotation] = workv1alpha1.DeletionVerdictsRequired
-	marked.SetAnnotations(annotations)
-	_, err := patch.Object(ctx, r.karmada, stored, marked)
+	updated.SetAnnotations(annotations)
+	_, err := patch.Object(ctx, r.karmada, stored, updated)
 	return err
 }
 
-func requiresVerdicts(space client.Object) bool {
-	return space.GetAnnotations()[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired
+func requiresVerdicts(namespace client.Object) bool {
+	return namespace.GetAnnotations()[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired
 }
 
-// ensureMarks writes finalizer and taints at once.
-func (r *reconciler) ensureMarks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	marked := cluster.DeepCopy()
-	controllerutil.AddFinalizer(marked, clusterv1alpha1.ClusterControllerFinalizer)
-	marked.Spec.Taints = domain.HealthTaints(cluster, metav1.NewTime(r.now()))
-	_, err := patch.Object(ctx, r.karmada, cluster, marked)
+// ensureFinalizerAndTaints writes the finalizer and the taints in one patch.
+func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	updated := cluster.DeepCopy()
+	controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
+	updated.Spec.Taints = domain.HealthTaints(cluster, metav1.NewTime(r.now()))
+	_, err := patch.Object(ctx, r.karmada, cluster, updated)
 	switch {
 	case err == nil:
-		r.tellTaints(cluster, marked)
+		r.recordTaintEvents(cluster, updated)
 	case !apierrors.IsConflict(err):
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 	}
 	return err
 }
 
-// quiet keeps a write that lost a race out of the error log: the newer object is
-// on its way here.
-func quiet(err error) error {
+// ignoreConflict drops conflicts, so that they are not logged. The watch enqueues the newer object.
+func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
 	}

@@ -27,26 +27,26 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-func namespace(name string) *corev1.Namespace {
+func newNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestAnExecutionSpaceThatSomebodyDeletesComesBackAtOnce(t *testing.T) {
+func TestDeletedExecutionNamespaceIsRecreated(t *testing.T) {
 	tests := map[string]struct {
 		deleted string
 		want    string
 	}{
-		"the space of a cluster":                   {"karmada-es-member1", "karmada-es-member1"},
-		"the space of a cluster that is not there": {"karmada-es-stranger", ""},
-		"any other namespace":                      {"shop", ""},
+		"the execution namespace of a cluster":          {"karmada-es-member1", "karmada-es-member1"},
+		"the execution namespace of an unknown cluster": {"karmada-es-unknown", ""},
+		"any other namespace":                           {"shop", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := store(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member1"}})
-			r := reconcilerOver(karmada)
+			karmada := newStore(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member1"}})
+			r := newReconciler(karmada)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			onExecutionSpace().Delete(t.Context(), event.DeleteEvent{Object: namespace(tc.deleted)}, q)
+			onExecutionNamespace().Delete(t.Context(), event.DeleteEvent{Object: newNamespace(tc.deleted)}, q)
 			for q.Len() > 0 {
 				request, _ := q.Get()
 				if _, err := r.Reconcile(t.Context(), request); err != nil {
@@ -69,69 +69,69 @@ func TestAnExecutionSpaceThatSomebodyDeletesComesBackAtOnce(t *testing.T) {
 	}
 }
 
-func TestASpaceThatBeganToGoBeforeTheStartIsLookedAt(t *testing.T) {
+func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 	tests := map[string]struct {
 		there client.Object
 		want  int
 	}{
-		"one that goes":           {going(namespace("karmada-es-member1")), 1},
-		"one that stays":          {namespace("karmada-es-member1"), 0},
-		"any other one that goes": {going(namespace("shop")), 0},
+		"an execution namespace in deletion": {inDeletion(newNamespace("karmada-es-member1")), 1},
+		"an execution namespace":             {newNamespace("karmada-es-member1"), 0},
+		"another namespace in deletion":      {inDeletion(newNamespace("shop")), 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			onExecutionSpace().Create(t.Context(), event.CreateEvent{Object: tc.there, IsInInitialList: true}, q)
+			onExecutionNamespace().Create(t.Context(), event.CreateEvent{Object: tc.there, IsInInitialList: true}, q)
 			if q.Len() != tc.want {
-				t.Errorf("%d clusters are looked at, want %d", q.Len(), tc.want)
+				t.Errorf("%d clusters are enqueued, want %d", q.Len(), tc.want)
 			}
 		})
 	}
 }
 
-func reconcilerOver(karmada client.Client) *reconciler {
+func newReconciler(karmada client.Client) *reconciler {
 	return &reconciler{
 		options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
 		events: observe.NewEvents(record.NewFakeRecorder(10)),
 	}
 }
 
-// workOf is a Work that is delivered; going tells that it is being deleted.
-func workOf(cluster, name string, going bool) *workv1alpha1.Work {
+// newWork returns a delivered Work, in deletion if going is set.
+func newWork(cluster, name string, deleting bool) *workv1alpha1.Work {
 	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: name, Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}}
-	if going {
+	if deleting {
 		of.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	}
 	return of
 }
 
-func going(object client.Object) client.Object {
+func inDeletion(object client.Object) client.Object {
 	object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-	return staying(object)
+	return withFinalizer(object)
 }
 
-// staying is an object that is not gone as soon as it is deleted.
-func staying(object client.Object) client.Object {
+// withFinalizer adds a finalizer, so that the object stays in deletion.
+func withFinalizer(object client.Object) client.Object {
 	object.SetFinalizers(append(object.GetFinalizers(), "test/stays"))
 	return object
 }
 
-// labelled is a namespace as the controller makes it.
-func labelled(object client.Object) client.Object {
+// withSystemLabel adds the label that the controller gives its namespaces.
+func withSystemLabel(object client.Object) client.Object {
 	object.SetLabels(map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue})
 	return object
 }
 
-// createdNow is an object that was made a moment ago.
-func createdNow(object client.Object) client.Object {
+// withCreationTimeNow sets the creation time to now.
+func withCreationTimeNow(object client.Object) client.Object {
 	object.SetCreationTimestamp(metav1.Now())
 	return object
 }
 
-func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
+func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 	ready := func(status metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status}}
 	}
@@ -139,26 +139,26 @@ func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 		mode   clusterv1alpha1.ClusterSyncMode
 		ready  metav1.ConditionStatus
 		stored []client.Object
-		// left are the Works with their finalizer, gone tells that the cluster is.
+		// left are the remaining Works. gone is true if the Cluster is deleted.
 		left []string
 		gone bool
 	}{
-		"its namespace is gone": {gone: true},
-		"its namespace is empty and goes in its own time": {
-			stored: []client.Object{going(namespace("karmada-es-member1"))}, gone: true},
-		"its Works are deleted and waited for": {ready: metav1.ConditionTrue,
-			stored: []client.Object{staying(namespace("karmada-es-member1")), workOf("member1", "web", false), workOf("member2", "web", false)},
-			left:   []string{"karmada-es-member1/web going", "karmada-es-member2/web"}},
-		"the Works of a lost one that is pushed to are let go by who delivers them": {ready: metav1.ConditionFalse,
-			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web going"}},
-		"the Works of one whose agent is lost are let go": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionUnknown,
-			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true), workOf("member2", "web", false)},
+		"the namespace is deleted": {gone: true},
+		"an empty namespace in deletion is not waited for": {
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1"))}, gone: true},
+		"Works are deleted and waited for": {ready: metav1.ConditionTrue,
+			stored: []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member2", "web", false)},
+			left:   []string{"karmada-es-member1/web in deletion", "karmada-es-member2/web"}},
+		"a lost push mode cluster keeps its Works": {ready: metav1.ConditionFalse,
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web in deletion"}},
+		"Works of a cluster with a lost agent are released": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionUnknown,
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true), newWork("member2", "web", false)},
 			left:   []string{"karmada-es-member2/web"}, gone: true},
-		"the Works of one whose agent works are left to it": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionTrue,
-			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web going"}},
-		"a binding still lists it that its scheduler takes care of": {
+		"Works of a cluster with a running agent are left to the agent": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionTrue,
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web in deletion"}},
+		"a binding with a scheduler still lists the cluster": {
 			stored: []client.Object{&workv1alpha2.ResourceBinding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{workv1alpha2.BindingManagedByLabel: "me"}},
 				Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "member1"}}},
@@ -171,48 +171,48 @@ func TestAClusterLeavesWhenNothingOfItIsLeft(t *testing.T) {
 				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: cmp.Or(tc.mode, clusterv1alpha1.Push)},
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: ready(tc.ready)},
 			}
-			karmada := store(t, append(tc.stored, leaving)...)
+			karmada := newStore(t, append(tc.stored, leaving)...)
 			if err := karmada.Delete(t.Context(), leaving); err != nil {
 				t.Fatal(err)
 			}
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}
-			// One pass begins, the next one finds what is left.
+			// The first pass starts deletions, the second one reads their results.
 			for range 2 {
-				if _, err := reconcilerOver(karmada).Reconcile(t.Context(), request); err != nil {
+				if _, err := newReconciler(karmada).Reconcile(t.Context(), request); err != nil {
 					t.Fatal(err)
 				}
 			}
 			err := karmada.Get(t.Context(), request.NamespacedName, leaving)
 			if gone := apierrors.IsNotFound(err); gone != tc.gone {
-				t.Errorf("gone = %v, want %v (%v)", gone, tc.gone, err)
+				t.Errorf("deleted = %v, want %v (%v)", gone, tc.gone, err)
 			}
-			if diff := gocmp.Diff(tc.left, worksIn(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(tc.left, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Works (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestNobodyBelievesACacheThatThereAreNoWorks(t *testing.T) {
-	r := reconcilerOver(store(t))
-	r.live = store(t, workOf("member1", "web", false))
-	staying, left, err := r.worksOf(t.Context(), "member1")
+func TestCheckWorksReadsTheAPIServerIfTheCacheIsEmpty(t *testing.T) {
+	r := newReconciler(newStore(t))
+	r.live = newStore(t, newWork("member1", "web", false))
+	staying, left, err := r.checkWorks(t.Context(), "member1")
 	if err != nil || !staying || !left {
 		t.Errorf("staying %t, left %t, error %v", staying, left, err)
 	}
 }
 
-func TestTheExecutionSpaceGoesWhenNobodyNeedsIt(t *testing.T) {
+func TestOrderOfWorksAndExecutionNamespaceInARemoval(t *testing.T) {
 	tests := map[string]struct {
 		mode  clusterv1alpha1.ClusterSyncMode
 		works []client.Object
 		going bool
 	}{
-		"at once where the control plane lets go of the Works": {
-			mode: clusterv1alpha1.Push, works: []client.Object{workOf("member1", "web", false)}, going: true},
-		"not while an agent lets go of Works, whose rights are in it": {
-			mode: clusterv1alpha1.Pull, works: []client.Object{workOf("member1", "web", false)}},
-		"when the agent has let go of all": {mode: clusterv1alpha1.Pull, going: true},
+		"at once if the control plane releases the Works": {
+			mode: clusterv1alpha1.Push, works: []client.Object{newWork("member1", "web", false)}, going: true},
+		"not while an agent, whose roles are in it, releases Works": {
+			mode: clusterv1alpha1.Pull, works: []client.Object{newWork("member1", "web", false)}},
+		"after the agent has released all Works": {mode: clusterv1alpha1.Pull, going: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,10 +221,10 @@ func TestTheExecutionSpaceGoesWhenNobodyNeedsIt(t *testing.T) {
 				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: tc.mode},
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}},
 			}
-			space := staying(namespace("karmada-es-member1"))
-			karmada := store(t, append(tc.works, leaving, space)...)
+			space := withFinalizer(newNamespace("karmada-es-member1"))
+			karmada := newStore(t, append(tc.works, leaving, space)...)
 			for range 2 {
-				if _, err := reconcilerOver(karmada).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}); err != nil {
+				if _, err := newReconciler(karmada).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -238,7 +238,7 @@ func TestTheExecutionSpaceGoesWhenNobodyNeedsIt(t *testing.T) {
 	}
 }
 
-func worksIn(t *testing.T, karmada client.Client) []string {
+func listWorks(t *testing.T, karmada client.Client) []string {
 	t.Helper()
 	works := &workv1alpha1.WorkList{}
 	if err := karmada.List(t.Context(), works); err != nil {
@@ -248,59 +248,59 @@ func worksIn(t *testing.T, karmada client.Client) []string {
 	for _, of := range works.Items {
 		text := of.Namespace + "/" + of.Name
 		if of.DeletionTimestamp != nil {
-			text += " going"
+			text += " in deletion"
 		}
 		left = append(left, text)
 	}
 	return left
 }
 
-func TestWhatAClusterThatIsGoneHasLeftBehindIsLetGo(t *testing.T) {
+func TestLeftoversOfADeletedClusterAreCleanedUp(t *testing.T) {
 	tests := map[string]struct {
 		stored []client.Object
 		left   []string
 	}{
-		"its Works in a namespace that goes": {
-			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member1", "web", true)}},
-		"its Works in a namespace that was made for it": {
-			stored: []client.Object{labelled(staying(namespace("karmada-es-member1"))), workOf("member1", "web", true)}},
-		"nothing in a namespace whose Cluster may still come": {
-			stored: []client.Object{createdNow(labelled(namespace("karmada-es-member1"))), workOf("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web going"}},
-		"nothing in a namespace that others made": {
-			stored: []client.Object{namespace("karmada-es-member1"), workOf("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web going"}},
-		"nothing of another cluster": {
-			stored: []client.Object{going(namespace("karmada-es-member1")), workOf("member2", "web", true)},
-			left:   []string{"karmada-es-member2/web going"}},
+		"Works in a namespace in deletion": {
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)}},
+		"Works in a namespace of this controller": {
+			stored: []client.Object{withSystemLabel(withFinalizer(newNamespace("karmada-es-member1"))), newWork("member1", "web", true)}},
+		"a recently created namespace is kept": {
+			stored: []client.Object{withCreationTimeNow(withSystemLabel(newNamespace("karmada-es-member1"))), newWork("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web in deletion"}},
+		"a namespace of another creator is kept": {
+			stored: []client.Object{newNamespace("karmada-es-member1"), newWork("member1", "web", true)},
+			left:   []string{"karmada-es-member1/web in deletion"}},
+		"Works of another cluster are kept": {
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member2", "web", true)},
+			left:   []string{"karmada-es-member2/web in deletion"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := store(t, tc.stored...)
+			karmada := newStore(t, tc.stored...)
 			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}}
-			if _, err := reconcilerOver(karmada).Reconcile(t.Context(), request); err != nil {
+			if _, err := newReconciler(karmada).Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
-			if going := deletedSpace(t, karmada, "karmada-es-member1"); going != (tc.left == nil || name == "nothing of another cluster") {
+			if going := isNamespaceInDeletion(t, karmada, "karmada-es-member1"); going != (tc.left == nil || name == "Works of another cluster are kept") {
 				t.Errorf("the namespace is being deleted: %t", going)
 			}
-			if diff := gocmp.Diff(tc.left, worksIn(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(tc.left, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Works (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func deletedSpace(t *testing.T, karmada client.Client, name string) bool {
+func isNamespaceInDeletion(t *testing.T, karmada client.Client, name string) bool {
 	t.Helper()
-	space := namespace(name)
+	space := newNamespace(name)
 	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space), space); err != nil {
 		t.Fatal(err)
 	}
 	return space.DeletionTimestamp != nil
 }
 
-func store(t *testing.T, objects ...client.Object) client.WithWatch {
+func newStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {

@@ -17,9 +17,9 @@ import (
 	"karmada.io/karmada/internal/access/crashtest"
 )
 
-// emptied does what the controller of namespaces would: one that goes is gone when
-// nothing is in it.
-func emptied(ctx context.Context, others client.Client) error {
+// finishNamespaceDeletion acts as the namespace controller: a namespace in deletion is removed when it is
+// empty.
+func finishNamespaceDeletion(ctx context.Context, others client.Client) error {
 	space, works := &corev1.Namespace{}, &workv1alpha1.WorkList{}
 	if err := others.Get(ctx, client.ObjectKey{Name: "karmada-es-member1"}, space); err != nil || space.DeletionTimestamp == nil {
 		return client.IgnoreNotFound(err)
@@ -31,8 +31,8 @@ func emptied(ctx context.Context, others client.Client) error {
 	return others.Update(ctx, space)
 }
 
-// taken does what the executor would: Works that go are taken out of the member.
-func taken(ctx context.Context, others client.Client) error {
+// finishWorkDeletion acts as the execution controller: it removes the finalizer of Works in deletion.
+func finishWorkDeletion(ctx context.Context, others client.Client) error {
 	works := &workv1alpha1.WorkList{}
 	if err := others.List(ctx, works); err != nil {
 		return err
@@ -49,25 +49,25 @@ func taken(ctx context.Context, others client.Client) error {
 	return nil
 }
 
-func nobody(context.Context, client.Client) error { return nil }
+func noExecutor(context.Context, client.Client) error { return nil }
 
-func TestAProcessThatDiesAroundAWriteTakesClustersInAndLetsThemGoAllTheSame(t *testing.T) {
+func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 	tests := map[string]struct {
 		cluster  clusterv1alpha1.Cluster
 		stored   []client.Object
 		executor func(context.Context, client.Client) error
 		end      string
 	}{
-		"one that comes": {executor: nobody, end: "Cluster member1 [karmada.io/cluster-controller] cluster.karmada.io/not-ready:NoSchedule, Namespace karmada-es-member1"},
-		"one that leaves": {
-			cluster:  leaving(clusterv1alpha1.Push, metav1.ConditionTrue),
-			stored:   []client.Object{staying(namespace("karmada-es-member1")), workOf("member1", "web", false), workOf("member1", "db", false)},
-			executor: taken,
+		"a new cluster": {executor: noExecutor, end: "Cluster member1 [karmada.io/cluster-controller] cluster.karmada.io/not-ready:NoSchedule, Namespace karmada-es-member1"},
+		"a cluster in removal": {
+			cluster:  newClusterInDeletion(clusterv1alpha1.Push, metav1.ConditionTrue),
+			stored:   []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member1", "db", false)},
+			executor: finishWorkDeletion,
 		},
-		"one that leaves and whose agent is lost": {
-			cluster:  leaving(clusterv1alpha1.Pull, metav1.ConditionUnknown),
-			stored:   []client.Object{staying(namespace("karmada-es-member1")), workOf("member1", "web", false), workOf("member1", "db", false)},
-			executor: nobody,
+		"a cluster in removal with a lost agent": {
+			cluster:  newClusterInDeletion(clusterv1alpha1.Pull, metav1.ConditionUnknown),
+			stored:   []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member1", "db", false)},
+			executor: noExecutor,
 		},
 	}
 	for name, tc := range tests {
@@ -76,19 +76,19 @@ func TestAProcessThatDiesAroundAWriteTakesClustersInAndLetsThemGoAllTheSame(t *t
 				Store: func() client.WithWatch {
 					of := tc.cluster.DeepCopy()
 					of.Name = "member1"
-					return store(t, append([]client.Object{of}, tc.stored...)...)
+					return newStore(t, append([]client.Object{of}, tc.stored...)...)
 				},
 				Start: func(karmada, others client.WithWatch) func(context.Context) error {
-					r := reconcilerOver(karmada)
+					r := newReconciler(karmada)
 					return func(ctx context.Context) error {
 						_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}})
-						return errors.Join(err, tc.executor(ctx, others), emptied(ctx, others))
+						return errors.Join(err, tc.executor(ctx, others), finishNamespaceDeletion(ctx, others))
 					}
 				},
 				End: func(ctx context.Context, from client.Reader) (string, error) {
-					end, err := everything(ctx, from)
+					end, err := describeStore(ctx, from)
 					if err == nil && end != tc.end {
-						err = fmt.Errorf("it ends with %q, want %q", end, tc.end)
+						err = fmt.Errorf("the final state is %q, want %q", end, tc.end)
 					}
 					return end, err
 				},
@@ -97,22 +97,22 @@ func TestAProcessThatDiesAroundAWriteTakesClustersInAndLetsThemGoAllTheSame(t *t
 	}
 }
 
-func leaving(mode clusterv1alpha1.ClusterSyncMode, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
+func newClusterInDeletion(mode clusterv1alpha1.ClusterSyncMode, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
 	of := clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
 	of.DeletionTimestamp, of.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{clusterv1alpha1.ClusterControllerFinalizer}
 	of.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}
 	return of
 }
 
-// everything is all that is stored.
-func everything(ctx context.Context, from client.Reader) (string, error) {
+// describeStore describes all stored objects.
+func describeStore(ctx context.Context, from client.Reader) (string, error) {
 	clusters, spaces, works := &clusterv1alpha1.ClusterList{}, &corev1.NamespaceList{}, &workv1alpha1.WorkList{}
 	if err := errors.Join(from.List(ctx, clusters), from.List(ctx, spaces), from.List(ctx, works)); err != nil {
 		return "", err
 	}
 	var all []string
 	for _, each := range clusters.Items {
-		all = append(all, fmt.Sprintf("Cluster %s %s %s", each.Name, each.Finalizers, listed(each.Spec.Taints)))
+		all = append(all, fmt.Sprintf("Cluster %s %s %s", each.Name, each.Finalizers, formatTaints(each.Spec.Taints)))
 	}
 	for _, each := range spaces.Items {
 		all = append(all, "Namespace "+each.Name)

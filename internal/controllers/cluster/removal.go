@@ -18,55 +18,54 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// removalPoll is how often a cluster that leaves is looked at again.
-const removalPoll = 250 * time.Millisecond
+// removalPollInterval is the interval of passes for a cluster in removal.
+const removalPollInterval = 250 * time.Millisecond
 
-// restPoll is how often the Works of a cluster that is gone are looked at again.
-const restPoll = time.Second
+// leftoverPollInterval is the interval of passes for the Works of a deleted cluster.
+const leftoverPollInterval = time.Second
 
-// registrationTime is how long an execution namespace may exist before its Cluster:
-// a registration makes the namespace first, and the agent makes the Cluster.
-const registrationTime = 10 * time.Minute
+// registrationGracePeriod is the time that an execution namespace may exist before its Cluster: a
+// registration creates the namespace first, and the agent creates the Cluster.
+const registrationGracePeriod = 10 * time.Minute
 
-// remove takes down what the control plane holds for a cluster that leaves.
-func (r *reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
+// removeCluster deletes what the control plane holds for a cluster in removal.
+func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
 		return reconcile.Result{}, r.reportLeaving(ctx, cluster, domain.Remains{WorksGone: true})
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.Ready(cluster) {
-		// Its agent is lost, and no other program removes their finalizer.
-		if _, err := r.letWorksGo(ctx, cluster.Name); err != nil {
+		// The agent is lost, and no other program removes the finalizer of the Works.
+		if _, err := r.releaseWorks(ctx, cluster.Name); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	targeting, err := r.takeOut(ctx, cluster)
+	targeting, err := r.removeFromBindings(ctx, cluster)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	empty, err := r.clearExecutionSpace(ctx, cluster)
+	isEmpty, err := r.deleteExecutionNamespace(ctx, cluster)
 	if err != nil {
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
 		return reconcile.Result{}, err
 	}
-	if !empty || len(targeting) > 0 {
-		return reconcile.Result{RequeueAfter: removalPoll}, r.tellRemains(ctx, cluster, empty, targeting)
+	if !isEmpty || len(targeting) > 0 {
+		return reconcile.Result{RequeueAfter: removalPollInterval}, r.reportRemains(ctx, cluster, isEmpty, targeting)
 	}
 	released := cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(released, clusterv1alpha1.ClusterControllerFinalizer)
 	_, err = patch.Object(ctx, r.karmada, cluster, released)
-	return reconcile.Result{}, quiet(client.IgnoreNotFound(err))
+	return reconcile.Result{}, ignoreConflict(client.IgnoreNotFound(err))
 }
 
-// clearExecutionSpace deletes the Works of a cluster and their namespace, and tells
-// when none is left. What else the namespace holds goes with it in its own time:
-// that takes the controller of namespaces several seconds, and no cluster needs to
-// wait for them.
+// deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports whether
+// no Work is left. The deletion of other objects in the namespace takes several seconds; the
+// removal of the cluster does not wait for it.
 //
-// A namespace that goes takes no new Works, so it goes first, but not where an agent
-// lets go of the Works: the roles that allow it to do so are in the namespace.
-func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (empty bool, err error) {
+// A namespace in deletion accepts no new Works, so it is deleted first. If an agent releases
+// the Works, it is deleted last, because the roles of the agent are in the namespace.
+func (r *reconciler) deleteExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (isEmpty bool, err error) {
 	namespace := &corev1.Namespace{}
-	// Asked live: that a cache does not show a namespace does not mean it is gone.
+	// The API server is read, because a missing entry in a cache is no proof.
 	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -75,22 +74,22 @@ func (r *reconciler) clearExecutionSpace(ctx context.Context, cluster *clusterv1
 		return false, fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
 	}
 	if cluster.Spec.SyncMode != clusterv1alpha1.Pull {
-		if err := r.deleteExecutionSpace(ctx, cluster, namespace); err != nil {
+		if err := r.deleteNamespace(ctx, cluster, namespace); err != nil {
 			return false, err
 		}
 	}
-	left, err := r.deleteWorks(ctx, cluster.Name)
-	if err != nil || left {
+	worksLeft, err := r.deleteWorks(ctx, cluster.Name)
+	if err != nil || worksLeft {
 		return false, err
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && namespace.DeletionTimestamp == nil {
-		// Looked at again: until now there could be new ones.
-		return false, r.deleteExecutionSpace(ctx, cluster, namespace)
+		// Another pass checks again, because Works could be created until now.
+		return false, r.deleteNamespace(ctx, cluster, namespace)
 	}
 	return true, nil
 }
 
-func (r *reconciler) deleteExecutionSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace *corev1.Namespace) error {
+func (r *reconciler) deleteNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace *corev1.Namespace) error {
 	if namespace.DeletionTimestamp != nil {
 		return nil
 	}
@@ -102,42 +101,42 @@ func (r *reconciler) deleteExecutionSpace(ctx context.Context, cluster *clusterv
 	return nil
 }
 
-// deleteWorks deletes the Works of a cluster and tells whether some are left.
-func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (left bool, err error) {
-	staying, left, err := r.worksOf(ctx, cluster)
-	if err != nil || !staying {
-		return left, err
+// deleteWorks deletes the Works of a cluster and reports whether some are left.
+func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft bool, err error) {
+	notInDeletion, worksLeft, err := r.checkWorks(ctx, cluster)
+	if err != nil || !notInDeletion {
+		return worksLeft, err
 	}
 	err = r.karmada.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(work.ExecutionNamespace(cluster)))
 	if client.IgnoreNotFound(err) != nil {
-		return left, fmt.Errorf("deleting Works of cluster %q: %w", cluster, err)
+		return worksLeft, fmt.Errorf("deleting Works of cluster %q: %w", cluster, err)
 	}
-	return left, nil
+	return worksLeft, nil
 }
 
-// worksOf tells whether a cluster has Works, and whether some of them are not being
-// deleted. Nobody believes a cache that there are none.
-func (r *reconciler) worksOf(ctx context.Context, cluster string) (staying, left bool, err error) {
-	inSpace := client.InNamespace(work.ExecutionNamespace(cluster))
+// checkWorks reports whether a cluster has Works, and whether some of them are not in deletion. If
+// the cache has none, the API server is read as well.
+func (r *reconciler) checkWorks(ctx context.Context, cluster string) (notInDeletion, hasWorks bool, err error) {
+	inNamespace := client.InNamespace(work.ExecutionNamespace(cluster))
 	works := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, works, inSpace, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, works, inNamespace, client.UnsafeDisableDeepCopy); err != nil {
 		return false, false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
 	}
 	if len(works.Items) == 0 {
 		works = &workv1alpha1.WorkList{}
-		if err := r.live.List(ctx, works, inSpace, client.Limit(1)); err != nil {
+		if err := r.live.List(ctx, works, inNamespace, client.Limit(1)); err != nil {
 			return false, false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
 		}
 	}
 	for i := range works.Items {
-		staying = staying || works.Items[i].DeletionTimestamp == nil
+		notInDeletion = notInDeletion || works.Items[i].DeletionTimestamp == nil
 	}
-	return staying, len(works.Items) > 0, nil
+	return notInDeletion, len(works.Items) > 0, nil
 }
 
-// letWorksGo removes the finalizer of the executor from the Works of a cluster that no
-// executor serves, and reports whether it found any Work. The member's objects stay.
-func (r *reconciler) letWorksGo(ctx context.Context, cluster string) (found bool, err error) {
+// releaseWorks removes the execution finalizer from the Works of a cluster that no execution
+// controller serves, and reports whether it found any Work. The objects in the member stay.
+func (r *reconciler) releaseWorks(ctx context.Context, cluster string) (found bool, err error) {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster))); err != nil {
 		return false, fmt.Errorf("listing Works of cluster %q: %w", cluster, err)
@@ -152,18 +151,18 @@ func (r *reconciler) letWorksGo(ctx context.Context, cluster string) (found bool
 	return len(works.Items) > 0, nil
 }
 
-// letRestGo removes what is left in the execution namespace of a cluster that is gone
-// for good, such as one that was removed by force. It looks again until no Work is left:
-// an executor that has not seen the end of the cluster may put its finalizer back. A
-// namespace that this controller did not make is left alone unless it is being deleted,
-// and a young one may be that of a cluster that registers itself.
-func (r *reconciler) letRestGo(ctx context.Context, cluster string) (reconcile.Result, error) {
-	namespace := executionSpace(work.ExecutionNamespace(cluster))
+// cleanUpDeletedCluster removes what is left in the execution namespace of a deleted cluster, for example
+// after a forced removal. It repeats until no Work is left: an execution controller whose cache
+// still has the Cluster may add its finalizer again. A namespace that this controller did not
+// create is left alone unless it is in deletion. A recently created one may belong to a cluster
+// that is being registered.
+func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) (reconcile.Result, error) {
+	namespace := newUnstructuredNamespace(work.ExecutionNamespace(cluster))
 	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	going := namespace.GetDeletionTimestamp() != nil
-	if !going && namespace.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
+	inDeletion := namespace.GetDeletionTimestamp() != nil
+	if !inDeletion && namespace.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
 		return reconcile.Result{}, nil
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{})
@@ -171,22 +170,22 @@ func (r *reconciler) letRestGo(ctx context.Context, cluster string) (reconcile.R
 		return reconcile.Result{}, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return reconcile.Result{}, fmt.Errorf("making sure that cluster %q is gone: %w", cluster, err)
+		return reconcile.Result{}, fmt.Errorf("checking that cluster %q is deleted: %w", cluster, err)
 	}
-	if young := registrationTime - r.now().Sub(namespace.GetCreationTimestamp().Time); !going && young > 0 {
-		return reconcile.Result{RequeueAfter: young}, nil
+	if remaining := registrationGracePeriod - r.now().Sub(namespace.GetCreationTimestamp().Time); !inDeletion && remaining > 0 {
+		return reconcile.Result{RequeueAfter: remaining}, nil
 	}
-	if !going {
-		// The change of the namespace leads back here.
+	if !inDeletion {
+		// The update event of the namespace causes the next pass.
 		uid := namespace.GetUID()
-		err := r.karmada.Delete(ctx, executionSpace(namespace.GetName()), client.Preconditions{UID: &uid})
-		if client.IgnoreNotFound(quiet(err)) != nil {
-			return reconcile.Result{}, fmt.Errorf("deleting the execution namespace of cluster %q, which is gone: %w", cluster, err)
+		err := r.karmada.Delete(ctx, newUnstructuredNamespace(namespace.GetName()), client.Preconditions{UID: &uid})
+		if client.IgnoreNotFound(ignoreConflict(err)) != nil {
+			return reconcile.Result{}, fmt.Errorf("deleting the execution namespace of deleted cluster %q: %w", cluster, err)
 		}
 	}
-	found, err := r.letWorksGo(ctx, cluster)
-	if found && quiet(err) == nil {
-		return reconcile.Result{RequeueAfter: restPoll}, nil
+	found, err := r.releaseWorks(ctx, cluster)
+	if found && ignoreConflict(err) == nil {
+		return reconcile.Result{RequeueAfter: leftoverPollInterval}, nil
 	}
 	return reconcile.Result{}, err
 }

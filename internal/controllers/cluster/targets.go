@@ -11,22 +11,22 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 )
 
-// targeting are the bindings that are still scheduled to the cluster. They must not
-// be changed.
-func (r *reconciler) targeting(ctx context.Context, name string) ([]binding.Object, error) {
-	var all []binding.Object
+// bindingsOf returns the bindings that are still scheduled to the cluster. They are shared with
+// the cache and must not be changed.
+func (r *reconciler) bindingsOf(ctx context.Context, name string) ([]binding.Object, error) {
+	var targeting []binding.Object
 	for _, namespaced := range []bool{true, false} {
 		found, err := bindings.OfCluster(ctx, r.karmada, namespaced, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		targeting = append(targeting, found...)
 	}
-	return slices.DeleteFunc(all, func(bound binding.Object) bool { return !failover.Targets(bound.BindingSpec(), name) }), nil
+	return slices.DeleteFunc(targeting, func(bound binding.Object) bool { return !failover.Targets(bound.BindingSpec(), name) }), nil
 }
 
-// executionSpace is a namespace as the shared cache holds them.
-func executionSpace(name string) *unstructured.Unstructured {
+// newUnstructuredNamespace returns a namespace in the unstructured form of the shared cache.
+func newUnstructuredNamespace(name string) *unstructured.Unstructured {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")

@@ -18,36 +18,36 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// takeOut takes a cluster that leaves out of the bindings that no scheduler takes it
-// out of, and returns the bindings that still target it. A scheduler that is faster
-// wins: the write fails if the binding was changed.
-func (r *reconciler) takeOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) ([]binding.Object, error) {
-	targeting, err := r.targeting(ctx, cluster.Name)
+// removeFromBindings removes a cluster in removal from the bindings that no scheduler updates, and returns
+// the bindings that still target it. If a scheduler changes a binding at the same time, its
+// write wins: ours fails with a conflict.
+func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) ([]binding.Object, error) {
+	targeting, err := r.bindingsOf(ctx, cluster.Name)
 	if err != nil {
 		return nil, err
 	}
 	overdue := r.now().Sub(cluster.DeletionTimestamp.Time) >= domain.TakeOutAfter
 	var remaining []binding.Object
 	for _, bound := range targeting {
-		why := unscheduled(bound, overdue)
-		if why == "" {
+		reason := removalReason(bound, overdue)
+		if reason == "" {
 			remaining = append(remaining, bound)
 			continue
 		}
-		taken, err := r.takeOutOf(ctx, bound, cluster.Name, why)
+		removed, err := r.removeFromBinding(ctx, bound, cluster.Name, reason)
 		if err != nil {
 			r.events.Failed(bound, workv1alpha2.EventReasonClusterRemoved, err)
 		}
-		if !taken {
+		if !removed {
 			remaining = append(remaining, bound)
 		}
 	}
 	return remaining, nil
 }
 
-// unscheduled says why no scheduler takes a cluster out of the binding; empty if one
-// may still do so.
-func unscheduled(bound binding.Object, overdue bool) string {
+// removalReason returns the reason why no scheduler removes the cluster from the binding; empty
+// if one may still do so.
+func removalReason(bound binding.Object, overdue bool) string {
 	spec := bound.BindingSpec()
 	switch {
 	case bound.GetDeletionTimestamp() != nil && !overdue:
@@ -57,44 +57,44 @@ func unscheduled(bound binding.Object, overdue bool) string {
 	case !placement.Schedulable(bound, spec):
 		return "no policy claims its object"
 	case overdue:
-		return fmt.Sprintf("scheduler %s did not do so within %s", placement.SchedulerOf(spec), domain.TakeOutAfter)
+		return fmt.Sprintf("scheduler %s did not remove it within %s", placement.SchedulerOf(spec), domain.TakeOutAfter)
 	default:
 		return ""
 	}
 }
 
-// takeOutOf takes a cluster out of a binding, says so, and reports whether it did. A
-// binding that was changed meanwhile is looked at again.
-func (r *reconciler) takeOutOf(ctx context.Context, bound binding.Object, cluster, why string) (taken bool, err error) {
-	rest := binding.Copy(bound)
-	spec := rest.BindingSpec()
+// removeFromBinding removes a cluster from a binding, records an event, and reports whether it did so.
+// After a conflict the next pass tries again.
+func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object, cluster, reason string) (removed bool, err error) {
+	updated := binding.Copy(bound)
+	spec := updated.BindingSpec()
 	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
-	if _, err := patch.Object(ctx, r.karmada, bound, rest); err != nil {
+	if _, err := patch.Object(ctx, r.karmada, bound, updated); err != nil {
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
-		return false, quiet(err)
+		return false, ignoreConflict(err)
 	}
-	message := fmt.Sprintf("cluster %s is being removed and was taken out of the binding, because %s", cluster, why)
-	lacking := placement.Shortfall(rest.BindingSpec())
-	if lacking != "" {
-		message += ". " + lacking
+	message := fmt.Sprintf("cluster %s is being removed, and was removed from the binding because %s", cluster, reason)
+	shortfall := placement.Shortfall(updated.BindingSpec())
+	if shortfall != "" {
+		message += ". " + shortfall
 	}
-	template := binding.Template(rest)
-	r.events.Decided(rest, workv1alpha2.EventReasonClusterRemoved, "%s", message)
+	template := binding.Template(updated)
+	r.events.Decided(updated, workv1alpha2.EventReasonClusterRemoved, "%s", message)
 	r.events.Decided(template, workv1alpha2.EventReasonClusterRemoved, "%s", message)
-	if lacking == "" {
+	if shortfall == "" {
 		return true, nil
 	}
-	return true, r.reportLacking(ctx, rest, message)
+	return true, r.reportUnplaced(ctx, updated, message)
 }
 
-// statusTries bounds the tries to write a status that others write, too.
-const statusTries = 4
+// maxStatusAttempts limits the attempts to write a status that other controllers write as well.
+const maxStatusAttempts = 4
 
-// reportLacking says in the condition of a binding which replicas are not placed. A
-// scheduler that reports later replaces the condition.
-func (r *reconciler) reportLacking(ctx context.Context, bound binding.Object, message string) error {
+// reportUnplaced reports in the condition of a binding which replicas are not placed. A later
+// result of a scheduler replaces the condition.
+func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, message string) error {
 	current := bound
 	for try := 1; ; try++ {
 		reported := binding.Copy(current)
@@ -103,7 +103,7 @@ func (r *reconciler) reportLacking(ctx context.Context, bound binding.Object, me
 			ObservedGeneration: bound.GetGeneration(), LastTransitionTime: metav1.NewTime(r.now()),
 		})
 		_, err := patch.Status(ctx, r.karmada, current, reported)
-		if !apierrors.IsConflict(err) || try == statusTries {
+		if !apierrors.IsConflict(err) || try == maxStatusAttempts {
 			return client.IgnoreNotFound(err)
 		}
 		current = binding.New(binding.Namespaced(bound))
@@ -111,7 +111,7 @@ func (r *reconciler) reportLacking(ctx context.Context, bound binding.Object, me
 			return client.IgnoreNotFound(err)
 		}
 		if current.GetGeneration() != bound.GetGeneration() {
-			// What the message says may not hold any longer.
+			// The message may not be true for the newer generation.
 			return nil
 		}
 	}

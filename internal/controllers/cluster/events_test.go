@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-func TestWhatARemovalWaitsForIsToldOnceWhenItIsOverdue(t *testing.T) {
+func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
 	scheduled := func(name, scheduler string) *workv1alpha2.ResourceBinding {
 		bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
 			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}}}
@@ -31,18 +31,18 @@ func TestWhatARemovalWaitsForIsToldOnceWhenItIsOverdue(t *testing.T) {
 		waits   time.Duration
 		want    []string
 	}{
-		"a Work with a finalizer of others": {
-			[]client.Object{namespace("karmada-es-member1"), held}, patience,
-			[]string{removed, "Warning ClusterRemovalWaits the cluster goes when its Works are gone; Work karmada-es-member1/web is held by its finalizers example.io/own: see its events, or remove what nobody serves any more"},
+		"a Work with a foreign finalizer": {
+			[]client.Object{newNamespace("karmada-es-member1"), held}, overdueAfter,
+			[]string{removed, "Warning ClusterRemovalWaits the removal of the cluster waits for its Works; Work karmada-es-member1/web has finalizers example.io/own: see its events, or remove the finalizers that no controller handles"},
 		},
-		"bindings before it is overdue": {[]client.Object{scheduled("a", "mine")}, patience - 2*time.Second, nil},
+		"bindings before the removal is overdue": {[]client.Object{scheduled("a", "mine")}, overdueAfter - 2*time.Second, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			leaving := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
 				Name: "member1", UID: "1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer},
 			}}
-			karmada := store(t, append(test.objects, leaving)...)
+			karmada := newStore(t, append(test.objects, leaving)...)
 			if err := karmada.Delete(t.Context(), leaving); err != nil {
 				t.Fatal(err)
 			}

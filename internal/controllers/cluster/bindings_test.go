@@ -20,9 +20,8 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// boundToTwo is a binding of 4 divided replicas in member1, which leaves, and
-// member2.
-func boundToTwo(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+// newBinding returns a binding of 4 divided replicas in member1, which is removed, and member2.
+func newBinding(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "b1", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}},
 		Spec: workv1alpha2.ResourceBindingSpec{
@@ -38,7 +37,7 @@ func boundToTwo(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.Res
 	return bound
 }
 
-func TestAClusterThatLeavesIsTakenOutOfBindingsThatNoSchedulerServes(t *testing.T) {
+func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 	unclaimed := func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }
 	suspended := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
@@ -50,30 +49,30 @@ func TestAClusterThatLeavesIsTakenOutOfBindingsThatNoSchedulerServes(t *testing.
 	}
 	const lacking = ". 3 of 4 replicas are placed: {member2:3}."
 	out := func(why string) string {
-		return "cluster member1 is being removed and was taken out of the binding, because " + why
+		return "cluster member1 is being removed, and was removed from the binding because " + why
 	}
 	tests := map[string]struct {
-		bound binding.Object
-		waits time.Duration
-		says  string // of the event; empty if the binding keeps the cluster
-		lacks bool
+		bound   binding.Object
+		waits   time.Duration
+		message string // of the event; empty if the binding keeps the cluster
+		lacks   bool
 	}{
-		"its policy is gone":                      {bound: boundToTwo(unclaimed), says: out("no policy claims its object") + lacking, lacks: true},
-		"its scheduling is suspended":             {bound: boundToTwo(suspended), says: out("its scheduling is suspended") + lacking, lacks: true},
-		"a copy less is no lack":                  {bound: boundToTwo(unclaimed, copied), says: out("no policy claims its object")},
-		"its scheduler has time":                  {bound: boundToTwo(), waits: domain.TakeOutAfter - 2*time.Second},
-		"its scheduler has had time":              {bound: boundToTwo(), waits: domain.TakeOutAfter, says: out("scheduler default-scheduler did not do so within 30s") + lacking, lacks: true},
-		"another scheduler has time":              {bound: boundToTwo(foreign)},
-		"another scheduler has had time":          {bound: boundToTwo(foreign), waits: domain.TakeOutAfter, says: out("scheduler volcano did not do so within 30s") + lacking, lacks: true},
-		"one that is being deleted is left alone": {bound: boundToTwo(deleted)},
-		"of either scope": {bound: &workv1alpha2.ClusterResourceBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "b1"}, Spec: boundToTwo().Spec,
-		}, says: out("no policy claims its object") + lacking, lacks: true},
+		"a binding without a policy":                {bound: newBinding(unclaimed), message: out("no policy claims its object") + lacking, lacks: true},
+		"suspended scheduling":                      {bound: newBinding(suspended), message: out("its scheduling is suspended") + lacking, lacks: true},
+		"duplicated replicas need no condition":     {bound: newBinding(unclaimed, copied), message: out("no policy claims its object")},
+		"the default scheduler before the deadline": {bound: newBinding(), waits: domain.TakeOutAfter - 2*time.Second},
+		"the default scheduler after the deadline":  {bound: newBinding(), waits: domain.TakeOutAfter, message: out("scheduler default-scheduler did not remove it within 30s") + lacking, lacks: true},
+		"another scheduler before the deadline":     {bound: newBinding(foreign)},
+		"another scheduler after the deadline":      {bound: newBinding(foreign), waits: domain.TakeOutAfter, message: out("scheduler volcano did not remove it within 30s") + lacking, lacks: true},
+		"a binding in deletion":                     {bound: newBinding(deleted)},
+		"a ClusterResourceBinding": {bound: &workv1alpha2.ClusterResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "b1"}, Spec: newBinding().Spec,
+		}, message: out("no policy claims its object") + lacking, lacks: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			leaving := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}}}
-			karmada := store(t, tc.bound, leaving)
+			karmada := newStore(t, tc.bound, leaving)
 			if err := karmada.Delete(t.Context(), leaving); err != nil {
 				t.Fatal(err)
 			}
@@ -91,8 +90,8 @@ func TestAClusterThatLeavesIsTakenOutOfBindingsThatNoSchedulerServes(t *testing.
 				t.Fatal(err)
 			}
 			want, events := "member1:1, member2:3", []string(nil)
-			if tc.says != "" {
-				want, events = "member2:3", []string{"Normal ClusterRemoved " + tc.says, "Normal ClusterRemoved " + tc.says}
+			if tc.message != "" {
+				want, events = "member2:3", []string{"Normal ClusterRemoved " + tc.message, "Normal ClusterRemoved " + tc.message}
 			}
 			if got := placement.DescribeTargets(stored.BindingSpec()); got != want {
 				t.Errorf("targets {%s}, want {%s}", got, want)
@@ -106,26 +105,26 @@ func TestAClusterThatLeavesIsTakenOutOfBindingsThatNoSchedulerServes(t *testing.
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			scheduled := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
-			if (scheduled != nil) != tc.lacks || tc.lacks && scheduled.Message != tc.says {
+			if (scheduled != nil) != tc.lacks || tc.lacks && scheduled.Message != tc.message {
 				t.Errorf("condition %+v", scheduled)
 			}
 		})
 	}
 }
 
-func TestAClusterThatLeavesSaysWhatItWaitsFor(t *testing.T) {
+func TestClusterInRemovalReportsWhatItWaitsFor(t *testing.T) {
 	leaving := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "member1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}},
 		Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"}}},
 	}
-	works := workOf("member1", "web", false)
-	karmada := store(t, leaving, boundToTwo(), works, staying(namespace("karmada-es-member1")))
+	works := newWork("member1", "web", false)
+	karmada := newStore(t, leaving, newBinding(), works, withFinalizer(newNamespace("karmada-es-member1")))
 	if err := karmada.Delete(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	r, clock := reconcilerOver(karmada), time.Now().Add(domain.NameHoldersAfter)
+	r, clock := newReconciler(karmada), time.Now().Add(domain.NameHoldersAfter)
 	r.now = func() time.Time { return clock }
-	look := func(ready metav1.ConditionStatus, message string) {
+	expectMessage := func(ready metav1.ConditionStatus, message string) {
 		t.Helper()
 		for range 2 {
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}); err != nil {
@@ -138,12 +137,12 @@ func TestAClusterThatLeavesSaysWhatItWaitsFor(t *testing.T) {
 		if !conditions.Is(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionReady, ready) {
 			t.Errorf("Ready is not %s: %+v", ready, leaving.Status.Conditions)
 		}
-		says := conditions.Get(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionLeaving)
-		if says == nil || says.Message != message {
-			t.Errorf("Leaving is %+v, want message %q", says, message)
+		condition := conditions.Get(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionLeaving)
+		if condition == nil || condition.Message != message {
+			t.Errorf("Leaving is %+v, want message %q", condition, message)
 		}
 	}
-	look(metav1.ConditionTrue, "remaining Works: karmada-es-member1/web: their objects are being deleted in the cluster, see the events of the Works")
+	expectMessage(metav1.ConditionTrue, "remaining Works: karmada-es-member1/web: their objects are being deleted in the cluster, see the events of the Works")
 	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(works), works); err != nil {
 		t.Fatal(err)
 	}
@@ -151,5 +150,5 @@ func TestAClusterThatLeavesSaysWhatItWaitsFor(t *testing.T) {
 	if err := karmada.Update(t.Context(), works); err != nil {
 		t.Fatal(err)
 	}
-	look(metav1.ConditionFalse, "remaining bindings: shop/web: its scheduler takes it out, or karmada-controller-manager 30s after the deletion")
+	expectMessage(metav1.ConditionFalse, "remaining bindings: shop/web: its scheduler takes it out, or karmada-controller-manager 30s after the deletion")
 }
