@@ -1,9 +1,9 @@
-// Package clustertaintpolicy answers "does each cluster bear the taints that
-// policies want for its conditions?": it adds and removes taints of Clusters as
-// ClusterTaintPolicies say.
+// Package clustertaintpolicy answers "does each cluster have the taints that policies require
+// for its conditions?": it adds and removes taints of Clusters according to
+// ClusterTaintPolicies.
 //
-// A policy that is deleted or changed takes no taint back: a taint is removed only
-// by a condition that asks for it.
+// When a policy is deleted or changed, its taints stay: a taint is removed only if a condition
+// of a policy says so.
 package clustertaintpolicy
 
 import (
@@ -33,19 +33,19 @@ import (
 // Name is the name of the controller in flags, logs and events.
 const Name = "cluster-taint-policy-controller"
 
-// again is when a write that lost a race is tried again: the cache shows by then
-// what won it.
-const again = 100 * time.Millisecond
+// conflictRequeueDelay is the delay until the retry after a write conflict. By then the cache has the newer
+// object.
+const conflictRequeueDelay = 100 * time.Millisecond
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many Clusters are worked on at once.
+	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Backoff is that of a Cluster that failed.
+	// Backoff is the retry delay after a Cluster failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
@@ -63,7 +63,7 @@ func Add(mgr manager.Manager, o Options) error {
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
-		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(concerned())).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyRelevantClusters())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
 		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
@@ -87,29 +87,28 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if equality.Semantic.DeepEqual(cluster.Spec.Taints, tainted.Spec.Taints) {
 		return reconcile.Result{}, nil
 	}
-	return r.write(ctx, cluster, tainted)
+	return r.writeTaints(ctx, cluster, tainted)
 }
 
-// write stores the taints. A write that lost a race is tried again on what is
-// stored then, and nobody hears of it.
-func (r *reconciler) write(ctx context.Context, cluster, tainted *clusterv1alpha1.Cluster) (reconcile.Result, error) {
+// writeTaints stores the taints. Conflicts are requeued without an event.
+func (r *reconciler) writeTaints(ctx context.Context, cluster, tainted *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	_, err := patch.Object(ctx, r.karmada, cluster, tainted)
 	switch {
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: again}, nil
+		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
 	case err != nil:
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 		return reconcile.Result{}, err
 	}
 	r.events.Recovered(tainted, clusterv1alpha1.EventReasonTaintClusterFailed)
 	r.events.Decided(tainted, clusterv1alpha1.EventReasonTaintClusterSucceed,
-		"ClusterTaintPolicies: taints are now [%s], before [%s]", listed(tainted.Spec.Taints), listed(cluster.Spec.Taints))
+		"ClusterTaintPolicies: taints are now [%s], before [%s]", formatTaints(tainted.Spec.Taints), formatTaints(cluster.Spec.Taints))
 	return reconcile.Result{}, nil
 }
 
-func listed(taints []corev1.Taint) string {
+func formatTaints(taints []corev1.Taint) string {
 	texts := make([]string, 0, len(taints))
 	for i := range taints {
 		texts = append(texts, taints[i].ToString())

@@ -20,8 +20,8 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-// policy taints clusters whose condition DNS has a status.
-func policy(name string, status metav1.ConditionStatus, remove bool) *policyv1alpha1.ClusterTaintPolicy {
+// newPolicy returns a policy that taints clusters whose condition DNS has a status.
+func newPolicy(name string, status metav1.ConditionStatus, remove bool) *policyv1alpha1.ClusterTaintPolicy {
 	made := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	when := []policyv1alpha1.MatchCondition{{
 		ConditionType: "DNS", Operator: policyv1alpha1.MatchConditionOpIn, StatusValues: []metav1.ConditionStatus{status},
@@ -35,7 +35,7 @@ func policy(name string, status metav1.ConditionStatus, remove bool) *policyv1al
 	return made
 }
 
-func TestAProcessThatDiesAroundItsWriteTaintsAllTheSame(t *testing.T) {
+func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestAProcessThatDiesAroundItsWriteTaintsAllTheSame(t *testing.T) {
 			cluster.Status.Conditions = []metav1.Condition{{Type: "DNS", Status: metav1.ConditionFalse}}
 			cluster.Spec.Taints = []corev1.Taint{{Key: "over", Effect: corev1.TaintEffectNoExecute}}
 			return fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-				cluster, policy("broken", metav1.ConditionFalse, false), policy("over", metav1.ConditionFalse, true),
+				cluster, newPolicy("broken", metav1.ConditionFalse, false), newPolicy("over", metav1.ConditionFalse, true),
 			).Build()
 		},
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
@@ -59,7 +59,7 @@ func TestAProcessThatDiesAroundItsWriteTaintsAllTheSame(t *testing.T) {
 		End: func(ctx context.Context, from client.Reader) (string, error) {
 			cluster := &clusterv1alpha1.Cluster{}
 			err := from.Get(ctx, client.ObjectKey{Name: "m1"}, cluster)
-			return listed(cluster.Spec.Taints), err
+			return formatTaints(cluster.Spec.Taints), err
 		},
 	}.Run(t)
 }

@@ -17,9 +17,9 @@ import (
 	"karmada.io/karmada/internal/domain/taint"
 )
 
-// concerned lets clusters pass that are new, or of which policies may say something
-// else than before.
-func concerned() predicate.Predicate {
+// onlyRelevantClusters passes clusters that are new, or that changed so that policies may require other
+// taints.
+func onlyRelevantClusters() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -32,29 +32,28 @@ func concerned() predicate.Predicate {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// onPolicy looks at the clusters that a new policy targets, or that one that
-// changed targets now or did before.
+// onPolicy enqueues the clusters that a policy targets, or targeted before it changed.
 func (r *reconciler) onPolicy() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if policy, ok := e.Object.(*policyv1alpha1.ClusterTaintPolicy); ok {
-				r.enqueue(ctx, q, policy)
+				r.enqueueTargets(ctx, q, policy)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*policyv1alpha1.ClusterTaintPolicy)
 			newer, ok2 := e.ObjectNew.(*policyv1alpha1.ClusterTaintPolicy)
 			if ok && ok2 && !equality.Semantic.DeepEqual(older.Spec, newer.Spec) {
-				r.enqueue(ctx, q, older, newer)
+				r.enqueueTargets(ctx, q, older, newer)
 			}
 		},
 	}
 }
 
-func (r *reconciler) enqueue(ctx context.Context, q queue, policies ...*policyv1alpha1.ClusterTaintPolicy) {
+func (r *reconciler) enqueueTargets(ctx context.Context, q queue, policies ...*policyv1alpha1.ClusterTaintPolicy) {
 	clusters := &clusterv1alpha1.ClusterList{}
 	if err := r.karmada.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Clusters of a ClusterTaintPolicy are not known", "policy", policies[0].Name)
+		klog.FromContext(ctx).Error(err, "Cannot list the clusters of a ClusterTaintPolicy", "policy", policies[0].Name)
 		return
 	}
 	for i := range clusters.Items {

@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-func over(t *testing.T, objects ...client.Object) *reconciler {
+func newReconciler(t *testing.T, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
@@ -30,34 +30,34 @@ func over(t *testing.T, objects ...client.Object) *reconciler {
 	return &reconciler{karmada: store, events: observe.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
 }
 
-func named(name string) *clusterv1alpha1.Cluster {
+func newCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func about(clusters ...string) *policyv1alpha1.ClusterTaintPolicy {
-	made := policy("broken", metav1.ConditionFalse, false)
+func newPolicyFor(clusters ...string) *policyv1alpha1.ClusterTaintPolicy {
+	made := newPolicy("broken", metav1.ConditionFalse, false)
 	if len(clusters) > 0 {
 		made.Spec.TargetClusters = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
 	}
 	return made
 }
 
-func TestWhichClustersAPolicyLeadsTo(t *testing.T) {
+func TestPoliciesEnqueueTheirClusters(t *testing.T) {
 	cases := map[string]struct {
 		before, after *policyv1alpha1.ClusterTaintPolicy
 		want          []string
 	}{
-		"all, of a new one that names none":     {nil, about(), []string{"m1", "m2", "m3"}},
-		"those that a new one names":            {nil, about("m1", "m3"), []string{"m1", "m3"}},
-		"those that it names and those it did":  {about("m1", "m2"), about("m2", "m3"), []string{"m1", "m2", "m3"}},
-		"those that it did when it was for all": {about(), about("m2"), []string{"m1", "m2", "m3"}},
-		"none when nothing has changed":         {about("m1"), about("m1"), nil},
+		"a new policy for all clusters":              {nil, newPolicyFor(), []string{"m1", "m2", "m3"}},
+		"a new policy for two clusters":              {nil, newPolicyFor("m1", "m3"), []string{"m1", "m3"}},
+		"a policy that changes its clusters":         {newPolicyFor("m1", "m2"), newPolicyFor("m2", "m3"), []string{"m1", "m2", "m3"}},
+		"a policy that targeted all clusters before": {newPolicyFor(), newPolicyFor("m2"), []string{"m1", "m2", "m3"}},
+		"an unchanged policy":                        {newPolicyFor("m1"), newPolicyFor("m1"), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			t.Cleanup(q.ShutDown)
-			handler := over(t, named("m1"), named("m2"), named("m3")).onPolicy()
+			handler := newReconciler(t, newCluster("m1"), newCluster("m2"), newCluster("m3")).onPolicy()
 			if tc.before == nil {
 				handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
 			} else {
@@ -65,8 +65,8 @@ func TestWhichClustersAPolicyLeadsTo(t *testing.T) {
 			}
 			var got []string
 			for q.Len() > 0 {
-				one, _ := q.Get()
-				got = append(got, one.Name)
+				request, _ := q.Get()
+				got = append(got, request.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("clusters (-want +got):\n%s", diff)
@@ -75,15 +75,15 @@ func TestWhichClustersAPolicyLeadsTo(t *testing.T) {
 	}
 }
 
-func TestAClusterThatLeavesGetsNoTaint(t *testing.T) {
-	cluster := named("m1")
+func TestClusterInDeletionGetsNoTaint(t *testing.T) {
+	cluster := newCluster("m1")
 	cluster.Finalizers, cluster.DeletionTimestamp = []string{"karmada.io/cluster-controller"}, new(metav1.Now())
 	cluster.Status.Conditions = []metav1.Condition{{Type: "DNS", Status: metav1.ConditionFalse}}
-	r := over(t, cluster, about())
+	r := newReconciler(t, cluster, newPolicyFor())
 	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.karmada.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil || len(cluster.Spec.Taints) > 0 {
-		t.Errorf("taints are [%s], %v", listed(cluster.Spec.Taints), err)
+		t.Errorf("taints are [%s], %v", formatTaints(cluster.Spec.Taints), err)
 	}
 }
