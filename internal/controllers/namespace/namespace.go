@@ -1,12 +1,11 @@
-// Package namespace answers "does every member have the Namespaces of the control
-// plane?": it keeps a Work for each Namespace in each cluster, without any policy.
+// Package namespace answers "does every member have the Namespaces of the control plane?": it
+// creates and updates a Work for each Namespace in each cluster, without any policy.
 //
-// Each pair of Namespace and cluster is an item of its own, so that one cluster
-// that takes no writes holds up nothing else. Works are never deleted here: their
-// owner is the Namespace, and they go with it. A Namespace that is excluded later
-// keeps the Works that it has, unchanged. Where a binding keeps the Work of a
-// Namespace, this controller stays out, except that it says to be an owner too: when
-// the binding goes, the Work is left to it, and with it what is in the member.
+// Each pair of Namespace and cluster is an item of its own, so that a cluster whose writes fail
+// delays no other. Works are never deleted here: the Namespace owns them, and the garbage
+// collector deletes them with it. A Namespace that is excluded later keeps its Works,
+// unchanged. If a binding manages the Work of a Namespace, this controller only adds itself as
+// an owner: when the binding is deleted, the Work and the objects in the member stay.
 package namespace
 
 import (
@@ -41,29 +40,29 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "namespace-sync-controller"
 
-// lagDelay is how soon to look again at what a watch has not brought yet.
-const lagDelay = 20 * time.Millisecond
+// staleCacheDelay is the delay until the retry if the cache is behind the API server.
+const staleCacheDelay = 20 * time.Millisecond
 
 var gvk = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many pairs of Namespace and cluster are worked on at once.
+	// Workers is the number of pairs of Namespace and cluster that are processed in parallel.
 	Workers int
-	// Backoff is that of a pair that failed.
+	// Backoff is the retry delay after a pair failed.
 	Backoff queues.Backoff
 	// SkippedNamespaces are not propagated.
 	SkippedNamespaces reach.SkippedNamespaces
-	// Allowed is what ClusterOverridePolicies may change of a Namespace.
+	// Allowed are the fields of a Namespace that ClusterOverridePolicies may change.
 	Allowed override.Allowed
 }
 
-// DefaultOptions skip the control plane's own Namespaces only.
+// DefaultOptions returns options that skip only the Namespaces of the control plane itself.
 func DefaultOptions() Options {
 	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
 
-// request asks for one Namespace in one cluster.
+// request identifies one Namespace in one cluster.
 type request struct {
 	namespace, cluster string
 }
@@ -82,15 +81,15 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	log := mgr.GetLogger().WithName(Name)
 	err := builder.TypedControllerManagedBy[request](mgr).Named(Name).
-		Watches(empty(), r.onNamespace()).
+		Watches(newNamespace(), r.onNamespace()).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
 		Watches(&workv1alpha1.Work{}, r.onWork()).
-		WithLogConstructor(func(about *request) logr.Logger {
-			if about == nil {
+		WithLogConstructor(func(pair *request) logr.Logger {
+			if pair == nil {
 				return log
 			}
-			return log.WithValues("namespace", about.namespace, "member", about.cluster)
+			return log.WithValues("namespace", pair.namespace, "member", pair.cluster)
 		}).
 		WithOptions(queues.Options[request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
@@ -101,55 +100,55 @@ func Add(mgr manager.Manager, o Options) error {
 }
 
 // Reconcile implements reconcile.TypedReconciler.
-func (r *reconciler) Reconcile(ctx context.Context, about request) (reconcile.Result, error) {
-	namespace, cluster, space := empty(), &clusterv1alpha1.Cluster{}, empty()
+func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Result, error) {
+	namespace, cluster, executionNamespace := newNamespace(), &clusterv1alpha1.Cluster{}, newNamespace()
 	for _, each := range []struct {
 		name string
 		into client.Object
 	}{
-		{about.namespace, namespace}, {about.cluster, cluster}, {work.ExecutionNamespace(about.cluster), space},
+		{pair.namespace, namespace}, {pair.cluster, cluster}, {work.ExecutionNamespace(pair.cluster), executionNamespace},
 	} {
-		if err := r.read(ctx, each.name, each.into); err != nil {
-			// What is missing leads back here when it appears.
+		if err := r.readFromCache(ctx, each.name, each.into); err != nil {
+			// The event of a missing object causes a pass when it is created.
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
-	if !propagated(namespace, r.options.SkippedNamespaces) || cluster.DeletionTimestamp != nil || space.GetDeletionTimestamp() != nil {
+	if !isPropagated(namespace, r.options.SkippedNamespaces) || cluster.DeletionTimestamp != nil || executionNamespace.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, nil
 	}
-	return r.conclude(namespace, about, r.ensure(ctx, namespace, cluster))
+	return r.recordOutcome(namespace, pair, r.ensureWork(ctx, namespace, cluster))
 }
 
-// read gets a cluster-scoped object from the cache; it must not be changed.
-func (r *reconciler) read(ctx context.Context, name string, into client.Object) error {
+// readFromCache gets a cluster-scoped object from the cache. The object must not be changed.
+func (r *reconciler) readFromCache(ctx context.Context, name string, into client.Object) error {
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}
 	return nil
 }
 
-// ensure brings the Work of a Namespace in a cluster up to date. A Work that is
-// not ours to change, or in deletion, is left: its end leads back here.
-func (r *reconciler) ensure(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
+// ensureWork creates or updates the Work of a Namespace in a cluster. It leaves a Work that another
+// owner manages or that is in deletion. The delete event of the Work causes the next pass.
+func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: workName(namespace.GetName())}
-	stored, err := r.stored(ctx, key)
+	stored, err := r.storedWork(ctx, key)
 	if err != nil {
 		return err
 	}
 	if stored != nil && work.Bound(stored) {
-		return r.own(ctx, namespace, stored)
+		return r.addOwner(ctx, namespace, stored)
 	}
-	if stored != nil && !ours(stored, namespace.GetUID()) {
+	if stored != nil && !isManagedHere(stored, namespace.GetUID()) {
 		return nil
 	}
-	desired, err := r.render(ctx, namespace, cluster, stored)
+	desired, err := r.renderWork(ctx, namespace, cluster, stored)
 	if err != nil {
 		return err
 	}
 	if desired.Name != key.Name {
 		// An override gave the Namespace another name.
 		key.Name = desired.Name
-		if stored, err = r.stored(ctx, key); err != nil || stored != nil && !ours(stored, namespace.GetUID()) {
+		if stored, err = r.storedWork(ctx, key); err != nil || stored != nil && !isManagedHere(stored, namespace.GetUID()) {
 			return err
 		}
 	}
@@ -170,8 +169,8 @@ func (r *reconciler) ensure(ctx context.Context, namespace *unstructured.Unstruc
 	return err
 }
 
-// own makes the Namespace the owner of a Work that a binding keeps.
-func (r *reconciler) own(ctx context.Context, namespace *unstructured.Unstructured, stored *workv1alpha1.Work) error {
+// addOwner adds the Namespace as the owner of a Work that a binding manages.
+func (r *reconciler) addOwner(ctx context.Context, namespace *unstructured.Unstructured, stored *workv1alpha1.Work) error {
 	if stored.DeletionTimestamp != nil || metav1.GetControllerOf(stored) != nil {
 		return nil
 	}
@@ -181,8 +180,8 @@ func (r *reconciler) own(ctx context.Context, namespace *unstructured.Unstructur
 	return err
 }
 
-// stored is the Work of that name, nil when there is none. It must not be changed.
-func (r *reconciler) stored(ctx context.Context, key types.NamespacedName) (*workv1alpha1.Work, error) {
+// storedWork returns the Work from the cache, nil if there is none. It must not be changed.
+func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (*workv1alpha1.Work, error) {
 	stored := &workv1alpha1.Work{}
 	err := r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
@@ -194,9 +193,9 @@ func (r *reconciler) stored(ctx context.Context, key types.NamespacedName) (*wor
 	return stored, nil
 }
 
-// ours tells whether the Work is this controller's to change: not in deletion, not
-// kept by a binding, and not left of an earlier Namespace of the same name.
-func ours(stored *workv1alpha1.Work, owner types.UID) bool {
+// isManagedHere reports whether this controller manages the Work: it is not in deletion, no binding
+// manages it, and its owner is not an earlier Namespace of the same name.
+func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.Bound(stored) {
 		return false
 	}
@@ -204,8 +203,8 @@ func ours(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// render makes the Work, under the id that it has or else a new one.
-func (r *reconciler) render(
+// renderWork renders the Work. It keeps the permanent id of a stored Work, or generates one.
+func (r *reconciler) renderWork(
 	ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work,
 ) (*workv1alpha1.Work, error) {
 	list := &policyv1alpha1.ClusterOverridePolicyList{}
@@ -226,26 +225,26 @@ func (r *reconciler) render(
 	})
 }
 
-func empty() *unstructured.Unstructured {
+func newNamespace() *unstructured.Unstructured {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(gvk)
 	return namespace
 }
 
-// conclude tells of a failure and says when the pair is looked at next.
-func (r *reconciler) conclude(namespace *unstructured.Unstructured, about request, err error) (reconcile.Result, error) {
+// recordOutcome records a failure and returns the result of the pass.
+func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair request, err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: lagDelay}, nil
+		return reconcile.Result{RequeueAfter: staleCacheDelay}, nil
 	}
 	reason := policyv1alpha1.EventReasonApplyOverridePolicyFailed
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
-		// A change of the policy, by its author, leads back here.
-		r.events.FailedIn(about.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", about.cluster, err))
+		// The pass is repeated when the author changes the policy.
+		r.events.FailedIn(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
 		return reconcile.Result{}, nil
 	}
 	if err == nil {
-		r.events.RecoveredIn(about.cluster, namespace, reason)
+		r.events.RecoveredIn(pair.cluster, namespace, reason)
 	}
 	return reconcile.Result{}, err
 }

@@ -27,15 +27,16 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// world is a reconciler over a store that counts writes, for the wiring only.
-type world struct {
+// fixture is a reconciler over a fake store that counts writes. It does not test the event
+// handlers.
+type fixture struct {
 	t *testing.T
 	*reconciler
 	requests []string
 	recorder *record.FakeRecorder
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {
@@ -43,59 +44,59 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t, recorder: record.NewFakeRecorder(100)}
+	f := &fixture{t: t, recorder: record.NewFakeRecorder(100)}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			w.requests = append(w.requests, fmt.Sprintf("create %T", object))
+			f.requests = append(f.requests, fmt.Sprintf("create %T", object))
 			return c.Create(ctx, object, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			w.requests = append(w.requests, fmt.Sprintf("patch %T", object))
+			f.requests = append(f.requests, fmt.Sprintf("patch %T", object))
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	w.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: observe.NewEvents(w.recorder)}
-	return w
+	f.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: observe.NewEvents(f.recorder)}
+	return f
 }
 
-// pass runs one pass for Namespace shop in cluster m1 and returns its writes.
-func (w *world) pass() []string {
-	w.t.Helper()
-	w.requests = nil
-	if _, err := w.Reconcile(w.t.Context(), request{"shop", "m1"}); err != nil {
-		w.t.Fatalf("a pass ended with: %v", err)
+// reconcileOnce runs one pass for Namespace shop in cluster m1 and returns its writes.
+func (f *fixture) reconcileOnce() []string {
+	f.t.Helper()
+	f.requests = nil
+	if _, err := f.Reconcile(f.t.Context(), request{"shop", "m1"}); err != nil {
+		f.t.Fatalf("a pass returned: %v", err)
 	}
-	return w.requests
+	return f.requests
 }
 
-func namespace(name string) *corev1.Namespace {
+func newTypedNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-1")},
 	}
 }
 
-func cluster(name string) *clusterv1alpha1.Cluster {
+func newCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-	object := empty()
+func newChangedNamespace(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	object := newNamespace()
 	object.SetName("shop")
 	change(object)
 	return object
 }
 
-func TestANamespaceCostsOneCreateForEachCluster(t *testing.T) {
-	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"))
-	if diff := cmp.Diff([]string{"create *v1alpha1.Work"}, w.pass()); diff != "" {
+func TestNamespaceCreatesOneWorkPerCluster(t *testing.T) {
+	f := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1"), newCluster("m1"))
+	if diff := cmp.Diff([]string{"create *v1alpha1.Work"}, f.reconcileOnce()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if requests := w.pass(); len(requests) != 0 {
-		t.Errorf("a pass that finds everything in order asked for %v", requests)
+	if requests := f.reconcileOnce(); len(requests) != 0 {
+		t.Errorf("the second pass sends %v", requests)
 	}
 	stored := &workv1alpha1.Work{}
-	if err := w.karmada.Get(t.Context(), types.NamespacedName{Namespace: "karmada-es-m1", Name: workName("shop")}, stored); err != nil {
+	if err := f.karmada.Get(t.Context(), types.NamespacedName{Namespace: "karmada-es-m1", Name: workName("shop")}, stored); err != nil {
 		t.Fatal(err)
 	}
 	owner := metav1.GetControllerOf(stored)
@@ -107,101 +108,101 @@ func TestANamespaceCostsOneCreateForEachCluster(t *testing.T) {
 	}
 }
 
-func TestAPassWithoutAPlaceForTheWorkAsksForNothing(t *testing.T) {
+func TestMissingObjectsCauseNoWrites(t *testing.T) {
 	cases := map[string][]client.Object{
-		"the execution namespace is missing": {namespace("shop"), cluster("m1")},
-		"the cluster is missing":             {namespace("shop"), namespace("karmada-es-m1")},
-		"the Namespace is missing":           {namespace("karmada-es-m1"), cluster("m1")},
+		"the execution namespace is missing": {newTypedNamespace("shop"), newCluster("m1")},
+		"the cluster is missing":             {newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1")},
+		"the Namespace is missing":           {newTypedNamespace("karmada-es-m1"), newCluster("m1")},
 	}
 	for name, objects := range cases {
 		t.Run(name, func(t *testing.T) {
-			if requests := newWorld(t, objects...).pass(); len(requests) != 0 {
-				t.Errorf("asked for %v", requests)
+			if requests := newFixture(t, objects...).reconcileOnce(); len(requests) != 0 {
+				t.Errorf("requests: %v", requests)
 			}
 		})
 	}
 }
 
-func TestNothingIsPutWhereAClusterLeaves(t *testing.T) {
+func TestNoWorksForClustersInDeletion(t *testing.T) {
 	leaving := func(object client.Object) client.Object {
 		object.SetFinalizers([]string{"example.io/wait"})
 		object.SetDeletionTimestamp(new(metav1.Now()))
 		return object
 	}
 	cases := map[string][]client.Object{
-		"a cluster in deletion":              {namespace("karmada-es-m1"), leaving(cluster("m1"))},
-		"the place of its Works in deletion": {leaving(namespace("karmada-es-m1")), cluster("m1")},
+		"a cluster in deletion":              {newTypedNamespace("karmada-es-m1"), leaving(newCluster("m1"))},
+		"an execution namespace in deletion": {leaving(newTypedNamespace("karmada-es-m1")), newCluster("m1")},
 	}
 	for name, objects := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(objects, namespace("shop"))...)
-			if requests := w.pass(); len(requests) != 0 {
-				t.Errorf("asked for %v", requests)
+			f := newFixture(t, append(objects, newTypedNamespace("shop"))...)
+			if requests := f.reconcileOnce(); len(requests) != 0 {
+				t.Errorf("requests: %v", requests)
 			}
 		})
 	}
 }
 
-func TestALabelAddedLaterKeepsTheWorkAsItIs(t *testing.T) {
-	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"))
-	w.pass()
-	excluded := namespace("shop")
+func TestNamespaceExcludedLaterKeepsItsWork(t *testing.T) {
+	f := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1"), newCluster("m1"))
+	f.reconcileOnce()
+	excluded := newTypedNamespace("shop")
 	excluded.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "True", "team": "a"}
-	if err := w.karmada.Update(t.Context(), excluded); err != nil {
+	if err := f.karmada.Update(t.Context(), excluded); err != nil {
 		t.Fatal(err)
 	}
-	if requests := w.pass(); len(requests) != 0 {
-		t.Errorf("asked for %v", requests)
+	if requests := f.reconcileOnce(); len(requests) != 0 {
+		t.Errorf("requests: %v", requests)
 	}
 }
 
-func TestWorksOfOthersAreLeft(t *testing.T) {
+func TestIsManagedHere(t *testing.T) {
 	now := metav1.Now()
 	cases := map[string]struct {
 		change func(*workv1alpha1.Work)
 		want   bool
 	}{
-		"a Work of this Namespace is ours":       {func(*workv1alpha1.Work) {}, true},
-		"a Work without an owner is ours":        {func(w *workv1alpha1.Work) { w.OwnerReferences = nil }, true},
-		"a Work of an earlier Namespace will go": {func(w *workv1alpha1.Work) { w.OwnerReferences[0].UID = "shop-0" }, false},
-		"a Work in deletion will go":             {func(w *workv1alpha1.Work) { w.DeletionTimestamp = &now }, false},
-		"a Work that a binding keeps is the binding's": {func(w *workv1alpha1.Work) {
+		"a Work of this Namespace":       {func(*workv1alpha1.Work) {}, true},
+		"a Work without an owner":        {func(w *workv1alpha1.Work) { w.OwnerReferences = nil }, true},
+		"a Work of an earlier Namespace": {func(w *workv1alpha1.Work) { w.OwnerReferences[0].UID = "shop-0" }, false},
+		"a Work in deletion":             {func(w *workv1alpha1.Work) { w.DeletionTimestamp = &now }, false},
+		"a Work that a binding manages": {func(w *workv1alpha1.Work) {
 			w.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id"}
 		}, false},
-		"a label of something else makes no difference": {func(w *workv1alpha1.Work) { w.Labels = map[string]string{"a": "b"} }, true},
+		"a Work with another label": {func(w *workv1alpha1.Work) { w.Labels = map[string]string{"a": "b"} }, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(namespace("shop"), gvk)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(newTypedNamespace("shop"), gvk)},
 			}}
 			tc.change(stored)
-			if got := ours(stored, "shop-1"); got != tc.want {
+			if got := isManagedHere(stored, "shop-1"); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestAWorkThatABindingKeepsIsOwnedAndOtherwiseLeft(t *testing.T) {
-	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"))
+func TestWorkOfABindingOnlyGetsAnOwner(t *testing.T) {
+	f := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1"), newCluster("m1"))
 	bound := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: workName("shop"),
 		Labels: map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id"},
 	}}
 	bound.Spec.SuspendDispatching = new(true)
-	if err := w.karmada.Create(t.Context(), bound); err != nil {
+	if err := f.karmada.Create(t.Context(), bound); err != nil {
 		t.Fatal(err)
 	}
 	read := func() *workv1alpha1.Work {
 		t.Helper()
 		stored := &workv1alpha1.Work{}
-		if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(bound), stored); err != nil {
+		if err := f.karmada.Get(t.Context(), client.ObjectKeyFromObject(bound), stored); err != nil {
 			t.Fatal(err)
 		}
 		return stored
 	}
-	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, w.pass()); diff != "" {
+	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, f.reconcileOnce()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	owned := read()
@@ -209,52 +210,52 @@ func TestAWorkThatABindingKeepsIsOwnedAndOtherwiseLeft(t *testing.T) {
 		t.Errorf("owned by %v", owner)
 	}
 	if diff := cmp.Diff(bound.Spec, owned.Spec); diff != "" {
-		t.Errorf("the binding's spec was changed (-want +got):\n%s", diff)
+		t.Errorf("the spec changed (-want +got):\n%s", diff)
 	}
-	if requests := w.pass(); len(requests) != 0 {
-		t.Errorf("asked for %v", requests)
+	if requests := f.reconcileOnce(); len(requests) != 0 {
+		t.Errorf("requests: %v", requests)
 	}
 
-	if err := w.karmada.Update(t.Context(), work.Unbind(owned)); err != nil {
+	if err := f.karmada.Update(t.Context(), work.Unbind(owned)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, w.pass()); diff != "" {
-		t.Errorf("when the binding is gone (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, f.reconcileOnce()); diff != "" {
+		t.Errorf("after the binding is removed (-want +got):\n%s", diff)
 	}
 	if got := read(); len(got.Spec.Workload.Manifests) != 1 || got.Spec.SuspendDispatching != nil {
-		t.Errorf("the Work is not rendered anew: %v", got.Spec)
+		t.Errorf("the Work is not rendered: %v", got.Spec)
 	}
 }
 
-func TestAMistakeInAnOverridePolicyEndsThePass(t *testing.T) {
+func TestInvalidOverridePolicyCausesNoWrites(t *testing.T) {
 	mistake := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "mistake"}}
 	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
 		Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/nowhere", Operator: policyv1alpha1.OverriderOpRemove}},
 	}}}
-	if requests := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), cluster("m1"), mistake).pass(); len(requests) != 0 {
-		t.Errorf("asked for %v", requests)
+	if requests := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1"), newCluster("m1"), mistake).reconcileOnce(); len(requests) != 0 {
+		t.Errorf("requests: %v", requests)
 	}
 }
 
-func TestAFailureIsToldOnceForEachCluster(t *testing.T) {
+func TestFailureIsRecordedOncePerCluster(t *testing.T) {
 	mistake := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "mistake"}}
 	mistake.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
 		Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/nowhere", Operator: policyv1alpha1.OverriderOpRemove}},
 	}}}
-	w := newWorld(t, namespace("shop"), namespace("karmada-es-m1"), namespace("karmada-es-m2"), cluster("m1"), cluster("m2"), mistake)
+	f := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("karmada-es-m1"), newTypedNamespace("karmada-es-m2"), newCluster("m1"), newCluster("m2"), mistake)
 	for range 3 {
 		for _, name := range []string{"m1", "m2"} {
-			if _, err := w.Reconcile(t.Context(), request{"shop", name}); err != nil {
+			if _, err := f.Reconcile(t.Context(), request{"shop", name}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if told := len(w.recorder.Events); told != 2 {
-		t.Errorf("told %d times of what fails in two clusters", told)
+	if events := len(f.recorder.Events); events != 2 {
+		t.Errorf("%d events for failures in two clusters", events)
 	}
 }
 
-func TestWhichNamespacesArePropagated(t *testing.T) {
+func TestIsPropagated(t *testing.T) {
 	skipped, err := reach.ParseSkippedNamespaces([]string{"kube-.*"})
 	if err != nil {
 		t.Fatal(err)
@@ -271,43 +272,43 @@ func TestWhichNamespacesArePropagated(t *testing.T) {
 		change func(*unstructured.Unstructured)
 		want   bool
 	}{
-		"any":                           {named("shop"), true},
-		"not the default one":           {named("default"), false},
-		"not karmada-system":            {named("karmada-system"), false},
-		"not karmada-cluster":           {named("karmada-cluster"), false},
-		"no execution namespace":        {named("karmada-es-m1"), false},
-		"none that the operator skips":  {named("kube-system"), false},
-		"expressions match whole names": {named("my-kube-things"), true},
-		"none with the label":           {labelled("true"), false},
-		"the case of the label is free": {labelled("TRUE"), false},
-		"another value of the label":    {labelled("false"), true},
-		"none in deletion":              {func(n *unstructured.Unstructured) { n.SetDeletionTimestamp(new(metav1.Now())) }, false},
+		"a Namespace":                     {named("shop"), true},
+		"the default Namespace":           {named("default"), false},
+		"karmada-system":                  {named("karmada-system"), false},
+		"karmada-cluster":                 {named("karmada-cluster"), false},
+		"an execution namespace":          {named("karmada-es-m1"), false},
+		"a skipped Namespace":             {named("kube-system"), false},
+		"expressions match whole names":   {named("my-kube-things"), true},
+		"the skip label":                  {labelled("true"), false},
+		"the skip label in upper case":    {labelled("TRUE"), false},
+		"another value of the skip label": {labelled("false"), true},
+		"a Namespace in deletion":         {func(n *unstructured.Unstructured) { n.SetDeletionTimestamp(new(metav1.Now())) }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := propagated(seen(tc.change), skipped); got != tc.want {
+			if got := isPropagated(newChangedNamespace(tc.change), skipped); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestTheNameOfAWorkLeadsBackToItsNamespace(t *testing.T) {
+func TestNamespaceOfWorkName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?`).Draw(t, "name")
 		if got, ok := namespaceOf(workName(name)); !ok || got != name {
 			t.Fatalf("got %q, %v", got, ok)
 		}
 		if got, ok := namespaceOf(work.Name("Deployment", "shop", name)); ok {
-			t.Fatalf("a Deployment is taken for Namespace %q", got)
+			t.Fatalf("a Deployment counts as Namespace %q", got)
 		}
 	})
 	if _, ok := namespaceOf("name"); ok {
-		t.Error("a name without a hash is one of a Namespace")
+		t.Error("a name without a hash counts as that of a Namespace")
 	}
 }
 
-func TestOverridePoliciesThatConcernANamespace(t *testing.T) {
+func TestIsSelectedByOverridePolicies(t *testing.T) {
 	selector := func(kind, name string) []policyv1alpha1.ResourceSelector {
 		return []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: kind, Name: name}}
 	}
@@ -323,33 +324,33 @@ func TestOverridePoliciesThatConcernANamespace(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, namespace("shop"), namespace("kept"), cluster("m1"), cluster("m2"))
+			f := newFixture(t, newTypedNamespace("shop"), newTypedNamespace("kept"), newCluster("m1"), newCluster("m2"))
 			candidate := &policyv1alpha1.ClusterOverridePolicy{Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: tc.selectors}}
-			if got := concerns(seen(func(*unstructured.Unstructured) {}), candidate); got != tc.want {
+			if got := isSelectedBy(newChangedNamespace(func(*unstructured.Unstructured) {}), candidate); got != tc.want {
 				t.Errorf("got %v", got)
 			}
-			names := w.namespaces(t.Context(), func(n *unstructured.Unstructured) bool { return concerns(n, candidate) })
-			if got := len(pairs(names, w.clusters(t.Context()))); (got >= 2) != tc.want {
-				t.Errorf("%d pairs would be looked at", got)
+			names := f.propagatedNames(t.Context(), func(n *unstructured.Unstructured) bool { return isSelectedBy(n, candidate) })
+			if got := len(requestsFor(names, f.clusterNames(t.Context()))); (got >= 2) != tc.want {
+				t.Errorf("%d pairs are enqueued", got)
 			}
 		})
 	}
 }
 
-func TestOnlyWhatIsPropagatedCountsAsAChange(t *testing.T) {
+func TestHasPropagatedChange(t *testing.T) {
 	cases := map[string]struct {
 		change func(*unstructured.Unstructured)
 		want   bool
 	}{
-		"labels":           {func(n *unstructured.Unstructured) { n.SetLabels(map[string]string{"a": "b"}) }, true},
-		"annotations":      {func(n *unstructured.Unstructured) { n.SetAnnotations(map[string]string{"a": "b"}) }, true},
-		"the version":      {func(n *unstructured.Unstructured) { n.SetResourceVersion("7") }, false},
-		"the phase":        {func(n *unstructured.Unstructured) { n.Object["status"] = map[string]any{"phase": "Active"} }, false},
-		"the start of end": {func(n *unstructured.Unstructured) { n.SetDeletionTimestamp(new(metav1.Now())) }, false},
+		"labels":                 {func(n *unstructured.Unstructured) { n.SetLabels(map[string]string{"a": "b"}) }, true},
+		"annotations":            {func(n *unstructured.Unstructured) { n.SetAnnotations(map[string]string{"a": "b"}) }, true},
+		"the resourceVersion":    {func(n *unstructured.Unstructured) { n.SetResourceVersion("7") }, false},
+		"the phase":              {func(n *unstructured.Unstructured) { n.Object["status"] = map[string]any{"phase": "Active"} }, false},
+		"the deletion timestamp": {func(n *unstructured.Unstructured) { n.SetDeletionTimestamp(new(metav1.Now())) }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := changed(seen(func(*unstructured.Unstructured) {}), seen(tc.change)); got != tc.want {
+			if got := hasPropagatedChange(newChangedNamespace(func(*unstructured.Unstructured) {}), newChangedNamespace(tc.change)); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -31,19 +31,19 @@ type (
 	handlers = handler.TypedFuncs[client.Object, request]
 )
 
-// propagated tells whether a Namespace goes to the clusters. The default one is
-// in each of them anyway.
-func propagated(namespace *unstructured.Unstructured, skipped reach.SkippedNamespaces) bool {
+// isPropagated reports whether a Namespace is propagated to clusters. Every cluster has the
+// default Namespace already.
+func isPropagated(namespace *unstructured.Unstructured, skipped reach.SkippedNamespaces) bool {
 	name := namespace.GetName()
 	return name != "default" && !skipped.Skips(gvk, "", name) && namespace.GetDeletionTimestamp() == nil &&
 		!strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
 }
 
-// workName is how the Work of a Namespace is called.
+// workName returns the name of the Work of a Namespace.
 func workName(namespace string) string { return work.Name(gvk.Kind, "", namespace) }
 
-// namespaceOf is the Namespace whose Work has that name. The name of a Work begins
-// with that of its object, and the rest of it tells whether that is a Namespace.
+// namespaceOf returns the Namespace whose Work has the name. The name of a Work consists of the
+// name of its object and a hash, which also depends on the kind of the object.
 func namespaceOf(name string) (string, bool) {
 	end := strings.LastIndexByte(name, '-')
 	if end < 0 {
@@ -52,108 +52,110 @@ func namespaceOf(name string) (string, bool) {
 	return name[:end], workName(name[:end]) == name
 }
 
-// behind queues pairs because of something else than their Namespace.
-func behind(q queue, requests []request) {
-	if ranked, ok := q.(priorityqueue.PriorityQueue[request]); ok {
-		ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
+// enqueueLowPriority enqueues pairs with low priority. It is for changes of other objects than the
+// Namespace.
+func enqueueLowPriority(q queue, requests []request) {
+	if prioritized, ok := q.(priorityqueue.PriorityQueue[request]); ok {
+		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
 		return
 	}
-	for _, about := range requests {
-		q.Add(about)
+	for _, pair := range requests {
+		q.Add(pair)
 	}
 }
 
-// onNamespace looks at a Namespace in all clusters, and at all Namespaces in a
-// cluster when the place of its Works appears.
+// onNamespace enqueues a Namespace for all clusters. For an execution namespace it enqueues all
+// Namespaces for its cluster.
 func (r *reconciler) onNamespace() handlers {
-	look := func(ctx context.Context, object client.Object, q queue) {
+	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if cluster, ok := work.ClusterOf(object.GetName()); ok {
-			behind(q, pairs(r.namespaces(ctx, everything), []string{cluster}))
+			enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{cluster}))
 			return
 		}
-		for _, about := range pairs([]string{object.GetName()}, r.clusters(ctx)) {
-			q.Add(about)
+		for _, pair := range requestsFor([]string{object.GetName()}, r.clusterNames(ctx)) {
+			q.Add(pair)
 		}
 	}
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if _, ok := work.ClusterOf(e.Object.GetName()); !ok || !e.IsInInitialList {
-				look(ctx, e.Object, q)
+				enqueue(ctx, e.Object, q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if changed(e.ObjectOld, e.ObjectNew) {
-				look(ctx, e.ObjectNew, q)
+			if hasPropagatedChange(e.ObjectOld, e.ObjectNew) {
+				enqueue(ctx, e.ObjectNew, q)
 			}
 		},
 	}
 }
 
-// changed leaves out what is not propagated.
-func changed(older, newer client.Object) bool {
+// hasPropagatedChange compares only the propagated fields.
+func hasPropagatedChange(older, newer client.Object) bool {
 	before, ok := older.(*unstructured.Unstructured)
 	after, ok2 := newer.(*unstructured.Unstructured)
 	return ok && ok2 && work.PrunedHash(before) != work.PrunedHash(after)
 }
 
-// onCluster looks at all Namespaces in a cluster that is registered or described
-// anew. Clusters that are there at the start are met through the Namespaces.
+// onCluster enqueues all Namespaces for a cluster that is registered, or whose fields that
+// override policies select changed. At the start the events of the Namespaces enqueue all
+// clusters.
 func (r *reconciler) onCluster() handlers {
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				behind(q, pairs(r.namespaces(ctx, everything), []string{e.Object.GetName()}))
+				enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{e.Object.GetName()}))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && redescribed(older, newer) {
-				behind(q, pairs(r.namespaces(ctx, everything), []string{newer.Name}))
+			if ok && ok2 && hasSelectorChange(older, newer) {
+				enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{newer.Name}))
 			}
 		},
 	}
 }
 
-// redescribed tells that an override policy may choose the cluster differently.
-func redescribed(older, newer *clusterv1alpha1.Cluster) bool {
+// hasSelectorChange reports whether the fields changed by which override policies select clusters.
+func hasSelectorChange(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
 }
 
-// onOverride looks at the Namespaces that a policy selects or selected.
+// onOverride enqueues the Namespaces that a policy selects, or selected before it changed.
 func (r *reconciler) onOverride() handlers {
-	look := func(ctx context.Context, q queue, policies ...client.Object) {
-		selected := func(namespace *unstructured.Unstructured) bool { return concerns(namespace, policies...) }
-		behind(q, pairs(r.namespaces(ctx, selected), r.clusters(ctx)))
+	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
+		selected := func(namespace *unstructured.Unstructured) bool { return isSelectedBy(namespace, policies...) }
+		enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, selected), r.clusterNames(ctx)))
 	}
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				look(ctx, q, e.Object)
+				enqueue(ctx, q, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				look(ctx, q, e.ObjectOld, e.ObjectNew)
+				enqueue(ctx, q, e.ObjectOld, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { look(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
 	}
 }
 
-// concerns tells whether any of the override policies selects the Namespace.
-func concerns(namespace *unstructured.Unstructured, policies ...client.Object) bool {
+// isSelectedBy reports whether one of the override policies selects the Namespace.
+func isSelectedBy(namespace *unstructured.Unstructured, policies ...client.Object) bool {
 	return slices.ContainsFunc(policies, func(object client.Object) bool {
 		candidate, ok := object.(override.Object)
 		return ok && override.Specificity(candidate, namespace) != policy.MatchNone
 	})
 }
 
-// onWork looks at a Namespace again when its Work is gone, or no binding keeps it
-// any more. In a cluster that pulls a Work that is gone is made again after a pause.
+// onWork enqueues a Namespace when its Work is deleted, or when the binding of the Work is
+// removed. In a cluster in pull mode a deleted Work is created again after a delay.
 func (r *reconciler) onWork() handlers {
-	look := func(object client.Object, q queue, delay time.Duration) {
+	enqueue := func(object client.Object, q queue, delay time.Duration) {
 		namespace, ok := namespaceOf(object.GetName())
 		cluster, ok2 := work.ClusterOf(object.GetNamespace())
 		if ok && ok2 {
@@ -165,34 +167,34 @@ func (r *reconciler) onWork() handlers {
 			older, ok := e.ObjectOld.(*workv1alpha1.Work)
 			newer, ok2 := e.ObjectNew.(*workv1alpha1.Work)
 			if ok && ok2 && work.Bound(older) && !work.Bound(newer) {
-				look(newer, q, 0)
+				enqueue(newer, q, 0)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			look(e.Object, q, remake.Delay(ctx, r.karmada, e.Object))
+			enqueue(e.Object, q, remake.Delay(ctx, r.karmada, e.Object))
 		},
 	}
 }
 
-func everything(*unstructured.Unstructured) bool { return true }
+func everyNamespace(*unstructured.Unstructured) bool { return true }
 
-// namespaces are the names of those that are propagated and selected.
-func (r *reconciler) namespaces(ctx context.Context, selected func(*unstructured.Unstructured) bool) []string {
+// propagatedNames returns the names of the Namespaces that are propagated and selected.
+func (r *reconciler) propagatedNames(ctx context.Context, selected func(*unstructured.Unstructured) bool) []string {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	r.list(ctx, list)
+	r.listFromCache(ctx, list)
 	var names []string
 	for i := range list.Items {
-		if namespace := &list.Items[i]; propagated(namespace, r.options.SkippedNamespaces) && selected(namespace) {
+		if namespace := &list.Items[i]; isPropagated(namespace, r.options.SkippedNamespaces) && selected(namespace) {
 			names = append(names, namespace.GetName())
 		}
 	}
 	return names
 }
 
-func (r *reconciler) clusters(ctx context.Context) []string {
+func (r *reconciler) clusterNames(ctx context.Context) []string {
 	list := &clusterv1alpha1.ClusterList{}
-	r.list(ctx, list)
+	r.listFromCache(ctx, list)
 	names := make([]string, 0, len(list.Items))
 	for _, cluster := range list.Items {
 		names = append(names, cluster.Name)
@@ -200,15 +202,15 @@ func (r *reconciler) clusters(ctx context.Context) []string {
 	return names
 }
 
-func (r *reconciler) list(ctx context.Context, into client.ObjectList) {
+func (r *reconciler) listFromCache(ctx context.Context, into client.ObjectList) {
 	if err := r.karmada.List(ctx, into, client.UnsafeDisableDeepCopy); err != nil {
-		// A cache answers unless the process ends.
-		log.FromContext(ctx).Error(fmt.Errorf("listing %T: %w", into, err), "namespaces are not looked at")
+		// Reading a cache fails only when the process ends.
+		log.FromContext(ctx).Error(fmt.Errorf("listing %T: %w", into, err), "cannot enqueue namespaces")
 	}
 }
 
-// pairs are the items for some Namespaces in some clusters.
-func pairs(namespaces, clusters []string) []request {
+// requestsFor returns a request for each Namespace in each cluster.
+func requestsFor(namespaces, clusters []string) []request {
 	requests := make([]request, 0, len(namespaces)*len(clusters))
 	for _, namespace := range namespaces {
 		for _, cluster := range clusters {
