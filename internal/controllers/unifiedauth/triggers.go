@@ -20,81 +20,81 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-func never(event.DeleteEvent) bool { return false }
+func onDelete(event.DeleteEvent) bool { return false }
 
-// referenced passes Clusters that are new or refer to another impersonator.
-func referenced() predicate.Predicate {
+// onlyImpersonatorChanges passes Clusters that are new or whose reference to the impersonator Secret
+// changed.
+func onlyImpersonatorChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			return ok && ok2 && !equality.Semantic.DeepEqual(older.Spec.ImpersonatorSecretRef, newer.Spec.ImpersonatorSecretRef)
 		},
-		DeleteFunc: never,
+		DeleteFunc: onDelete,
 	}
 }
 
-// appeared passes what is new since the start: what was there before is met
-// through the Clusters.
-func appeared() predicate.Predicate {
+// onlyCreated passes objects that are created after the start. At the start the events of the
+// Clusters cause the passes.
+func onlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: never,
+		DeleteFunc: onDelete,
 	}
 }
 
-// onWork looks at the Cluster of a Work that was deleted. In a cluster that pulls the
-// Work is made again after a pause.
+// onWork enqueues the Cluster of a deleted Work. In a cluster in pull mode the Work is created
+// again after a delay.
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		for _, request := range clusterOfWork(e.Object) {
+		for _, request := range requestForWork(e.Object) {
 			q.AddAfter(request, remake.Delay(ctx, r.karmada, e.Object))
 		}
 	}}
 }
 
-// ruled passes ClusterRoles that open or opened the way to a cluster, and whose
-// rules changed.
-func ruled() predicate.Predicate {
+// onlyAccessRoleChanges passes ClusterRoles that give or gave access to a cluster, and whose rules changed.
+func onlyAccessRoleChanges() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && concerns(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && givesAccess(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return differ(e.ObjectOld, e.ObjectNew, "rules") && (concerns(e.ObjectOld) || concerns(e.ObjectNew))
+			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "rules") && (givesAccess(e.ObjectOld) || givesAccess(e.ObjectNew))
 		},
-		DeleteFunc: func(e event.DeleteEvent) bool { return concerns(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return givesAccess(e.Object) },
 	}
 }
 
-// bound passes ClusterRoleBindings to such a role whose subjects changed. If the
-// role is not there, its coming or going is what counts.
-func (r *reconciler) bound() predicate.Predicate {
+// onlyAccessBindingChanges passes ClusterRoleBindings to such a role whose subjects changed. If the role does not
+// exist, the event of its creation causes a pass.
+func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.binds(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.bindsAccessRole(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			// A binding that was deleted and made again between two looks may bind
-			// to another role.
-			return differ(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") && (r.binds(e.ObjectOld) || r.binds(e.ObjectNew))
+			// The role reference differs if the binding was deleted and created again while the
+			// watch was interrupted.
+			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") && (r.bindsAccessRole(e.ObjectOld) || r.bindsAccessRole(e.ObjectNew))
 		},
-		DeleteFunc: func(e event.DeleteEvent) bool { return r.binds(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return r.bindsAccessRole(e.Object) },
 	}
 }
 
-// binds tells whether a binding's role opens the way to a cluster.
-func (r *reconciler) binds(object client.Object) bool {
+// bindsAccessRole reports whether the role of a binding gives access to a cluster.
+func (r *reconciler) bindsAccessRole(object client.Object) bool {
 	binding, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return false
 	}
-	role := empty(clusterRoles)
+	role := newUnstructured(clusterRoles)
 	// Predicates have no context; a cache answers at once.
-	err := r.read(context.Background(), types.NamespacedName{Name: roleNameOf(binding)}, role)
-	return err == nil && concerns(role)
+	err := r.readFromCache(context.Background(), types.NamespacedName{Name: roleNameOf(binding)}, role)
+	return err == nil && givesAccess(role)
 }
 
-// concerns tells whether a ClusterRole opens the way to a cluster. One that cannot
-// be understood does; the reconcile tells of it.
-func concerns(object client.Object) bool {
+// givesAccess reports whether a ClusterRole gives access to a cluster. It returns true for a
+// ClusterRole that cannot be parsed, because the pass reports the error.
+func givesAccess(object client.Object) bool {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return false
@@ -103,7 +103,7 @@ func concerns(object client.Object) bool {
 	return err != nil || impersonation.Concerns(role.Rules)
 }
 
-func differ(older, newer client.Object, fields ...string) bool {
+func haveDifferentFields(older, newer client.Object, fields ...string) bool {
 	before, ok := older.(*unstructured.Unstructured)
 	after, ok2 := newer.(*unstructured.Unstructured)
 	if !ok || !ok2 {
@@ -117,42 +117,42 @@ func differ(older, newer client.Object, fields ...string) bool {
 	return false
 }
 
-// everyCluster asks for all Clusters.
-func (r *reconciler) everyCluster(ctx context.Context, _ client.Object) []reconcile.Request {
+// requestsForAllClusters returns requests for all Clusters.
+func (r *reconciler) requestsForAllClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &clusterv1alpha1.ClusterList{}
 	if err := r.karmada.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// A cache answers unless the process ends.
-		log.FromContext(ctx).Error(err, "clusters are not looked at")
+		// Reading a cache fails only when the process ends.
+		log.FromContext(ctx).Error(err, "cannot enqueue clusters")
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		requests = append(requests, ask(list.Items[i].Name)...)
+		requests = append(requests, requestFor(list.Items[i].Name)...)
 	}
 	return requests
 }
 
-// clusterOfSpace asks for the Cluster whose execution namespace that is.
-func clusterOfSpace(_ context.Context, namespace client.Object) []reconcile.Request {
+// requestForNamespace returns a request for the Cluster of an execution namespace.
+func requestForNamespace(_ context.Context, namespace client.Object) []reconcile.Request {
 	if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
-		return ask(cluster)
+		return requestFor(cluster)
 	}
 	return nil
 }
 
-// clusterOfWork asks for the Cluster that a Work of this controller was for.
-func clusterOfWork(object client.Object) []reconcile.Request {
+// requestForWork returns a request for the Cluster of a Work of this controller.
+func requestForWork(object client.Object) []reconcile.Request {
 	switch object.GetName() {
 	case work.Name(clusterRoles.Kind, "", impersonation.Name), work.Name(clusterRoleBindings.Kind, "", impersonation.Name):
 	default:
 		return nil
 	}
 	if cluster, ok := work.ClusterOf(object.GetNamespace()); ok {
-		return ask(cluster)
+		return requestFor(cluster)
 	}
 	return nil
 }
 
-func ask(cluster string) []reconcile.Request {
+func requestFor(cluster string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
 }

@@ -14,8 +14,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// seen is an object as the cache holds it.
-func seen(t *testing.T, kind schema.GroupVersionKind, object client.Object) *unstructured.Unstructured {
+// asUnstructured returns an object in the unstructured form of the cache.
+func asUnstructured(t *testing.T, kind schema.GroupVersionKind, object client.Object) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -26,80 +26,80 @@ func seen(t *testing.T, kind schema.GroupVersionKind, object client.Object) *uns
 	return result
 }
 
-func TestChangesOfRolesThatCount(t *testing.T) {
-	granting, narrowed, other := proxyRole("r"), proxyRole("r"), otherRole("r")
+func TestRoleChangesThatCausePasses(t *testing.T) {
+	granting, narrowed, other := newProxyRole("r"), newProxyRole("r"), newOtherRole("r")
 	narrowed.Rules[0].ResourceNames = []string{"m1"}
-	labelled := proxyRole("r")
+	labelled := newProxyRole("r")
 	labelled.Labels = map[string]string{"a": "b"}
-	more := otherRole("r")
+	more := newOtherRole("r")
 	more.Rules[0].Resources = append(more.Rules[0].Resources, "nodes")
 	tests := map[string]struct {
 		older, newer *rbacv1.ClusterRole
 		want         bool
 	}{
-		"gaining the rule":           {other, granting, true},
-		"losing the rule":            {granting, other, true},
-		"losing all rules":           {granting, &rbacv1.ClusterRole{}, true},
-		"naming clusters":            {granting, narrowed, true},
-		"a label":                    {granting, labelled, false},
-		"other rules of other roles": {other, more, false},
+		"an added rule":                     {other, granting, true},
+		"a removed rule":                    {granting, other, true},
+		"no rules":                          {granting, &rbacv1.ClusterRole{}, true},
+		"a restriction to some clusters":    {granting, narrowed, true},
+		"a label":                           {granting, labelled, false},
+		"a role without access to clusters": {other, more, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := event.UpdateEvent{ObjectOld: seen(t, clusterRoles, test.older), ObjectNew: seen(t, clusterRoles, test.newer)}
-			if got := ruled().Update(e); got != test.want {
+			e := event.UpdateEvent{ObjectOld: asUnstructured(t, clusterRoles, test.older), ObjectNew: asUnstructured(t, clusterRoles, test.newer)}
+			if got := onlyAccessRoleChanges().Update(e); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 	for role, want := range map[*rbacv1.ClusterRole]bool{granting: true, other: false} {
-		object := seen(t, clusterRoles, role)
-		if got := ruled().Create(event.CreateEvent{Object: object}); got != want {
+		object := asUnstructured(t, clusterRoles, role)
+		if got := onlyAccessRoleChanges().Create(event.CreateEvent{Object: object}); got != want {
 			t.Errorf("created: %v, want %v", got, want)
 		}
-		if ruled().Create(event.CreateEvent{Object: object, IsInInitialList: true}) {
-			t.Error("one that was there before counts")
+		if onlyAccessRoleChanges().Create(event.CreateEvent{Object: object, IsInInitialList: true}) {
+			t.Error("an object of the initial list passes")
 		}
-		if got := ruled().Delete(event.DeleteEvent{Object: object}); got != want {
+		if got := onlyAccessRoleChanges().Delete(event.DeleteEvent{Object: object}); got != want {
 			t.Errorf("deleted: %v, want %v", got, want)
 		}
 	}
 }
 
-func TestChangesOfBindingsThatCount(t *testing.T) {
-	w := newWorld(t, proxyRole("proxy"), otherRole("other"))
+func TestRoleBindingChangesThatCausePasses(t *testing.T) {
+	f := newFixture(t, newProxyRole("proxy"), newOtherRole("other"))
 	tests := map[string]struct {
-		older, newer *rbacv1.ClusterRoleBinding
-		update, come bool
+		older, newer   *rbacv1.ClusterRoleBinding
+		update, create bool
 	}{
-		"other subjects":                       {binding("proxy", "ann"), binding("proxy", "bob"), true, true},
-		"the same subjects":                    {binding("proxy", "ann"), binding("proxy", "ann"), false, true},
-		"made again for a role that counts":    {binding("other", "ann"), binding("proxy", "ann"), true, true},
-		"made again for a role that does not":  {binding("proxy", "ann"), binding("other", "ann"), true, false},
-		"other subjects of another role":       {binding("other", "ann"), binding("other", "bob"), false, false},
-		"other subjects of a role that is not": {binding("gone", "ann"), binding("gone", "bob"), false, false},
+		"other subjects":                          {newBinding("proxy", "ann"), newBinding("proxy", "bob"), true, true},
+		"the same subjects":                       {newBinding("proxy", "ann"), newBinding("proxy", "ann"), false, true},
+		"recreated for a role with access":        {newBinding("other", "ann"), newBinding("proxy", "ann"), true, true},
+		"recreated for a role without access":     {newBinding("proxy", "ann"), newBinding("other", "ann"), true, false},
+		"other subjects of a role without access": {newBinding("other", "ann"), newBinding("other", "bob"), false, false},
+		"other subjects of a missing role":        {newBinding("gone", "ann"), newBinding("gone", "bob"), false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			older, newer := seen(t, clusterRoleBindings, test.older), seen(t, clusterRoleBindings, test.newer)
-			if got := w.bound().Update(event.UpdateEvent{ObjectOld: older, ObjectNew: newer}); got != test.update {
+			older, newer := asUnstructured(t, clusterRoleBindings, test.older), asUnstructured(t, clusterRoleBindings, test.newer)
+			if got := f.onlyAccessBindingChanges().Update(event.UpdateEvent{ObjectOld: older, ObjectNew: newer}); got != test.update {
 				t.Errorf("updated: %v", got)
 			}
-			if got := w.bound().Create(event.CreateEvent{Object: newer}); got != test.come {
+			if got := f.onlyAccessBindingChanges().Create(event.CreateEvent{Object: newer}); got != test.create {
 				t.Errorf("created: %v", got)
 			}
-			if got := w.bound().Delete(event.DeleteEvent{Object: newer}); got != test.come {
+			if got := f.onlyAccessBindingChanges().Delete(event.DeleteEvent{Object: newer}); got != test.create {
 				t.Errorf("deleted: %v", got)
 			}
-			if w.bound().Create(event.CreateEvent{Object: newer, IsInInitialList: true}) {
-				t.Error("one that was there before counts")
+			if f.onlyAccessBindingChanges().Create(event.CreateEvent{Object: newer, IsInInitialList: true}) {
+				t.Error("an object of the initial list passes")
 			}
 		})
 	}
 }
 
-func TestChangesOfClustersThatCount(t *testing.T) {
-	plain, moved, labelled := cluster(), cluster(), cluster()
+func TestClusterChangesThatCausePasses(t *testing.T) {
+	plain, moved, labelled := newCluster(), newCluster(), newCluster()
 	plain.Spec.ImpersonatorSecretRef = nil
 	moved.Spec.ImpersonatorSecretRef.Namespace = "elsewhere"
 	labelled.Labels = map[string]string{"a": "b"}
@@ -107,42 +107,42 @@ func TestChangesOfClustersThatCount(t *testing.T) {
 		older, newer *clusterv1alpha1.Cluster
 		want         bool
 	}{
-		"an impersonator at last":    {plain, cluster(), true},
-		"an impersonator elsewhere":  {cluster(), moved, true},
-		"a label":                    {cluster(), labelled, false},
-		"nothing":                    {cluster(), cluster(), false},
-		"no impersonator after all":  {cluster(), plain, true},
-		"still without impersonator": {plain, plain, false},
+		"an added impersonator":                {plain, newCluster(), true},
+		"an impersonator in another namespace": {newCluster(), moved, true},
+		"a label":                              {newCluster(), labelled, false},
+		"no change":                            {newCluster(), newCluster(), false},
+		"a removed impersonator":               {newCluster(), plain, true},
+		"no impersonator":                      {plain, plain, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := referenced().Update(event.UpdateEvent{ObjectOld: test.older, ObjectNew: test.newer}); got != test.want {
+			if got := onlyImpersonatorChanges().Update(event.UpdateEvent{ObjectOld: test.older, ObjectNew: test.newer}); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 }
 
-func TestWhichClusterIsAskedFor(t *testing.T) {
+func TestObjectsEnqueueTheirClusters(t *testing.T) {
 	named := func(namespace, name string) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{}
 		w.Namespace, w.Name = namespace, name
 		return w
 	}
-	space, plain := space(), space()
+	executionNamespace, plain := newExecutionNamespace(), newExecutionNamespace()
 	plain.Name = "shop"
-	w := newWorld(t, cluster())
+	f := newFixture(t, newCluster())
 	tests := map[string]struct {
 		got  int
 		want int
 	}{
-		"all, for RBAC":                      {len(w.everyCluster(t.Context(), nil)), 1},
-		"that of an execution namespace":     {len(clusterOfSpace(t.Context(), space)), 1},
-		"none of another namespace":          {len(clusterOfSpace(t.Context(), plain)), 0},
-		"that of the role's Work":            {len(clusterOfWork(named("karmada-es-m1", roleWork))), 1},
-		"that of the binding's Work":         {len(clusterOfWork(named("karmada-es-m1", bindingWork))), 1},
-		"none of another Work":               {len(clusterOfWork(named("karmada-es-m1", "web-1"))), 0},
-		"none of a Work in a namespace else": {len(clusterOfWork(named("shop", roleWork))), 0},
+		"RBAC objects enqueue all clusters": {len(f.requestsForAllClusters(t.Context(), nil)), 1},
+		"an execution namespace":            {len(requestForNamespace(t.Context(), executionNamespace)), 1},
+		"another namespace":                 {len(requestForNamespace(t.Context(), plain)), 0},
+		"the Work of the role":              {len(requestForWork(named("karmada-es-m1", roleWork))), 1},
+		"the Work of the role binding":      {len(requestForWork(named("karmada-es-m1", bindingWork))), 1},
+		"another Work":                      {len(requestForWork(named("karmada-es-m1", "web-1"))), 0},
+		"a Work in another namespace":       {len(requestForWork(named("shop", roleWork))), 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

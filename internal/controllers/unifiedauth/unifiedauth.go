@@ -1,11 +1,11 @@
-// Package unifiedauth answers "may a user of the control plane go through it to a
-// member?": it keeps, in each member, the role that lets the control plane's proxy
-// act for those whom a ClusterRoleBinding of the control plane gives the way there.
+// Package unifiedauth answers "may a user of the control plane access a member through it?": it
+// keeps a ClusterRole in each member. With it the proxy of the control plane may impersonate
+// the users to whom a ClusterRoleBinding of the control plane gives access to the cluster.
 //
-// Role and binding go to members in Works of their own, which the Cluster owns.
-// Works are never deleted here: they leave with the Cluster, and one that loses
-// its reference to the impersonator keeps what it has. Where a binding keeps the
-// Work of an object of that name, this controller stays out.
+// ClusterRole and ClusterRoleBinding are delivered to members in separate Works, which the
+// Cluster owns. Works are never deleted here: they are deleted with the Cluster, and a Cluster
+// that loses its reference to the impersonator Secret keeps them. If a binding manages the Work
+// of an object of the same name, this controller does not change it.
 package unifiedauth
 
 import (
@@ -38,18 +38,18 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "unified-auth-controller"
 
-// lagDelay is how soon to look again at what a watch has not brought yet.
-const lagDelay = 20 * time.Millisecond
+// staleCacheDelay is the delay until the retry if the cache is behind the API server.
+const staleCacheDelay = 20 * time.Millisecond
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Workers is how many Clusters are worked on at once.
+	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Backoff is that of a Cluster that failed.
+	// Backoff is the retry delay after a Cluster failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
 }
@@ -65,13 +65,13 @@ func Add(mgr manager.Manager, o Options) error {
 		karmada: mgr.GetClient(),
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
-	everyCluster := handler.EnqueueRequestsFromMapFunc(r.everyCluster)
+	everyCluster := handler.EnqueueRequestsFromMapFunc(r.requestsForAllClusters)
 	err := builder.ControllerManagedBy(mgr).Named(Name).
-		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(referenced())).
-		Watches(empty(namespaces), handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(appeared())).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyImpersonatorChanges())).
+		Watches(newUnstructured(namespaces), handler.EnqueueRequestsFromMapFunc(requestForNamespace), builder.WithPredicates(onlyCreated())).
 		Watches(&workv1alpha1.Work{}, r.onWork()).
-		Watches(empty(clusterRoles), everyCluster, builder.WithPredicates(ruled())).
-		Watches(empty(clusterRoleBindings), everyCluster, builder.WithPredicates(r.bound())).
+		Watches(newUnstructured(clusterRoles), everyCluster, builder.WithPredicates(onlyAccessRoleChanges())).
+		Watches(newUnstructured(clusterRoleBindings), everyCluster, builder.WithPredicates(r.onlyAccessBindingChanges())).
 		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
@@ -82,26 +82,26 @@ func Add(mgr manager.Manager, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	cluster, space := &clusterv1alpha1.Cluster{}, empty(namespaces)
-	// What is missing leads back here when it appears.
-	if err := r.read(ctx, request.NamespacedName, cluster); err != nil {
+	cluster, executionNamespace := &clusterv1alpha1.Cluster{}, newUnstructured(namespaces)
+	// The event of a missing object causes a pass when it is created.
+	if err := r.readFromCache(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if cluster.DeletionTimestamp != nil || cluster.Spec.ImpersonatorSecretRef == nil {
 		return reconcile.Result{}, nil
 	}
-	if err := r.read(ctx, types.NamespacedName{Name: work.ExecutionNamespace(cluster.Name)}, space); err != nil {
+	if err := r.readFromCache(ctx, types.NamespacedName{Name: work.ExecutionNamespace(cluster.Name)}, executionNamespace); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if space.GetDeletionTimestamp() != nil {
+	if executionNamespace.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, nil
 	}
-	return r.conclude(cluster, r.sync(ctx, cluster))
+	return r.recordOutcome(cluster, r.syncWorks(ctx, cluster))
 }
 
-// sync brings the Works of both objects up to date, and tells of a change.
-func (r *reconciler) sync(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	subjects, err := r.subjects(ctx, cluster.Name)
+// syncWorks creates or updates the Works of both objects, and records an event if it wrote one.
+func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	subjects, err := r.allowedSubjects(ctx, cluster.Name)
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func (r *reconciler) sync(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 		if err != nil {
 			return err
 		}
-		written, err := r.ensure(ctx, cluster, manifest)
+		wrote, err := r.ensureWork(ctx, cluster, manifest)
 		if err != nil {
 			return err
 		}
-		changed = changed || written
+		changed = changed || wrote
 	}
 	if changed {
 		r.events.Decided(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed,
@@ -132,26 +132,27 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", object, err)
 	}
-	// A merge patch takes null for the wish to have nothing there, and a Work that
-	// says null would never be what is stored.
+	// In a merge patch null means deletion, so a Work with a null would never equal the stored
+	// one.
 	maps.DeleteFunc(content, func(_ string, value any) bool { return value == nil })
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// ensure brings the Work of one object up to date, and reports whether it wrote. A
-// Work that is not ours to change, or in deletion, is left: its end leads back here.
-func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) (written bool, err error) {
+// ensureWork creates or updates the Work of one object, and reports whether it wrote. It leaves a
+// Work that another owner manages or that is in deletion. The delete event of the Work causes
+// the next pass.
+func (r *reconciler) ensureWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) (written bool, err error) {
 	stored := &workv1alpha1.Work{}
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: work.Name(manifest.GetKind(), "", manifest.GetName())}
-	err = r.read(ctx, key, stored)
+	err = r.readFromCache(ctx, key, stored)
 	if apierrors.IsNotFound(err) {
-		err = r.create(ctx, cluster, manifest)
+		err = r.createWork(ctx, cluster, manifest)
 		return err == nil, err
 	}
-	if err != nil || !ours(stored, cluster.UID) {
+	if err != nil || !isManagedHere(stored, cluster.UID) {
 		return false, err
 	}
-	desired, err := render(cluster, manifest, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
+	desired, err := renderWork(cluster, manifest, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {
 		return false, err
 	}
@@ -165,8 +166,8 @@ func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return patch.Object(ctx, r.karmada, stored, merged)
 }
 
-func (r *reconciler) create(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) error {
-	desired, err := render(cluster, manifest, "")
+func (r *reconciler) createWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) error {
+	desired, err := renderWork(cluster, manifest, "")
 	if err != nil {
 		return err
 	}
@@ -176,8 +177,8 @@ func (r *reconciler) create(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
-// render makes the Work, under the id given or else a new one.
-func render(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured, id string) (*workv1alpha1.Work, error) {
+// renderWork renders the Work with the given permanent id, or with a new one if it is empty.
+func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured, id string) (*workv1alpha1.Work, error) {
 	if id == "" {
 		id = uuid.NewString()
 	}
@@ -187,9 +188,9 @@ func render(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructure
 	})
 }
 
-// ours tells whether the Work is this controller's to change: not in deletion, not
-// kept by a binding, and not left of an earlier Cluster of the same name.
-func ours(stored *workv1alpha1.Work, owner types.UID) bool {
+// isManagedHere reports whether this controller manages the Work: it is not in deletion, no binding
+// manages it, and its owner is not an earlier Cluster of the same name.
+func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.Bound(stored) {
 		return false
 	}
@@ -197,18 +198,18 @@ func ours(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// read gets an object from the cache; it must not be changed.
-func (r *reconciler) read(ctx context.Context, key types.NamespacedName, into client.Object) error {
+// readFromCache gets an object from the cache. The object must not be changed.
+func (r *reconciler) readFromCache(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	if err := r.karmada.Get(ctx, key, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %T %s: %w", into, key, err)
 	}
 	return nil
 }
 
-// conclude tells of a failure and says when the Cluster is looked at next.
-func (r *reconciler) conclude(cluster *clusterv1alpha1.Cluster, err error) (reconcile.Result, error) {
+// recordOutcome records a failure and returns the result of the pass.
+func (r *reconciler) recordOutcome(cluster *clusterv1alpha1.Cluster, err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: lagDelay}, nil
+		return reconcile.Result{RequeueAfter: staleCacheDelay}, nil
 	}
 	if err != nil {
 		r.events.Failed(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err)

@@ -29,16 +29,17 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// world is a reconciler over a store that counts writes, for the wiring only.
-type world struct {
+// fixture is a reconciler over a fake store that counts writes. It does not test the event
+// handlers.
+type fixture struct {
 	t *testing.T
 	*reconciler
-	recorder *record.FakeRecorder
-	writes   []string
-	refuse   error
+	recorder  *record.FakeRecorder
+	writes    []string
+	createErr error
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
@@ -46,67 +47,67 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{t: t, recorder: record.NewFakeRecorder(100)}
+	f := &fixture{t: t, recorder: record.NewFakeRecorder(100)}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			w.writes = append(w.writes, "create "+object.GetName())
-			if w.refuse != nil {
-				return w.refuse
+			f.writes = append(f.writes, "create "+object.GetName())
+			if f.createErr != nil {
+				return f.createErr
 			}
 			return c.Create(ctx, object, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			w.writes = append(w.writes, "patch "+object.GetName())
+			f.writes = append(f.writes, "patch "+object.GetName())
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	w.reconciler = &reconciler{karmada: store, events: observe.NewEvents(w.recorder)}
-	return w
+	f.reconciler = &reconciler{karmada: store, events: observe.NewEvents(f.recorder)}
+	return f
 }
 
-// pass runs one pass for cluster m1 and returns its writes.
-func (w *world) pass() []string {
-	w.t.Helper()
-	w.writes = nil
-	if _, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "m1"}}); err != nil {
-		w.t.Fatalf("a pass ended with: %v", err)
+// reconcileOnce runs one pass for cluster m1 and returns its writes.
+func (f *fixture) reconcileOnce() []string {
+	f.t.Helper()
+	f.writes = nil
+	if _, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "m1"}}); err != nil {
+		f.t.Fatalf("a pass returned: %v", err)
 	}
-	return w.writes
+	return f.writes
 }
 
-// change stores an object that a test has changed.
-func (w *world) change(object client.Object, mutate func()) {
-	w.t.Helper()
-	if err := w.karmada.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
+// update reads an object, mutates and stores it.
+func (f *fixture) update(object client.Object, mutate func()) {
+	f.t.Helper()
+	if err := f.karmada.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		f.t.Fatal(err)
 	}
 	mutate()
-	if err := w.karmada.Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
+	if err := f.karmada.Update(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-// work reads a Work of m1 and what it carries.
-func (w *world) work(name string) (*workv1alpha1.Work, *unstructured.Unstructured) {
-	w.t.Helper()
+// readWork reads a Work of m1 and its manifest.
+func (f *fixture) readWork(name string) (*workv1alpha1.Work, *unstructured.Unstructured) {
+	f.t.Helper()
 	stored := &workv1alpha1.Work{}
-	if err := w.karmada.Get(w.t.Context(), types.NamespacedName{Namespace: "karmada-es-m1", Name: name}, stored); err != nil {
-		w.t.Fatal(err)
+	if err := f.karmada.Get(f.t.Context(), types.NamespacedName{Namespace: "karmada-es-m1", Name: name}, stored); err != nil {
+		f.t.Fatal(err)
 	}
 	manifest, err := work.Decode(stored.Spec.Workload.Manifests[0])
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return stored, manifest
 }
 
-// mayPass are the names that the role for m1 lists, by resource.
-func (w *world) mayPass() map[string]string {
-	w.t.Helper()
-	_, manifest := w.work(roleWork)
+// allowedNames returns the names in the rules of the role for m1, by resource.
+func (f *fixture) allowedNames() map[string]string {
+	f.t.Helper()
+	_, manifest := f.readWork(roleWork)
 	role, err := roleOf(manifest)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	names := map[string]string{}
 	for _, rule := range role.Rules {
@@ -117,30 +118,30 @@ func (w *world) mayPass() map[string]string {
 
 const roleWork, bindingWork = "karmada-impersonator-7cbb6bd5c9", "karmada-impersonator-84f8c8f8c6"
 
-func cluster() *clusterv1alpha1.Cluster {
+func newCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "m1-1"},
 		Spec:       clusterv1alpha1.ClusterSpec{ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1-impersonator"}},
 	}
 }
 
-func space() *corev1.Namespace {
+func newExecutionNamespace() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}
 }
 
-func proxyRole(name string) *rbacv1.ClusterRole {
+func newProxyRole(name string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{"*"}, APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters/proxy"}},
 	}}
 }
 
-func otherRole(name string) *rbacv1.ClusterRole {
+func newOtherRole(name string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"pods"}},
 	}}
 }
 
-func binding(role, user string) *rbacv1.ClusterRoleBinding {
+func newBinding(role, user string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role + "-" + user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
@@ -148,19 +149,19 @@ func binding(role, user string) *rbacv1.ClusterRoleBinding {
 	}
 }
 
-func TestBothWorksAreCreatedWhole(t *testing.T) {
-	w := newWorld(t, cluster(), space(), proxyRole("proxy"), otherRole("other"), binding("proxy", "ann"), binding("other", "bob"))
-	if diff := cmp.Diff([]string{"create " + roleWork, "create " + bindingWork}, w.pass()); diff != "" {
+func TestBothWorksAreCreated(t *testing.T) {
+	f := newFixture(t, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), newOtherRole("other"), newBinding("proxy", "ann"), newBinding("other", "bob"))
+	if diff := cmp.Diff([]string{"create " + roleWork, "create " + bindingWork}, f.reconcileOnce()); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"users": "ann"}, w.mayPass()); diff != "" {
-		t.Errorf("who may pass (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]string{"users": "ann"}, f.allowedNames()); diff != "" {
+		t.Errorf("users with access (-want +got):\n%s", diff)
 	}
 	wantOwner := []metav1.OwnerReference{{
 		APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "m1", UID: "m1-1", Controller: new(true), BlockOwnerDeletion: new(true),
 	}}
 	for _, name := range []string{roleWork, bindingWork} {
-		stored, manifest := w.work(name)
+		stored, manifest := f.readWork(name)
 		if diff := cmp.Diff(wantOwner, stored.OwnerReferences); diff != "" {
 			t.Errorf("%s: owners (-want +got):\n%s", name, diff)
 		}
@@ -168,91 +169,93 @@ func TestBothWorksAreCreatedWhole(t *testing.T) {
 			t.Errorf("%s: finalizers %v", name, stored.Finalizers)
 		}
 		if manifest.GetName() != "karmada-impersonator" || manifest.GetLabels()["karmada.io/system"] != "true" {
-			t.Errorf("%s: carries %s with labels %v", name, manifest.GetName(), manifest.GetLabels())
+			t.Errorf("%s: the manifest is %s with labels %v", name, manifest.GetName(), manifest.GetLabels())
 		}
 		if id := stored.Labels["work.karmada.io/permanent-id"]; id == "" || manifest.GetLabels()["work.karmada.io/permanent-id"] != id {
-			t.Errorf("%s: id %q, that of its manifest differs or is missing", name, id)
+			t.Errorf("%s: id %q, the id of the manifest differs or is missing", name, id)
 		}
 		for key := range manifest.GetAnnotations() {
 			if key == workv1alpha2.ResourceConflictResolutionAnnotation {
-				t.Errorf("%s: says how to resolve conflicts", name)
+				t.Errorf("%s: has a conflict resolution", name)
 			}
 		}
 	}
-	if writes := w.pass(); len(writes) > 0 {
+	if writes := f.reconcileOnce(); len(writes) > 0 {
 		t.Errorf("a second pass writes %v", writes)
 	}
 }
 
-func TestWhatChangesIsPatchedOnce(t *testing.T) {
-	role, bound, member := proxyRole("proxy"), binding("proxy", "ann"), cluster()
+func TestChangesArePatchedOnce(t *testing.T) {
+	role, bound, member := newProxyRole("proxy"), newBinding("proxy", "ann"), newCluster()
 	tests := map[string]struct {
-		change func(w *world)
+		change func(f *fixture)
 		writes []string
 		pass   map[string]string
 	}{
 		"another subject": {
-			func(w *world) {
-				w.change(bound, func() { bound.Subjects = append(bound.Subjects, rbacv1.Subject{Kind: "Group", Name: "dev"}) })
+			func(f *fixture) {
+				f.update(bound, func() { bound.Subjects = append(bound.Subjects, rbacv1.Subject{Kind: "Group", Name: "dev"}) })
 			},
 			[]string{"patch " + roleWork}, map[string]string{"users": "ann", "groups": "dev"},
 		},
-		"a role that loses its rule": {
-			func(w *world) { w.change(role, func() { role.Rules = nil }) },
+		"a role without rules": {
+			func(f *fixture) { f.update(role, func() { role.Rules = nil }) },
 			[]string{"patch " + roleWork}, map[string]string{},
 		},
-		"a role that is gone": {
-			func(w *world) {
-				if err := w.karmada.Delete(w.t.Context(), proxyRole("proxy")); err != nil {
-					w.t.Fatal(err)
+		"a deleted role": {
+			func(f *fixture) {
+				if err := f.karmada.Delete(f.t.Context(), newProxyRole("proxy")); err != nil {
+					f.t.Fatal(err)
 				}
 			},
 			[]string{"patch " + roleWork}, map[string]string{},
 		},
-		"a role narrowed to another cluster": {
-			func(w *world) { w.change(role, func() { role.Rules[0].ResourceNames = []string{"m2"} }) },
+		"a role restricted to another cluster": {
+			func(f *fixture) { f.update(role, func() { role.Rules[0].ResourceNames = []string{"m2"} }) },
 			[]string{"patch " + roleWork}, map[string]string{},
 		},
 		"an impersonator in another namespace": {
-			func(w *world) { w.change(member, func() { member.Spec.ImpersonatorSecretRef.Namespace = "elsewhere" }) },
+			func(f *fixture) {
+				f.update(member, func() { member.Spec.ImpersonatorSecretRef.Namespace = "elsewhere" })
+			},
 			[]string{"patch " + bindingWork}, map[string]string{"users": "ann"},
 		},
-		"a subject twice": {
-			func(w *world) {
-				w.change(bound, func() { bound.Subjects = append(bound.Subjects, bound.Subjects[0]) })
+		"a duplicate subject": {
+			func(f *fixture) {
+				f.update(bound, func() { bound.Subjects = append(bound.Subjects, bound.Subjects[0]) })
 			},
 			nil, map[string]string{"users": "ann"},
 		},
-		"a reference that is gone, which leaves all as it is": {
-			func(w *world) { w.change(member, func() { member.Spec.ImpersonatorSecretRef = nil }) },
+		"a removed reference keeps the Works": {
+			func(f *fixture) { f.update(member, func() { member.Spec.ImpersonatorSecretRef = nil }) },
 			nil, map[string]string{"users": "ann"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, cluster(), space(), proxyRole("proxy"), binding("proxy", "ann"))
-			w.pass()
-			test.change(w)
-			if diff := cmp.Diff(test.writes, w.pass()); diff != "" {
+			f := newFixture(t, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), newBinding("proxy", "ann"))
+			f.reconcileOnce()
+			test.change(f)
+			if diff := cmp.Diff(test.writes, f.reconcileOnce()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.pass, w.mayPass()); diff != "" {
-				t.Errorf("who may pass (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.pass, f.allowedNames()); diff != "" {
+				t.Errorf("users with access (-want +got):\n%s", diff)
 			}
-			if writes := w.pass(); len(writes) > 0 {
+			if writes := f.reconcileOnce(); len(writes) > 0 {
 				t.Errorf("another pass writes %v", writes)
 			}
 		})
 	}
 }
 
-func TestAChangeIsToldOnce(t *testing.T) {
-	w := newWorld(t, cluster(), space(), proxyRole("proxy"), binding("proxy", "ann"))
-	w.pass()
-	w.pass()
-	close(w.recorder.Events)
+func TestChangeIsRecordedOnce(t *testing.T) {
+	f := newFixture(t, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), newBinding("proxy", "ann"))
+	f.reconcileOnce()
+	f.reconcileOnce()
+	close(f.recorder.Events)
 	var events []string
-	for event := range w.recorder.Events {
+	for event := range f.recorder.Events {
 		events = append(events, event)
 	}
 	want := []string{"Normal SyncImpersonationConfigSucceed The control plane may act in the cluster for 1 users, 0 service accounts and 0 groups"}
@@ -261,77 +264,77 @@ func TestAChangeIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestRoleBindingsGiveNoWay(t *testing.T) {
+func TestNamespacedRoleBindingsGiveNoAccess(t *testing.T) {
 	inNamespace := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "proxy-bob"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "proxy"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"}},
 	}
-	w := newWorld(t, cluster(), space(), proxyRole("proxy"), inNamespace)
-	w.pass()
-	if diff := cmp.Diff(map[string]string{}, w.mayPass()); diff != "" {
-		t.Errorf("who may pass (-want +got):\n%s", diff)
+	f := newFixture(t, newCluster(), newExecutionNamespace(), newProxyRole("proxy"), inNamespace)
+	f.reconcileOnce()
+	if diff := cmp.Diff(map[string]string{}, f.allowedNames()); diff != "" {
+		t.Errorf("users with access (-want +got):\n%s", diff)
 	}
 }
 
-func TestClustersThatAreLeftAlone(t *testing.T) {
-	leaving := cluster()
+func TestIgnoredClusters(t *testing.T) {
+	leaving := newCluster()
 	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.Now()), []string{"karmada.io/cluster-controller"}
-	ending := space()
+	ending := newExecutionNamespace()
 	ending.DeletionTimestamp, ending.Finalizers = new(metav1.Now()), []string{"example.io/hold"}
-	plain := cluster()
+	plain := newCluster()
 	plain.Spec.ImpersonatorSecretRef = nil
 	tests := map[string][]client.Object{
-		"one that is gone":                         {space()},
-		"one that leaves":                          {leaving, space()},
-		"one without an impersonator":              {plain, space()},
-		"one without an execution namespace":       {cluster()},
-		"one whose execution namespace is deleted": {cluster(), ending},
+		"a deleted cluster":                  {newExecutionNamespace()},
+		"a cluster in deletion":              {leaving, newExecutionNamespace()},
+		"no impersonator":                    {plain, newExecutionNamespace()},
+		"no execution namespace":             {newCluster()},
+		"an execution namespace in deletion": {newCluster(), ending},
 	}
 	for name, objects := range tests {
 		t.Run(name, func(t *testing.T) {
-			if writes := newWorld(t, append(objects, proxyRole("proxy"), binding("proxy", "ann"))...).pass(); len(writes) > 0 {
+			if writes := newFixture(t, append(objects, newProxyRole("proxy"), newBinding("proxy", "ann"))...).reconcileOnce(); len(writes) > 0 {
 				t.Errorf("writes %v", writes)
 			}
 		})
 	}
 }
 
-func TestWorksOfOthersAreLeftAlone(t *testing.T) {
+func TestWorksOfOtherOwnersAreNotChanged(t *testing.T) {
 	tests := map[string]func(*workv1alpha1.Work){
-		"one that a binding keeps": func(w *workv1alpha1.Work) {
+		"a Work that a binding manages": func(w *workv1alpha1.Work) {
 			w.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "id"}
 		},
-		"one of an earlier cluster of the same name": func(w *workv1alpha1.Work) {
+		"a Work of an earlier cluster of the same name": func(w *workv1alpha1.Work) {
 			w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "m1", UID: "m1-0", Controller: new(true)}}
 		},
-		"one in deletion": func(w *workv1alpha1.Work) {
+		"a Work in deletion": func(w *workv1alpha1.Work) {
 			w.DeletionTimestamp, w.Finalizers = new(metav1.Now()), []string{"karmada.io/execution-controller"}
 		},
 	}
-	for name, mark := range tests {
+	for name, modify := range tests {
 		t.Run(name, func(t *testing.T) {
-			theirs := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: roleWork}}
-			mark(theirs)
-			w := newWorld(t, cluster(), space(), theirs)
-			if diff := cmp.Diff([]string{"create " + bindingWork}, w.pass()); diff != "" {
+			foreign := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: roleWork}}
+			modify(foreign)
+			f := newFixture(t, newCluster(), newExecutionNamespace(), foreign)
+			if diff := cmp.Diff([]string{"create " + bindingWork}, f.reconcileOnce()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAFailureIsToldOnce(t *testing.T) {
-	w := newWorld(t, cluster(), space())
-	w.refuse = errors.New("the disk is full")
+func TestFailureIsRecordedOnce(t *testing.T) {
+	f := newFixture(t, newCluster(), newExecutionNamespace())
+	f.createErr = errors.New("the disk is full")
 	for range 2 {
-		if _, err := w.Reconcile(t.Context(), ask("m1")[0]); !errors.Is(err, w.refuse) {
-			t.Fatalf("a pass ended with: %v", err)
+		if _, err := f.Reconcile(t.Context(), requestFor("m1")[0]); !errors.Is(err, f.createErr) {
+			t.Fatalf("a pass returned: %v", err)
 		}
 	}
-	close(w.recorder.Events)
+	close(f.recorder.Events)
 	var events []string
-	for event := range w.recorder.Events {
+	for event := range f.recorder.Events {
 		events = append(events, event)
 	}
 	want := fmt.Sprintf("Warning SyncImpersonationConfigFailed creating Work karmada-es-m1/%s: the disk is full", roleWork)
