@@ -13,49 +13,49 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// identity is who a kubeconfig says that its user is.
-type identity struct {
+// clientIdentity is the user of a kubeconfig context with its client certificate.
+type clientIdentity struct {
 	kubeconfig *clientcmdapi.Config
-	// user is the name of the entry of the context.
+	// user is the name of the user entry of the context.
 	user string
-	// chain is the client certificate, the leaf first.
+	// chain is the client certificate chain, the leaf first.
 	chain []*x509.Certificate
 }
 
-var errNoCertificate = errors.New("its user has no client-certificate-data, so there is nothing to rotate; switch certRotation off")
+var errNoCertificate = errors.New("the user has no client-certificate-data, so no certificate can be rotated; disable certRotation")
 
-// parse reads the identity of a context, of the current one if it has no name.
-func parse(kubeconfig []byte, context string) (*identity, error) {
+// parseIdentity reads the identity of a context; an empty name means the current context.
+func parseIdentity(kubeconfig []byte, context string) (*clientIdentity, error) {
 	if len(kubeconfig) == 0 {
-		return nil, errors.New("it is empty")
+		return nil, errors.New("the kubeconfig is empty")
 	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("it is no kubeconfig: %w", err)
+		return nil, fmt.Errorf("the kubeconfig is invalid: %w", err)
 	}
 	context = cmp.Or(context, config.CurrentContext)
-	of, ok := config.Contexts[context]
+	kubeContext, ok := config.Contexts[context]
 	if !ok {
-		return nil, fmt.Errorf("it has no context %q", context)
+		return nil, fmt.Errorf("the kubeconfig has no context %q", context)
 	}
-	user, ok := config.AuthInfos[of.AuthInfo]
+	user, ok := config.AuthInfos[kubeContext.AuthInfo]
 	if !ok {
-		return nil, fmt.Errorf("it has no user %q", of.AuthInfo)
+		return nil, fmt.Errorf("the kubeconfig has no user %q", kubeContext.AuthInfo)
 	}
 	if len(user.ClientCertificateData) == 0 {
 		return nil, errNoCertificate
 	}
 	chain, err := certutil.ParseCertsPEM(user.ClientCertificateData)
 	if err != nil {
-		return nil, fmt.Errorf("its client certificate: %w", err)
+		return nil, fmt.Errorf("parsing the client certificate: %w", err)
 	}
-	return &identity{kubeconfig: config, user: of.AuthInfo, chain: chain}, nil
+	return &clientIdentity{kubeconfig: config, user: kubeContext.AuthInfo, chain: chain}, nil
 }
 
-// with returns the kubeconfig with another certificate and its key.
-func (i *identity) with(certificate, key []byte) ([]byte, error) {
+// withCertificate returns the kubeconfig with another certificate and key.
+func (i *clientIdentity) withCertificate(certificate, key []byte) ([]byte, error) {
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
-		return nil, fmt.Errorf("the certificate that was issued does not fit the key: %w", err)
+		return nil, fmt.Errorf("the issued certificate does not match the key: %w", err)
 	}
 	next := i.kubeconfig.DeepCopy()
 	next.AuthInfos[i.user].ClientCertificateData, next.AuthInfos[i.user].ClientKeyData = certificate, key
@@ -66,8 +66,8 @@ func (i *identity) with(certificate, key []byte) ([]byte, error) {
 	return encoded, nil
 }
 
-// valid is the time in which all certificates of a chain are.
-func valid(chain []*x509.Certificate) (from, until time.Time) {
+// validityPeriod returns the period in which all certificates of a chain are valid.
+func validityPeriod(chain []*x509.Certificate) (from, until time.Time) {
 	from, until = chain[0].NotBefore, chain[0].NotAfter
 	for _, certificate := range chain[1:] {
 		if certificate.NotBefore.After(from) {
@@ -81,13 +81,13 @@ func valid(chain []*x509.Certificate) (from, until time.Time) {
 }
 
 func lifetime(chain []*x509.Certificate) time.Duration {
-	from, until := valid(chain)
+	from, until := validityPeriod(chain)
 	return until.Sub(from)
 }
 
-// due tells whether threshold or less is left of the life of a chain.
-func due(chain []*x509.Certificate, threshold float64, now time.Time) bool {
-	_, until := valid(chain)
+// isRenewalDue reports whether the remaining part of the lifetime of a chain is at most threshold.
+func isRenewalDue(chain []*x509.Certificate, threshold float64, now time.Time) bool {
+	_, until := validityPeriod(chain)
 	total := lifetime(chain)
 	return total <= 0 || float64(until.Sub(now)) <= threshold*float64(total)
 }

@@ -1,11 +1,10 @@
-// Package certrotation answers "does the agent's certificate last?": in the last
-// part of its life it asks the control plane for the next one.
+// Package certrotation answers "is the agent's certificate about to expire?": in the last part
+// of its lifetime the agent requests the next one from the control plane.
 //
-// The certificate is in a kubeconfig in a Secret of the member, next to a key that
-// never leaves the member. The Secret is written once, when certificate and key
-// are both there: at any instant it holds a pair that fits. A request that nobody has
-// answered is asked about again, instead of being joined by one more in each round; so
-// is one whose certificate could not be stored.
+// The certificate is in a kubeconfig in a Secret of the member, with a key that never leaves
+// the member. The Secret is written once, when both certificate and key exist: it always holds
+// a matching pair. A pending request is reused in the next round, and so is a request whose
+// certificate could not be stored.
 package certrotation
 
 import (
@@ -46,51 +45,52 @@ const (
 	SecretKey  = "karmada-kubeconfig"
 )
 
-// Options are what operators may tune, and where the certificate is.
+// Options configure the controller and locate the certificate.
 type Options struct {
-	// Interval is how often the certificate is looked at.
+	// Interval is the interval between two checks of the certificate.
 	Interval time.Duration
-	// Threshold is the part of its life that is left when the next one is asked for.
+	// Threshold is the remaining part of the lifetime, between 0 and 1, at which the next
+	// certificate is requested.
 	Threshold float64
-	// Namespace is where the Secret is in the member.
+	// Namespace is the namespace of the Secret in the member.
 	Namespace string
-	// Context is the one of the kubeconfig that the agent uses; empty is the current.
+	// Context is the kubeconfig context that the agent uses; empty means the current one.
 	Context string
 	// Member reads and writes the Secret, without a cache.
 	Member client.Client
-	// Renewed is given the new kubeconfig; nil tells nobody.
+	// Renewed is called with the new kubeconfig; it may be nil.
 	Renewed func(kubeconfig []byte)
 }
 
-// DefaultOptions look every five minutes.
+// DefaultOptions returns options with a check every five minutes.
 func DefaultOptions() Options {
 	return Options{Interval: 5 * time.Minute, Threshold: 0.2, Namespace: clusterv1alpha1.NamespaceKarmadaSystem}
 }
 
 const (
-	// poll is how often a request is looked at, patience for how long.
-	poll     = time.Second
-	patience = 5 * time.Minute
-	// leastLifetime is what an API server demands of a request.
-	leastLifetime = 10 * time.Minute
+	// requestPollInterval is the interval of reading a pending request, patience the maximum time.
+	requestPollInterval = time.Second
+	requestTimeout      = 5 * time.Minute
+	// minLifetime is the shortest lifetime that an API server accepts in a request.
+	minLifetime = 10 * time.Minute
 )
 
 type rotator struct {
-	options Options
-	karmada client.Writer
-	live    client.Reader
-	now     func() time.Time
-	told    string
-	// asked is the request that is not settled yet, nil if there is none.
-	asked *asked
+	options   Options
+	karmada   client.Writer
+	live      client.Reader
+	now       func() time.Time
+	lastError string
+	// pending is the unfinished request, nil if there is none.
+	pending *pendingRequest
 }
 
-// asked is a request for a certificate, and the key that it is for.
-type asked struct {
+// pendingRequest is a certificate signing request and its private key.
+type pendingRequest struct {
 	request *certificatesv1.CertificateSigningRequest
 	key     []byte
-	// instead is the certificate that is to be replaced.
-	instead *x509.Certificate
+	// replaced is the certificate that is replaced.
+	replaced *x509.Certificate
 }
 
 // Add registers the controller with a manager of the control plane.
@@ -101,7 +101,7 @@ func Add(mgr manager.Manager, o Options) error {
 // Start implements manager.Runnable.
 func (r *rotator) Start(ctx context.Context) error {
 	if r.options.Member == nil {
-		return errors.New("rotating certificates: nothing says how to reach the member")
+		return errors.New("rotating certificates: no client for the member")
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -111,38 +111,38 @@ func (r *rotator) Start(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		r.tell(ctx, r.check(ctx))
+		r.logFailure(ctx, r.rotateIfDue(ctx))
 		timer.Reset(r.options.Interval)
 	}
 }
 
-// tell tells why the certificate is not rotated, when that changes.
-func (r *rotator) tell(ctx context.Context, err error) {
+// logFailure logs why the certificate is not rotated, when the reason changes.
+func (r *rotator) logFailure(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
-		r.told = ""
+		r.lastError = ""
 		return
 	}
-	if text := err.Error(); text != r.told {
-		klog.FromContext(ctx).Error(err, "Not rotating the certificate of the agent", "controller", Name, "nextTry", r.options.Interval)
-		r.told = text
+	if text := err.Error(); text != r.lastError {
+		klog.FromContext(ctx).Error(err, "Cannot rotate the certificate of the agent", "controller", Name, "nextTry", r.options.Interval)
+		r.lastError = text
 	}
 }
 
-// check rotates the certificate if it is time.
-func (r *rotator) check(ctx context.Context) error {
+// rotateIfDue rotates the certificate if it is due.
+func (r *rotator) rotateIfDue(ctx context.Context) error {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: r.options.Namespace, Name: SecretName}
 	if err := r.options.Member.Get(ctx, key, secret); err != nil {
 		return fmt.Errorf("reading Secret %s of the member, see --karmada-kubeconfig-namespace: %w", key, err)
 	}
-	held, err := parse(secret.Data[SecretKey], r.options.Context)
+	identity, err := parseIdentity(secret.Data[SecretKey], r.options.Context)
 	if err != nil {
 		return fmt.Errorf("reading key %s of Secret %s of the member: %w", SecretKey, key, err)
 	}
-	if !due(held.chain, r.options.Threshold, r.now()) {
+	if !isRenewalDue(identity.chain, r.options.Threshold, r.now()) {
 		return nil
 	}
-	next, err := r.renew(ctx, held)
+	next, err := r.renewKubeconfig(ctx, identity)
 	if err != nil {
 		return err
 	}
@@ -153,40 +153,40 @@ func (r *rotator) check(ctx context.Context) error {
 	if err := r.options.Member.Update(ctx, secret); err != nil {
 		return fmt.Errorf("storing the new certificate in Secret %s of the member: %w", key, err)
 	}
-	r.asked = nil
-	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", held.chain[0].Subject.CommonName, "secret", key)
+	r.pending = nil
+	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", identity.chain[0].Subject.CommonName, "secret", key)
 	if r.options.Renewed != nil {
 		r.options.Renewed(next)
 	}
 	return nil
 }
 
-// renew returns the kubeconfig with a new key and the certificate for it.
-func (r *rotator) renew(ctx context.Context, held *identity) ([]byte, error) {
-	if r.asked == nil || !r.asked.instead.Equal(held.chain[0]) {
-		made, err := r.ask(ctx, held)
+// renewKubeconfig returns the kubeconfig with a new key and the certificate for it.
+func (r *rotator) renewKubeconfig(ctx context.Context, identity *clientIdentity) ([]byte, error) {
+	if r.pending == nil || !r.pending.replaced.Equal(identity.chain[0]) {
+		created, err := r.createRequest(ctx, identity)
 		if err != nil {
 			return nil, err
 		}
-		r.asked = made
+		r.pending = created
 	}
-	pending := r.asked
-	issued, err := r.await(ctx, pending.request)
-	if apierrors.IsNotFound(err) || refusal(pending.request) != nil {
-		r.asked = nil
+	pending := r.pending
+	certificate, err := r.awaitCertificate(ctx, pending.request)
+	if apierrors.IsNotFound(err) || requestError(pending.request) != nil {
+		r.pending = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	next, err := held.with(issued, pending.key)
+	next, err := identity.withCertificate(certificate, pending.key)
 	if err != nil {
-		r.asked = nil
+		r.pending = nil
 	}
 	return next, err
 }
 
-// ask asks the control plane for a certificate with a new key.
-func (r *rotator) ask(ctx context.Context, held *identity) (*asked, error) {
+// createRequest creates a certificate signing request with a new key.
+func (r *rotator) createRequest(ctx context.Context, identity *clientIdentity) (*pendingRequest, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating a key: %w", err)
@@ -195,74 +195,74 @@ func (r *rotator) ask(ctx context.Context, held *identity) (*asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the new key: %w", err)
 	}
-	subject := held.chain[0].Subject
-	signed, err := certutil.MakeCSR(key, &subject, nil, nil)
+	subject := identity.chain[0].Subject
+	csrPEM, err := certutil.MakeCSR(key, &subject, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("making the request for a certificate: %w", err)
+		return nil, fmt.Errorf("creating the request for a certificate: %w", err)
 	}
 	request := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: held.user + "-" + utilrand.String(5)},
+		ObjectMeta: metav1.ObjectMeta{Name: identity.user + "-" + utilrand.String(5)},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: signed, SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Request: csrPEM, SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
-			ExpirationSeconds: csr.DurationToExpirationSeconds(max(lifetime(held.chain), leastLifetime)),
+			ExpirationSeconds: csr.DurationToExpirationSeconds(max(lifetime(identity.chain), minLifetime)),
 		},
 	}
 	if err := r.karmada.Create(ctx, request); err != nil {
-		return nil, fmt.Errorf("asking the control plane for a certificate: %w", err)
+		return nil, fmt.Errorf("requesting a certificate from the control plane: %w", err)
 	}
-	return &asked{request: request, key: keyPEM, instead: held.chain[0]}, nil
+	return &pendingRequest{request: request, key: keyPEM, replaced: identity.chain[0]}, nil
 }
 
-// await waits for the certificate of a request, unless it was left to people: they may
-// take longer than anybody waits.
-func (r *rotator) await(ctx context.Context, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+// awaitCertificate waits for the certificate of a request. It returns early if the request waits for a
+// manual approval, which may take long.
+func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	var lastErr error
+	err := wait.PollUntilContextTimeout(ctx, requestPollInterval, requestTimeout, true, func(ctx context.Context) (bool, error) {
 		stored := &certificatesv1.CertificateSigningRequest{}
-		// One try that fails is no reason to give up what may be signed already.
-		if last = r.live.Get(ctx, client.ObjectKeyFromObject(request), stored); last != nil {
-			if apierrors.IsNotFound(last) {
-				return false, last
+		// After a failed read the certificate may be issued already, so the wait continues.
+		if lastErr = r.live.Get(ctx, client.ObjectKeyFromObject(request), stored); lastErr != nil {
+			if apierrors.IsNotFound(lastErr) {
+				return false, lastErr
 			}
 			return false, nil
 		}
 		*request = *stored
-		return len(request.Status.Certificate) > 0 || leftToPeople(request) != "", refusal(request)
+		return len(request.Status.Certificate) > 0 || manualApprovalReason(request) != "", requestError(request)
 	})
 	switch {
 	case err == nil && len(request.Status.Certificate) > 0:
 		return request.Status.Certificate, nil
 	case err == nil:
-		return nil, fmt.Errorf("CertificateSigningRequest %s was not approved automatically: %s; a person can do so by 'kubectl certificate approve %s' in the control plane",
-			request.Name, leftToPeople(request), request.Name)
-	case refusal(request) != nil:
-		return nil, refusal(request)
-	case last != nil:
-		return nil, fmt.Errorf("waiting for the certificate of CertificateSigningRequest %s: %w", request.Name, last)
+		return nil, fmt.Errorf("CertificateSigningRequest %s was not approved automatically: %s; an administrator can approve it with 'kubectl certificate approve %s' in the control plane",
+			request.Name, manualApprovalReason(request), request.Name)
+	case requestError(request) != nil:
+		return nil, requestError(request)
+	case lastErr != nil:
+		return nil, fmt.Errorf("waiting for the certificate of CertificateSigningRequest %s: %w", request.Name, lastErr)
 	default:
-		return nil, fmt.Errorf("CertificateSigningRequest %s has no certificate after %s: approve it by 'kubectl certificate approve %s' in the control plane, or see whether karmada-controller-manager (agentcsrapproving) and kube-controller-manager (csrsigning) run: %w",
-			request.Name, patience, request.Name, err)
+		return nil, fmt.Errorf("CertificateSigningRequest %s has no certificate after %s: approve it with 'kubectl certificate approve %s' in the control plane, or check that karmada-controller-manager (agentcsrapproving) and kube-controller-manager (csrsigning) run: %w",
+			request.Name, requestTimeout, request.Name, err)
 	}
 }
 
-// leftToPeople is why the control plane does not approve a request that nobody has
-// approved yet, nothing if it may do so.
-func leftToPeople(request *certificatesv1.CertificateSigningRequest) string {
-	why := ""
+// manualApprovalReason returns why the control plane does not approve a request automatically; empty if
+// it may do so, or if the request is approved.
+func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) string {
+	reason := ""
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
 		case certificatesv1.CertificateApproved:
 			return ""
 		case agent.NotApproved:
-			why = condition.Message
+			reason = condition.Message
 		}
 	}
-	return why
+	return reason
 }
 
-// refusal is why a request gets no certificate, nil if it may get one.
-func refusal(request *certificatesv1.CertificateSigningRequest) error {
+// requestError returns why a request gets no certificate, nil if it may get one.
+func requestError(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		if condition.Type == certificatesv1.CertificateDenied || condition.Type == certificatesv1.CertificateFailed {
 			return fmt.Errorf("CertificateSigningRequest %s was not granted (%s): %s %s", request.Name, condition.Type, condition.Reason, condition.Message)

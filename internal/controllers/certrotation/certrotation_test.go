@@ -32,7 +32,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// authority signs certificates in a test.
+// authority is a certificate authority for tests.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -68,8 +68,8 @@ func (a authority) sign(t *testing.T, subject pkix.Name, public any, from, until
 
 var subject = pkix.Name{CommonName: "system:karmada:agent:east", Organization: []string{"system:karmada:agents"}}
 
-// kubeconfig is that of an agent whose certificate is valid in a time.
-func kubeconfig(t *testing.T, by authority, from, until time.Time) []byte {
+// newKubeconfig returns the kubeconfig of an agent whose certificate is valid in the given period.
+func newKubeconfig(t *testing.T, by authority, from, until time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -91,15 +91,15 @@ func kubeconfig(t *testing.T, by authority, from, until time.Time) []byte {
 	return encoded
 }
 
-func secretWith(kubeconfig []byte) *corev1.Secret {
+func newSecret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: SecretName},
 		Data:       map[string][]byte{SecretKey: kubeconfig, "other": []byte("kept")},
 	}
 }
 
-// controlPlane answers requests for certificates as decided.
-func controlPlane(decide func(*certificatesv1.CertificateSigningRequest)) client.WithWatch {
+// newControlPlane returns a client whose certificate signing requests are decided by decide.
+func newControlPlane(decide func(*certificatesv1.CertificateSigningRequest)) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			decide(object.(*certificatesv1.CertificateSigningRequest))
@@ -108,12 +108,12 @@ func controlPlane(decide func(*certificatesv1.CertificateSigningRequest)) client
 	}).Build()
 }
 
-func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
+func TestCertificateIsRotatedWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		by, from := newAuthority(t), time.Now()
-		var asking atomic.Pointer[certificatesv1.CertificateSigningRequest]
-		karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
-			asking.Store(request.DeepCopy())
+		var created atomic.Pointer[certificatesv1.CertificateSigningRequest]
+		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+			created.Store(request.DeepCopy())
 			block, _ := pem.Decode(request.Spec.Request)
 			parsed, err := x509.ParseCertificateRequest(block.Bytes)
 			if err != nil {
@@ -121,31 +121,31 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 			}
 			request.Status.Certificate = by.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
-		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(kubeconfig(t, by, from, from.Add(100*time.Hour)))).Build()
-		var told []byte
+		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, from, from.Add(100*time.Hour)))).Build()
+		var renewed []byte
 		o := DefaultOptions()
-		o.Member, o.Renewed = member, func(kubeconfig []byte) { told = kubeconfig }
+		o.Member, o.Renewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
 		r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 
-		ended := make(chan error, 1)
+		finished := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { ended <- r.Start(ctx) }()
+		go func() { finished <- r.Start(ctx) }()
 		<-time.After(79 * time.Hour)
-		if asking.Load() != nil {
-			t.Fatal("a certificate was asked for too early")
+		if created.Load() != nil {
+			t.Fatal("a certificate was requested too early")
 		}
 		<-time.After(2 * time.Hour)
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-finished; err != nil {
 			t.Fatal(err)
 		}
-		asked := asking.Load()
+		request := created.Load()
 
 		secret := &corev1.Secret{}
-		if err := member.Get(t.Context(), client.ObjectKeyFromObject(secretWith(nil)), secret); err != nil {
+		if err := member.Get(t.Context(), client.ObjectKeyFromObject(newSecret(nil)), secret); err != nil {
 			t.Fatal(err)
 		}
-		held, err := parse(secret.Data[SecretKey], "")
+		held, err := parseIdentity(secret.Data[SecretKey], "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,30 +153,30 @@ func TestACertificateIsRotatedInTheLastPartOfItsLife(t *testing.T) {
 			t.Errorf("subject (-want +got):\n%s", diff)
 		}
 		if left := held.chain[0].NotAfter.Sub(from); left < 179*time.Hour {
-			t.Errorf("it ends after %s", left)
+			t.Errorf("the certificate expires after %s", left)
 		}
 		user := held.kubeconfig.AuthInfos["east"]
 		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
-			t.Errorf("certificate and key: %v", err)
+			t.Errorf("certificate and key do not match: %v", err)
 		}
-		if diff := cmp.Diff(string(secret.Data[SecretKey]), string(told)); diff != "" {
-			t.Errorf("told another kubeconfig than was stored (-want +got):\n%s", diff)
+		if diff := cmp.Diff(string(secret.Data[SecretKey]), string(renewed)); diff != "" {
+			t.Errorf("the callback got another kubeconfig than the stored one (-want +got):\n%s", diff)
 		}
 		if string(secret.Data["other"]) != "kept" {
-			t.Error("other keys of the Secret are lost")
+			t.Error("other keys of the Secret were removed")
 		}
-		if !strings.HasPrefix(asked.Name, "east-") || len(asked.Name) != len("east-")+5 {
-			t.Errorf("the request is called %s", asked.Name)
+		if !strings.HasPrefix(request.Name, "east-") || len(request.Name) != len("east-")+5 {
+			t.Errorf("the name of the request is %s", request.Name)
 		}
-		if got := *asked.Spec.ExpirationSeconds; got != 100*3600 {
-			t.Errorf("a life of %d seconds was asked for", got)
+		if got := *request.Spec.ExpirationSeconds; got != 100*3600 {
+			t.Errorf("a lifetime of %d seconds was requested", got)
 		}
 	})
 }
 
-func TestTheCertificateIsThatOfTheContextInUse(t *testing.T) {
+func TestCertificateOfTheConfiguredContextIsRotated(t *testing.T) {
 	by, now := newAuthority(t), time.Now()
-	config, err := clientcmd.Load(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
+	config, err := clientcmd.Load(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,66 +188,66 @@ func TestTheCertificateIsThatOfTheContextInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []string
-	karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+	karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 		asked = append(asked, request.Name[:len(request.Name)-len("-12345")])
 		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 	})
 	o := DefaultOptions()
-	o.Context, o.Member = "it", fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(encoded)).Build()
-	err = (&rotator{options: o, karmada: karmada, live: karmada, now: time.Now}).check(t.Context())
+	o.Context, o.Member = "it", fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(encoded)).Build()
+	err = (&rotator{options: o, karmada: karmada, live: karmada, now: time.Now}).rotateIfDue(t.Context())
 	if diff := cmp.Diff([]string{"east"}, asked); diff != "" {
-		t.Errorf("certificates are asked for, of (-want +got):\n%s\nerror %v", diff, err)
+		t.Errorf("users of the requests (-want +got):\n%s\nerror %v", diff, err)
 	}
 }
 
-func TestWhyACertificateIsNotRotated(t *testing.T) {
+func TestRotationErrors(t *testing.T) {
 	nothing := func(*certificatesv1.CertificateSigningRequest) {}
 	tests := map[string]struct {
-		secret func(t *testing.T, by authority) *corev1.Secret
-		decide func(*certificatesv1.CertificateSigningRequest)
-		told   string
+		secret  func(t *testing.T, by authority) *corev1.Secret
+		decide  func(*certificatesv1.CertificateSigningRequest)
+		wantErr string
 	}{
-		"there is no Secret": {
+		"no Secret": {
 			secret: func(*testing.T, authority) *corev1.Secret {
-				other := secretWith(nil)
+				other := newSecret(nil)
 				other.Name = "other"
 				return other
 			},
-			told: "Secret karmada-system/karmada-kubeconfig of the member, see --karmada-kubeconfig-namespace",
+			wantErr: "Secret karmada-system/karmada-kubeconfig of the member, see --karmada-kubeconfig-namespace",
 		},
-		"it is empty":         {secret: func(*testing.T, authority) *corev1.Secret { return secretWith(nil) }, told: "it is empty"},
-		"it is no kubeconfig": {secret: func(*testing.T, authority) *corev1.Secret { return secretWith([]byte("{")) }, told: "it is no kubeconfig"},
-		"it has a token": {
+		"an empty kubeconfig":   {secret: func(*testing.T, authority) *corev1.Secret { return newSecret(nil) }, wantErr: "the kubeconfig is empty"},
+		"an invalid kubeconfig": {secret: func(*testing.T, authority) *corev1.Secret { return newSecret([]byte("{")) }, wantErr: "the kubeconfig is invalid"},
+		"a token instead of a certificate": {
 			secret: func(*testing.T, authority) *corev1.Secret {
-				return secretWith([]byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {user: u}}]\nusers: [{name: u, user: {token: t}}]\n"))
+				return newSecret([]byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {user: u}}]\nusers: [{name: u, user: {token: t}}]\n"))
 			},
-			told: "switch certRotation off",
+			wantErr: "disable certRotation",
 		},
-		"nobody approves": {decide: nothing, told: "kubectl certificate approve east-"},
-		"it is left to people": {
+		"no approval": {decide: nothing, wantErr: "kubectl certificate approve east-"},
+		"a request for manual approval": {
 			decide: func(request *certificatesv1.CertificateSigningRequest) {
 				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: agent.NotApproved, Reason: "ClusterNotRegistered", Message: "there is no such cluster"}}
 			},
-			told: "was not approved automatically: there is no such cluster; a person can do so by 'kubectl certificate approve",
+			wantErr: "was not approved automatically: there is no such cluster; an administrator can approve it with 'kubectl certificate approve",
 		},
-		"it was denied": {
+		"a denied request": {
 			decide: func(request *certificatesv1.CertificateSigningRequest) {
 				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Reason: "Policy", Message: "not you"}}
 			},
-			told: "was not granted (Denied): Policy not you",
+			wantErr: "was not granted (Denied): Policy not you",
 		},
-		"the certificate is for another key": {
+		"a certificate for another key": {
 			decide: func(request *certificatesv1.CertificateSigningRequest) {
 				request.Status.Certificate = []byte("no certificate")
 			},
-			told: "does not fit the key",
+			wantErr: "does not match the key",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				by, now := newAuthority(t), time.Now()
-				secret := secretWith(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
+				secret := newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
 				if test.secret != nil {
 					secret = test.secret(t, by)
 				}
@@ -256,13 +256,13 @@ func TestWhyACertificateIsNotRotated(t *testing.T) {
 				if decide == nil {
 					decide = nothing
 				}
-				karmada := controlPlane(decide)
+				karmada := newControlPlane(decide)
 				o := DefaultOptions()
 				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
 				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
-				err := r.check(t.Context())
-				if err == nil || !strings.Contains(err.Error(), test.told) {
-					t.Errorf("error %v, want one that tells %q", err, test.told)
+				err := r.rotateIfDue(t.Context())
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("error %v, want one with %q", err, test.wantErr)
 				}
 				after := &corev1.Secret{}
 				if err := o.Member.Get(t.Context(), client.ObjectKeyFromObject(secret), after); err != nil {
@@ -276,19 +276,19 @@ func TestWhyACertificateIsNotRotated(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAnsweredIsNotAskedAgain(t *testing.T) {
-	unanswered := func(*certificatesv1.CertificateSigningRequest) {}
+func TestPendingRequestIsReused(t *testing.T) {
+	undecided := func(*certificatesv1.CertificateSigningRequest) {}
 	tests := map[string]struct {
 		decide  func(*certificatesv1.CertificateSigningRequest)
 		between func(t *testing.T, karmada client.Client)
 		want    int
 	}{
-		"one that nobody has answered": {decide: unanswered, want: 1},
-		"one that was denied": {decide: func(request *certificatesv1.CertificateSigningRequest) {
+		"a pending request": {decide: undecided, want: 1},
+		"a denied request": {decide: func(request *certificatesv1.CertificateSigningRequest) {
 			request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 		}, want: 4},
-		// It takes a look to see that it is gone.
-		"one that somebody deletes": {decide: unanswered, want: 2, between: func(t *testing.T, karmada client.Client) {
+		// One more pass is needed to find that the request is deleted.
+		"a deleted request": {decide: undecided, want: 2, between: func(t *testing.T, karmada client.Client) {
 			if err := karmada.DeleteAllOf(t.Context(), &certificatesv1.CertificateSigningRequest{}); err != nil {
 				t.Fatal(err)
 			}
@@ -298,15 +298,15 @@ func TestWhatIsNotAnsweredIsNotAskedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				by, now, count := newAuthority(t), time.Now(), 0
-				karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+				karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 					count++
 					test.decide(request)
 				})
 				o := DefaultOptions()
-				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
+				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
 				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 				for range 4 {
-					if err := r.check(t.Context()); err == nil {
+					if err := r.rotateIfDue(t.Context()); err == nil {
 						t.Fatal("a certificate was issued")
 					}
 					if test.between != nil {
@@ -314,17 +314,17 @@ func TestWhatIsNotAnsweredIsNotAskedAgain(t *testing.T) {
 					}
 				}
 				if count != test.want {
-					t.Errorf("asked %d times, want %d", count, test.want)
+					t.Errorf("%d requests, want %d", count, test.want)
 				}
 			})
 		})
 	}
 }
 
-func TestACertificateThatCouldNotBeStoredIsStoredNextTime(t *testing.T) {
+func TestIssuedCertificateIsStoredAfterAFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		by, now, count, full := newAuthority(t), time.Now(), 0, true
-		karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 			count++
 			block, _ := pem.Decode(request.Spec.Request)
 			parsed, err := x509.ParseCertificateRequest(block.Bytes)
@@ -334,7 +334,7 @@ func TestACertificateThatCouldNotBeStoredIsStoredNextTime(t *testing.T) {
 			request.Status.Certificate = by.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
 		o := DefaultOptions()
-		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secretWith(kubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).
+		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).
 			WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, member client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 				if full {
 					return errors.New("no space left")
@@ -342,44 +342,44 @@ func TestACertificateThatCouldNotBeStoredIsStoredNextTime(t *testing.T) {
 				return member.Update(ctx, object, options...)
 			}}).Build()
 		r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
-		if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
+		if err := r.rotateIfDue(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("error %v", err)
 		}
 		full = false
-		if err := r.check(t.Context()); err != nil {
+		if err := r.rotateIfDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if count != 1 {
-			t.Errorf("asked %d times, want once", count)
+			t.Errorf("%d requests, want one", count)
 		}
 	})
 }
 
-func TestHowLongALifeIsAskedFor(t *testing.T) {
-	tests := map[string]struct{ life, want time.Duration }{
-		"as long as that of the one before":        {100 * time.Hour, 100 * time.Hour},
-		"as short, where an API server takes that": {10 * time.Minute, 10 * time.Minute},
-		"and no shorter":                           {5 * time.Minute, 10 * time.Minute},
+func TestRequestedLifetime(t *testing.T) {
+	tests := map[string]struct{ lifetime, want time.Duration }{
+		"the lifetime of the current certificate":          {100 * time.Hour, 100 * time.Hour},
+		"the shortest lifetime that an API server accepts": {10 * time.Minute, 10 * time.Minute},
+		"a lifetime that is too short":                     {5 * time.Minute, 10 * time.Minute},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			by, from, got := newAuthority(t), time.Now().Add(-time.Hour), int32(0)
-			karmada := controlPlane(func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
-			held, err := parse(kubeconfig(t, by, from, from.Add(test.life)), "")
+			karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
+			held, err := parseIdentity(newKubeconfig(t, by, from, from.Add(test.lifetime)), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := (&rotator{options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now}).ask(t.Context(), held); err != nil {
+			if _, err := (&rotator{options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now}).createRequest(t.Context(), held); err != nil {
 				t.Fatal(err)
 			}
 			if got != int32(test.want.Seconds()) {
-				t.Errorf("a life of %d seconds was asked for, want %s", got, test.want)
+				t.Errorf("a lifetime of %d seconds was requested, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-func TestDue(t *testing.T) {
+func TestIsRenewalDue(t *testing.T) {
 	now := time.Now()
 	valid := func(from, until time.Duration) *x509.Certificate {
 		return &x509.Certificate{NotBefore: now.Add(from), NotAfter: now.Add(until)}
@@ -388,17 +388,17 @@ func TestDue(t *testing.T) {
 		chain []*x509.Certificate
 		want  bool
 	}{
-		"a young one":                                     {[]*x509.Certificate{valid(-time.Hour, 9*time.Hour)}, false},
-		"one with a fifth left":                           {[]*x509.Certificate{valid(-8*time.Hour, 2*time.Hour)}, true},
-		"one with a little more than a fifth left":        {[]*x509.Certificate{valid(-8*time.Hour, 2*time.Hour+time.Minute)}, false},
-		"one that is over":                                {[]*x509.Certificate{valid(-8*time.Hour, -time.Hour)}, true},
-		"the first of a chain to end counts":              {[]*x509.Certificate{valid(-time.Hour, 9*time.Hour), valid(-9*time.Hour, time.Hour)}, false},
-		"the time in which all of a chain are valid does": {[]*x509.Certificate{valid(-8*time.Hour, 9*time.Hour), valid(-9*time.Hour, time.Hour)}, true},
-		"a chain that is never valid":                     {[]*x509.Certificate{valid(time.Hour, 9*time.Hour), valid(-9*time.Hour, -time.Hour)}, true},
+		"a new certificate":                                      {[]*x509.Certificate{valid(-time.Hour, 9*time.Hour)}, false},
+		"a fifth of the lifetime left":                           {[]*x509.Certificate{valid(-8*time.Hour, 2*time.Hour)}, true},
+		"more than a fifth of the lifetime left":                 {[]*x509.Certificate{valid(-8*time.Hour, 2*time.Hour+time.Minute)}, false},
+		"an expired certificate":                                 {[]*x509.Certificate{valid(-8*time.Hour, -time.Hour)}, true},
+		"a chain whose common period has more than a fifth left": {[]*x509.Certificate{valid(-time.Hour, 9*time.Hour), valid(-9*time.Hour, time.Hour)}, false},
+		"a chain whose common period has less than a fifth left": {[]*x509.Certificate{valid(-8*time.Hour, 9*time.Hour), valid(-9*time.Hour, time.Hour)}, true},
+		"a chain without a common period":                        {[]*x509.Certificate{valid(time.Hour, 9*time.Hour), valid(-9*time.Hour, -time.Hour)}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := due(test.chain, 0.2, now); got != test.want {
+			if got := isRenewalDue(test.chain, 0.2, now); got != test.want {
 				t.Errorf("due: %t, want %t", got, test.want)
 			}
 		})
