@@ -1,18 +1,19 @@
-// Package agentcsrapproving answers "may this be the agent of that cluster, and has
-// it the rights of one?".
+// Package agentcsrapproving answers "may the requester become the agent of the cluster,
+// and does the agent have its rights?".
 //
-// Requests for the certificates of agents are approved when nobody else can have
-// the name, and before that the agent gets its rights. Invariants:
+// Certificate signing requests of agents are approved if no other agent can have the name.
+// The agent gets its rights before the approval. Invariants:
 //
-//   - what is decided is decided on what the API server says now, by one worker, and
-//     recorded in the ClusterRole of the agent before a certificate is issued, so
-//     that no two holders of tokens become the same agent;
-//   - roles that others made are left as they are;
-//   - rights end with the Cluster, or when the agent gives up its ClusterRole; they
-//     come back only for the very Cluster that they were for, from the record in its
-//     execution namespace, while it has an agent. An execution namespace goes only if
-//     it was made for a registration, and neither Cluster nor agent nor Work is there;
-//   - a request that was refused is deleted after a day if nobody approves it.
+//   - one worker decides, with data from the API server and not from caches; the decision is
+//     recorded in the ClusterRole of the agent before a certificate is issued, so that two
+//     holders of tokens cannot become the same agent;
+//   - roles of other creators are not changed;
+//   - rights end with the Cluster, or when the agent deletes its ClusterRole; they are
+//     restored only for the Cluster with the same UID while it has an agent, from the record
+//     in its execution namespace. An execution namespace is deleted only if it was created
+//     for a registration and there is neither a Cluster nor an agent nor a Work;
+//   - a request that was not approved automatically is deleted after a day if no user
+//     approves it.
 package agentcsrapproving
 
 import (
@@ -44,36 +45,36 @@ import (
 const Name = "agent-csr-approving-controller"
 
 const (
-	// waitDelay is how soon to look again at what is about to go.
-	waitDelay = time.Second
-	// refusedLife is how long a request that was refused is kept for people. The
-	// cleaner of Kubernetes deletes requests that nobody answers as late, and takes
-	// one with any condition for answered.
-	refusedLife = 24 * time.Hour
-	// requestTimeout bounds what one pass may take; the one worker serves all.
-	requestTimeout = 30 * time.Second
+	// deletionWaitDelay is the delay of the next pass while an object is being deleted.
+	deletionWaitDelay = time.Second
+	// manualDecisionPeriod is the time for which a request that was not approved automatically is kept
+	// for a manual approval. The cleaner of Kubernetes deletes pending requests after the same
+	// time, but it counts a request with any condition as decided.
+	manualDecisionPeriod = 24 * time.Hour
+	// passTimeout limits the duration of one pass, because all items share one worker.
+	passTimeout = 30 * time.Second
 )
 
-// Options are what operators may tune.
+// Options configure the controller.
 type Options struct {
-	// Backoff is that of what failed.
+	// Backoff is the retry delay after an item failed.
 	Backoff queues.Backoff
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{Backoff: queues.DefaultBackoff()}
 }
 
-// item is what is worked on: a request for a certificate, or the rights of the
+// item identifies what a pass processes: a certificate signing request, or the rights of the
 // agent of a cluster.
 type item struct {
 	request, cluster string
 }
 
 type reconciler struct {
-	// karmada writes, live reads what is stored now: what is decided here must not
-	// rest on what was true a moment ago.
+	// karmada writes. live reads from the API server: decisions must not depend on stale
+	// caches.
 	karmada client.Client
 	live    client.Reader
 	events  *observe.Events
@@ -88,19 +89,19 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	log := mgr.GetLogger().WithName(Name)
 	building := builder.TypedControllerManagedBy[item](mgr).Named(Name).
-		Watches(&certificatesv1.CertificateSigningRequest{}, mapped(requestItem)).
-		Watches(&clusterv1alpha1.Cluster{}, mapped(clusterItem), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		Watches(&certificatesv1.CertificateSigningRequest{}, enqueueMapped(requestItem)).
+		Watches(&clusterv1alpha1.Cluster{}, enqueueMapped(clusterItem), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
 		watched := &unstructured.Unstructured{}
 		watched.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-		building = building.Watches(watched, mapped(managedItem))
+		building = building.Watches(watched, enqueueMapped(managedItem))
 	}
 	err := building.
-		WithLogConstructor(func(about *item) logr.Logger {
-			if about == nil {
+		WithLogConstructor(func(key *item) logr.Logger {
+			if key == nil {
 				return log
 			}
-			return log.WithValues("request", about.request, "member", about.cluster)
+			return log.WithValues("request", key.request, "member", key.cluster)
 		}).
 		WithOptions(queues.Options[item](mgr, 1, o.Backoff)).
 		Complete(r)
@@ -110,10 +111,10 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-func mapped(of func(client.Object) (item, bool)) handler.TypedEventHandler[client.Object, item] {
+func enqueueMapped(toItem func(client.Object) (item, bool)) handler.TypedEventHandler[client.Object, item] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []item {
-		if about, ok := of(object); ok {
-			return []item{about}
+		if key, ok := toItem(object); ok {
+			return []item{key}
 		}
 		return nil
 	})
@@ -121,11 +122,10 @@ func mapped(of func(client.Object) (item, bool)) handler.TypedEventHandler[clien
 
 func requestItem(object client.Object) (item, bool) {
 	csr, ok := object.(*certificatesv1.CertificateSigningRequest)
-	return item{request: object.GetName()}, ok && (open(csr) || refused(csr))
+	return item{request: object.GetName()}, ok && (needsPass(csr) || awaitsManualDecision(csr))
 }
 
-// clusterItem looks at clusters with an agent, at those that leave, and at those that
-// have the name of an agent.
+// clusterItem selects clusters whose name an agent may have, with an agent or without.
 func clusterItem(object client.Object) (item, bool) {
 	return item{cluster: object.GetName()}, agent.ValidName(object.GetName())
 }
@@ -136,78 +136,78 @@ func managedItem(object client.Object) (item, bool) {
 }
 
 // Reconcile implements reconcile.TypedReconciler.
-func (r *reconciler) Reconcile(ctx context.Context, about item) (reconcile.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (r *reconciler) Reconcile(ctx context.Context, key item) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
-	again, err := r.work(ctx, about)
+	requeueAfter, err := r.processItem(ctx, key)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		again, err = waitDelay, nil
+		requeueAfter, err = deletionWaitDelay, nil
 	}
-	return reconcile.Result{RequeueAfter: again}, err
+	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// work tells when to look again, 0 for never.
-func (r *reconciler) work(ctx context.Context, about item) (again time.Duration, err error) {
-	if about.request != "" {
-		return r.handle(ctx, about.request)
+// processItem processes an item and returns the delay until the next pass, 0 for none.
+func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter time.Duration, err error) {
+	if key.request != "" {
+		return r.processRequest(ctx, key.request)
 	}
-	return soon(r.keepRights(ctx, about.cluster))
+	return requeueSoon(r.ensureRights(ctx, key.cluster))
 }
 
-// soon is when to look again at what may be about to go.
-func soon(wait bool, err error) (time.Duration, error) {
+// requeueSoon returns the delay of the next pass if it has to wait for a deletion.
+func requeueSoon(wait bool, err error) (time.Duration, error) {
 	if err != nil || !wait {
 		return 0, err
 	}
-	return waitDelay, nil
+	return deletionWaitDelay, nil
 }
 
-// keepRights keeps the rights of the agent of a Cluster that exists, and cleans up
-// after one whose registration was given up.
-func (r *reconciler) keepRights(ctx context.Context, name string) (wait bool, err error) {
+// ensureRights restores the rights of the agent of an existing Cluster, and cleans up after a
+// registration that was not completed.
+func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: name}, cluster)
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, cluster)
 	if err != nil {
 		return false, err
 	}
 	if !exists {
-		return false, r.cleanUp(ctx, name)
+		return false, r.deleteUnusedNamespace(ctx, name)
 	}
 	switch {
 	case cluster.DeletionTimestamp != nil:
 		return false, nil
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
-		return false, r.withdraw(ctx, cluster)
+		return false, r.withdrawRights(ctx, cluster)
 	}
-	record, err := r.recorded(ctx, cluster)
+	record, err := r.readRecord(ctx, cluster)
 	if err != nil || record == nil {
 		return false, err
 	}
-	return r.grant(ctx, *record)
+	return r.grantRights(ctx, *record)
 }
 
-// withdraw takes the rights away that an agent got for the name before somebody
-// joined a cluster without one under it: it could read the credentials of that one.
-// An agent whose Cluster this was before keeps them, until somebody deletes them.
-func (r *reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// withdrawRights removes the rights that an agent got for the name before a cluster without an agent
+// was joined under the same name: such an agent could read the credentials of that cluster. An
+// agent that belonged to this Cluster before keeps its rights until a user deletes them.
+func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
-	if err != nil || exists && (!managed(role, cluster.Name) || len(role.OwnerReferences) > 0) {
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
+	if err != nil || exists && (!isManaged(role, cluster.Name) || len(role.OwnerReferences) > 0) {
 		return err
 	}
-	if err := r.dropRecord(ctx, cluster.Name); err != nil || !exists {
+	if err := r.deleteRecord(ctx, cluster.Name); err != nil || !exists {
 		return err
 	}
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking its rights from the agent of the name of cluster %q: %w", cluster.Name, err)
+		return fmt.Errorf("removing the rights of the agent with the name of cluster %q: %w", cluster.Name, err)
 	}
-	r.events.Failed(cluster, "AgentRightsWithdrawn", fmt.Errorf("the agent that had registered under the name of this cluster before has lost its rights; request %s by %s",
+	r.events.Failed(cluster, "AgentRightsWithdrawn", fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
 		role.Annotations[agent.RequestAnnotation], role.Annotations[agent.RequesterAnnotation]))
 	return nil
 }
 
-// read reads an object from the API server. It is false if there is none.
-func (r *reconciler) read(ctx context.Context, key client.ObjectKey, into client.Object) (exists bool, err error) {
+// readLive reads an object from the API server and reports whether it exists.
+func (r *reconciler) readLive(ctx context.Context, key client.ObjectKey, into client.Object) (exists bool, err error) {
 	err = r.live.Get(ctx, key, into)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -218,27 +218,26 @@ func (r *reconciler) read(ctx context.Context, key client.ObjectKey, into client
 	return true, nil
 }
 
-// cleanUp deletes the execution namespace that was made for a registration, when
-// nothing came of it.
-func (r *reconciler) cleanUp(ctx context.Context, name string) error {
-	space := &corev1.Namespace{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: agent.ExecutionNamespace(name)}, space)
-	if err != nil || !exists || space.DeletionTimestamp != nil || space.Annotations[agent.RequestAnnotation] == "" {
+// deleteUnusedNamespace deletes the execution namespace of a registration that was not completed.
+func (r *reconciler) deleteUnusedNamespace(ctx context.Context, name string) error {
+	executionNamespace := &corev1.Namespace{}
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.ExecutionNamespace(name)}, executionNamespace)
+	if err != nil || !exists || executionNamespace.DeletionTimestamp != nil || executionNamespace.Annotations[agent.RequestAnnotation] == "" {
 		return err
 	}
-	if exists, err = r.read(ctx, client.ObjectKey{Name: agent.RoleName(name)}, &rbacv1.ClusterRole{}); err != nil || exists {
+	if exists, err = r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(name)}, &rbacv1.ClusterRole{}); err != nil || exists {
 		return err
 	}
 	works := &metav1.PartialObjectMetadataList{}
-	works.SetGroupVersionKind(workList)
-	if err := r.live.List(ctx, works, client.InNamespace(space.Name), client.Limit(1)); err != nil {
+	works.SetGroupVersionKind(workListKind)
+	if err := r.live.List(ctx, works, client.InNamespace(executionNamespace.Name), client.Limit(1)); err != nil {
 		return fmt.Errorf("listing the Works of cluster %q: %w", name, err)
 	}
 	if len(works.Items) > 0 {
 		return nil
 	}
-	if err := r.karmada.Delete(ctx, space, client.Preconditions{UID: &space.UID, ResourceVersion: &space.ResourceVersion}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting namespace %q: %w", space.Name, err)
+	if err := r.karmada.Delete(ctx, executionNamespace, client.Preconditions{UID: &executionNamespace.UID, ResourceVersion: &executionNamespace.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting namespace %q: %w", executionNamespace.Name, err)
 	}
 	return nil
 }

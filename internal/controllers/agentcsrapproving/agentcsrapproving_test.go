@@ -34,11 +34,11 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// began is when all that is stored was created.
-var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// creationTime is the creation time of all stored objects.
+var creationTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// stored is a control plane that holds the objects and lets everybody register.
-func stored(t *testing.T, objects ...client.Object) client.WithWatch {
+// newControlPlane returns a control plane with the objects that allows every user to register.
+func newControlPlane(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -59,12 +59,12 @@ func stored(t *testing.T, objects ...client.Object) client.WithWatch {
 		}).Build()
 }
 
-func reconcilerOf(karmada client.WithWatch) *reconciler {
-	return &reconciler{karmada: karmada, live: karmada, events: observe.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return began }}
+func newReconciler(karmada client.WithWatch) *reconciler {
+	return &reconciler{karmada: karmada, live: karmada, events: observe.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
 }
 
-// requestOf asks for the certificate of the agent of a cluster.
-func requestOf(t *testing.T, name, cluster string, conditions ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
+// newRequest returns a certificate signing request for the agent of a cluster.
+func newRequest(t *testing.T, name, cluster string, conditions ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -75,7 +75,7 @@ func requestOf(t *testing.T, name, cluster string, conditions ...certificatesv1.
 		t.Fatal(err)
 	}
 	request := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(began)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(creationTime)},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Username: "holder of " + name, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
@@ -87,7 +87,7 @@ func requestOf(t *testing.T, name, cluster string, conditions ...certificatesv1.
 	return request
 }
 
-func conditionsOf(t *testing.T, karmada client.Client, name string) (conditions []string) {
+func listConditions(t *testing.T, karmada client.Client, name string) (conditions []string) {
 	t.Helper()
 	csr := &certificatesv1.CertificateSigningRequest{}
 	if err := karmada.Get(t.Context(), client.ObjectKey{Name: name}, csr); err != nil {
@@ -99,30 +99,30 @@ func conditionsOf(t *testing.T, karmada client.Client, name string) (conditions 
 	return conditions
 }
 
-// settle reconciles until there is nothing to do soon.
-func settle(r *reconciler, about item) error {
+// reconcileUntilStable runs passes until none is requested soon.
+func reconcileUntilStable(r *reconciler, key item) error {
 	for range 100 {
-		result, err := r.Reconcile(context.Background(), about)
-		if err != nil || result.RequeueAfter != waitDelay {
+		result, err := r.Reconcile(context.Background(), key)
+		if err != nil || result.RequeueAfter != deletionWaitDelay {
 			return err
 		}
 	}
-	return fmt.Errorf("%v does not settle", about)
+	return fmt.Errorf("%v still requests passes", key)
 }
 
-func TestOneOfManyWhoWantANameAtOnceGetsIt(t *testing.T) {
+func TestConcurrentRequestsForANameApproveOne(t *testing.T) {
 	for range 20 {
-		const askers = 4
+		const requesters = 4
 		var objects []client.Object
-		for i := range askers {
-			objects = append(objects, requestOf(t, fmt.Sprintf("east-%d", i), "east"))
+		for i := range requesters {
+			objects = append(objects, newRequest(t, fmt.Sprintf("east-%d", i), "east"))
 		}
-		karmada := stored(t, objects...)
+		karmada := newControlPlane(t, objects...)
 		var all sync.WaitGroup
-		for i := range askers {
-			// Each has a worker of its own, as when one leader is not gone yet.
+		for i := range requesters {
+			// Each request has a separate worker, as during a change of the leader.
 			all.Go(func() {
-				if err := settle(reconcilerOf(karmada), item{request: objects[i].GetName()}); err != nil {
+				if err := reconcileUntilStable(newReconciler(karmada), item{request: objects[i].GetName()}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -130,86 +130,86 @@ func TestOneOfManyWhoWantANameAtOnceGetsIt(t *testing.T) {
 		all.Wait()
 		got := map[string]int{}
 		for _, object := range objects {
-			for _, condition := range conditionsOf(t, karmada, object.GetName()) {
+			for _, condition := range listConditions(t, karmada, object.GetName()) {
 				got[condition]++
 			}
 		}
-		if diff := cmp.Diff(map[string]int{"Approved AutoApproved": 1, "AgentNotApproved IdentityIssued": askers - 1}, got); diff != "" {
+		if diff := cmp.Diff(map[string]int{"Approved AutoApproved": 1, "AgentNotApproved IdentityIssued": requesters - 1}, got); diff != "" {
 			t.Fatalf("conditions (-want +got):\n%s", diff)
 		}
 	}
 }
 
-func TestRefusedRequestsAreForgottenInTime(t *testing.T) {
+func TestExpiredRequestsAreDeleted(t *testing.T) {
 	tests := map[string]struct {
 		conditions []certificatesv1.RequestConditionType
 		age        time.Duration
 		gone       bool
 		again      time.Duration
 	}{
-		"one that was just refused is for people":  {[]certificatesv1.RequestConditionType{agent.NotApproved}, time.Hour, false, refusedLife - time.Hour},
-		"one that nobody has answered for a day":   {[]certificatesv1.RequestConditionType{agent.NotApproved}, refusedLife, true, 0},
-		"one that a person has denied":             {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateDenied}, refusedLife, false, 0},
-		"one whose certificate could not be made":  {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateFailed}, refusedLife, false, 0},
-		"one that was approved a long time ago":    {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateApproved, agent.RightsGranted}, refusedLife, false, 0},
-		"one that is not answered is answered now": {nil, refusedLife, false, 0},
+		"a recent request for manual approval":   {[]certificatesv1.RequestConditionType{agent.NotApproved}, time.Hour, false, manualDecisionPeriod - time.Hour},
+		"a request without a decision for a day": {[]certificatesv1.RequestConditionType{agent.NotApproved}, manualDecisionPeriod, true, 0},
+		"a denied request":                       {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateDenied}, manualDecisionPeriod, false, 0},
+		"a failed request":                       {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateFailed}, manualDecisionPeriod, false, 0},
+		"an approved request":                    {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateApproved, agent.RightsGranted}, manualDecisionPeriod, false, 0},
+		"a request without any condition":        {nil, manualDecisionPeriod, false, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			request := requestOf(t, "east-1", "east", test.conditions...)
-			karmada := stored(t, request)
-			r := reconcilerOf(karmada)
-			r.now = func() time.Time { return began.Add(test.age) }
+			request := newRequest(t, "east-1", "east", test.conditions...)
+			karmada := newControlPlane(t, request)
+			r := newReconciler(karmada)
+			r.now = func() time.Time { return creationTime.Add(test.age) }
 			result, err := r.Reconcile(t.Context(), item{request: request.Name})
 			if err != nil || result.RequeueAfter != test.again {
-				t.Errorf("again after %s, %v; want %s", result.RequeueAfter, err, test.again)
+				t.Errorf("requeue after %s, %v; want %s", result.RequeueAfter, err, test.again)
 			}
 			err = karmada.Get(t.Context(), client.ObjectKeyFromObject(request), request)
 			if gone := client.IgnoreNotFound(err) == nil && err != nil; gone != test.gone {
-				t.Errorf("gone: %t (%v), want %t", gone, err, test.gone)
+				t.Errorf("deleted: %t (%v), want %t", gone, err, test.gone)
 			}
 		})
 	}
 }
 
-// managedRole is the ClusterRole of the agent of east as it is kept here.
-func managedRole(owners ...metav1.OwnerReference) *rbacv1.ClusterRole {
+// newManagedRole returns the ClusterRole of the agent of east as this controller creates it.
+func newManagedRole(owners ...metav1.OwnerReference) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 		Name: agent.RoleName("east"), Labels: map[string]string{agent.ManagedLabel: "east"}, OwnerReferences: owners,
 		Annotations: map[string]string{agent.RequestAnnotation: "1"},
 	}}
 }
 
-func TestTheNameOfAnAgentGivesNoRightsToAnotherCluster(t *testing.T) {
-	owned := managedRole(metav1.OwnerReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "east", UID: "cluster"})
-	foreign := managedRole()
+func TestAgentOfANameGetsNoRightsForAnotherCluster(t *testing.T) {
+	owned := newManagedRole(metav1.OwnerReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "east", UID: "cluster"})
+	foreign := newManagedRole()
 	foreign.Labels = nil
 	tests := map[string]struct {
 		mode  clusterv1alpha1.ClusterSyncMode
 		role  *rbacv1.ClusterRole
 		keeps bool
 	}{
-		"a name that was taken before a cluster joined":    {clusterv1alpha1.Push, managedRole(), false},
-		"the agent of a cluster that is pushed to by now":  {clusterv1alpha1.Push, owned, true},
-		"rights that somebody else keeps":                  {clusterv1alpha1.Push, foreign, true},
-		"the agent of a cluster that has just reported in": {clusterv1alpha1.Pull, managedRole(), true},
+		"a name registered before a cluster joined under it": {clusterv1alpha1.Push, newManagedRole(), false},
+		"the agent of a cluster that changed to push mode":   {clusterv1alpha1.Push, owned, true},
+		"a role of another creator":                          {clusterv1alpha1.Push, foreign, true},
+		"the agent of a pull mode cluster":                   {clusterv1alpha1.Pull, newManagedRole(), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: test.mode}}
-			karmada := stored(t, cluster, test.role)
-			if err := settle(reconcilerOf(karmada), item{cluster: "east"}); err != nil {
+			karmada := newControlPlane(t, cluster, test.role)
+			if err := reconcileUntilStable(newReconciler(karmada), item{cluster: "east"}); err != nil {
 				t.Fatal(err)
 			}
 			err := karmada.Get(t.Context(), client.ObjectKeyFromObject(test.role), &rbacv1.ClusterRole{})
 			if client.IgnoreNotFound(err) != nil || (err == nil) != test.keeps {
-				t.Errorf("reading the role: %v, want that it is kept: %t", err, test.keeps)
+				t.Errorf("reading the role: %v, want it kept: %t", err, test.keeps)
 			}
 		})
 	}
 }
 
-func TestRightsThatSomebodyChangedAreRepaired(t *testing.T) {
+func TestChangedRightsAreRepaired(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	tests := map[string]func(t *testing.T, karmada client.Client, right client.Object) error{
 		"deleted": func(t *testing.T, karmada client.Client, right client.Object) error {
@@ -232,23 +232,23 @@ func TestRightsThatSomebodyChangedAreRepaired(t *testing.T) {
 	for name, damage := range tests {
 		for i := range agent.Rights("east", "karmada-cluster") {
 			t.Run(fmt.Sprintf("%s, number %d", name, i), func(t *testing.T) {
-				karmada := stored(t, cluster.DeepCopy(), managedRole())
-				r := reconcilerOf(karmada)
-				if err := settle(r, item{cluster: "east"}); err != nil {
+				karmada := newControlPlane(t, cluster.DeepCopy(), newManagedRole())
+				r := newReconciler(karmada)
+				if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 					t.Fatal(err)
 				}
-				right := empty(agent.Rights("east", "karmada-cluster")[i])
+				right := newEmptyLike(agent.Rights("east", "karmada-cluster")[i])
 				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(agent.Rights("east", "karmada-cluster")[i]), right); err != nil {
 					t.Fatal(err)
 				}
 				if err := damage(t, karmada, right); err != nil {
 					t.Fatal(err)
 				}
-				if err := settle(r, item{cluster: "east"}); err != nil {
+				if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 					t.Fatal(err)
 				}
 				want := agent.Rights("east", "karmada-cluster")[i]
-				got := empty(want)
+				got := newEmptyLike(want)
 				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(want), got); err != nil {
 					t.Fatal(err)
 				}
@@ -274,7 +274,7 @@ func contentOf(right client.Object) any {
 	return right
 }
 
-func TestOnlyTheEmptyNamespaceOfARegistrationThatWasGivenUpGoes(t *testing.T) {
+func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
 	space := func(annotations map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.ExecutionNamespace("east"), UID: "space", Annotations: annotations}}
 	}
@@ -283,25 +283,25 @@ func TestOnlyTheEmptyNamespaceOfARegistrationThatWasGivenUpGoes(t *testing.T) {
 		objects []client.Object
 		gone    bool
 	}{
-		"nothing came of the registration": {[]client.Object{space(registered)}, true},
-		"somebody else made it":            {[]client.Object{space(nil)}, false},
-		"the agent has its rights":         {[]client.Object{space(registered), managedRole()}, false},
-		"there is a Work": {
+		"an incomplete registration":     {[]client.Object{space(registered)}, true},
+		"a namespace of another creator": {[]client.Object{space(nil)}, false},
+		"an agent with rights":           {[]client.Object{space(registered), newManagedRole()}, false},
+		"a namespace with a Work": {
 			[]client.Object{space(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agent.ExecutionNamespace("east"), Name: "held"}}}, false,
 		},
-		"the Cluster is there": {
+		"an existing Cluster": {
 			[]client.Object{space(registered), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}}, false,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := stored(t, test.objects...)
-			if err := settle(reconcilerOf(karmada), item{cluster: "east"}); err != nil {
+			karmada := newControlPlane(t, test.objects...)
+			if err := reconcileUntilStable(newReconciler(karmada), item{cluster: "east"}); err != nil {
 				t.Fatal(err)
 			}
 			err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space(nil)), &corev1.Namespace{})
 			if client.IgnoreNotFound(err) != nil || (err != nil) != test.gone {
-				t.Errorf("reading the namespace: %v, want that it is gone: %t", err, test.gone)
+				t.Errorf("reading the namespace: %v, want it deleted: %t", err, test.gone)
 			}
 		})
 	}

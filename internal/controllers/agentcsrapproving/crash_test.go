@@ -15,46 +15,46 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-func TestAProcessThatDiesAroundAWriteMakesOneAgentAllTheSame(t *testing.T) {
-	first, second := requestOf(t, "first", "east"), requestOf(t, "second", "east")
+func TestRegistrationSurvivesCrashesAroundWrites(t *testing.T) {
+	first, second := newRequest(t, "first", "east"), newRequest(t, "second", "east")
 	var end string
 	crashtest.Case{
-		Store: func() client.WithWatch { return stored(t, first.DeepCopy(), second.DeepCopy()) },
+		Store: func() client.WithWatch { return newControlPlane(t, first.DeepCopy(), second.DeepCopy()) },
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
-			r := reconcilerOf(karmada)
+			r := newReconciler(karmada)
 			return func(ctx context.Context) error {
 				var errs []error
-				for _, about := range []item{{request: first.Name}, {request: second.Name}, {cluster: "east"}} {
-					_, err := r.Reconcile(ctx, about)
+				for _, key := range []item{{request: first.Name}, {request: second.Name}, {cluster: "east"}} {
+					_, err := r.Reconcile(ctx, key)
 					errs = append(errs, err)
 				}
 				return errors.Join(errs...)
 			}
 		},
 		End: func(ctx context.Context, karmada client.Reader) (_ string, err error) {
-			end, err = registrationIn(ctx, karmada, first.Name, second.Name)
+			end, err = describeRegistration(ctx, karmada, first.Name, second.Name)
 			return end, err
 		},
 	}.Run(t)
 	if !strings.HasPrefix(end, "first: Approved AutoApproved\nsecond: AgentNotApproved IdentityIssued\n") {
-		t.Errorf("in the end:\n%s", end)
+		t.Errorf("final state:\n%s", end)
 	}
 }
 
-// registrationIn is what became of requests, and what the agent of east has.
-func registrationIn(ctx context.Context, karmada client.Reader, requests ...string) (string, error) {
-	var said []string
+// describeRegistration describes the conditions of requests and the objects of the agent of east.
+func describeRegistration(ctx context.Context, karmada client.Reader, requests ...string) (string, error) {
+	var lines []string
 	for _, name := range requests {
 		csr := &certificatesv1.CertificateSigningRequest{}
 		if err := karmada.Get(ctx, client.ObjectKey{Name: name}, csr); err != nil {
 			return "", err
 		}
 		for _, condition := range csr.Status.Conditions {
-			said = append(said, fmt.Sprintf("%s: %s %s", name, condition.Type, condition.Reason))
+			lines = append(lines, fmt.Sprintf("%s: %s %s", name, condition.Type, condition.Reason))
 		}
 	}
 	for _, right := range agent.Rights("east", "karmada-cluster") {
-		got := empty(right)
+		got := newEmptyLike(right)
 		if err := karmada.Get(ctx, client.ObjectKeyFromObject(right), got); err != nil {
 			return "", err
 		}
@@ -62,7 +62,7 @@ func registrationIn(ctx context.Context, karmada client.Reader, requests ...stri
 		if err != nil {
 			return "", err
 		}
-		said = append(said, fmt.Sprintf("%T %s of request %q: %s", got, got.GetName(), got.GetAnnotations()[agent.RequestAnnotation], content))
+		lines = append(lines, fmt.Sprintf("%T %s of request %q: %s", got, got.GetName(), got.GetAnnotations()[agent.RequestAnnotation], content))
 	}
-	return strings.Join(said, "\n"), nil
+	return strings.Join(lines, "\n"), nil
 }

@@ -19,26 +19,26 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// open tells whether something is still to be done about a request. One that is
-// left to people is theirs: who asked may long have gone.
-func open(csr *certificatesv1.CertificateSigningRequest) bool {
-	approved := condition(csr, certificatesv1.CertificateApproved)
-	if condition(csr, certificatesv1.CertificateDenied) != nil || condition(csr, certificatesv1.CertificateFailed) != nil {
+// needsPass reports whether a request still needs a pass. A request for manual approval does not:
+// its requester may not wait for it any more.
+func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
+	approved := findCondition(csr, certificatesv1.CertificateApproved)
+	if findCondition(csr, certificatesv1.CertificateDenied) != nil || findCondition(csr, certificatesv1.CertificateFailed) != nil {
 		return false
 	}
 	if approved != nil {
-		return byPeople(approved) && condition(csr, agent.RightsGranted) == nil
+		return isManuallyApproved(approved) && findCondition(csr, agent.RightsGranted) == nil
 	}
-	return len(csr.Status.Certificate) == 0 && condition(csr, agent.NotApproved) == nil
+	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.NotApproved) == nil
 }
 
-// byPeople tells whether a person has approved. Who approves automatically has
-// granted the rights before.
-func byPeople(approved *certificatesv1.CertificateSigningRequestCondition) bool {
+// isManuallyApproved reports whether a request was approved manually. This controller grants the rights
+// before it approves.
+func isManuallyApproved(approved *certificatesv1.CertificateSigningRequestCondition) bool {
 	return approved.Reason != agent.ReasonAutoApproved
 }
 
-func condition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+func findCondition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
 	i := slices.IndexFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == of })
 	if i < 0 {
 		return nil
@@ -46,66 +46,67 @@ func condition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.
 	return &csr.Status.Conditions[i]
 }
 
-// refused tells whether a request is left to people who have not answered it.
-func refused(csr *certificatesv1.CertificateSigningRequest) bool {
-	return condition(csr, agent.NotApproved) != nil && len(csr.Status.Certificate) == 0 &&
-		condition(csr, certificatesv1.CertificateApproved) == nil && condition(csr, certificatesv1.CertificateDenied) == nil &&
-		condition(csr, certificatesv1.CertificateFailed) == nil
+// awaitsManualDecision reports whether a request waits for a manual decision.
+func awaitsManualDecision(csr *certificatesv1.CertificateSigningRequest) bool {
+	return findCondition(csr, agent.NotApproved) != nil && len(csr.Status.Certificate) == 0 &&
+		findCondition(csr, certificatesv1.CertificateApproved) == nil && findCondition(csr, certificatesv1.CertificateDenied) == nil &&
+		findCondition(csr, certificatesv1.CertificateFailed) == nil
 }
 
-// handle answers a request, or deletes one that was refused when its time is over.
-func (r *reconciler) handle(ctx context.Context, name string) (again time.Duration, err error) {
+// processRequest decides a request, or deletes an expired one that waits for a manual decision.
+func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAfter time.Duration, err error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: name}, csr)
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, csr)
 	switch {
 	case err != nil || !exists:
 		return 0, err
-	case open(csr):
-		return soon(r.answer(ctx, csr))
-	case refused(csr):
-		return r.forget(ctx, csr)
+	case needsPass(csr):
+		return requeueSoon(r.decideRequest(ctx, csr))
+	case awaitsManualDecision(csr):
+		return r.deleteIfExpired(ctx, csr)
 	}
 	return 0, nil
 }
 
-// forget deletes a refused request that is old enough, and tells when it will be.
-func (r *reconciler) forget(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (again time.Duration, err error) {
-	if left := csr.CreationTimestamp.Add(refusedLife).Sub(r.now()); left > 0 {
+// deleteIfExpired deletes a request whose time for a manual decision is over, or returns the remaining
+// time.
+func (r *reconciler) deleteIfExpired(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
+	if left := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); left > 0 {
 		return left, nil
 	}
-	// A person may be about to approve it.
+	// A user may approve it at the same time.
 	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
-		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was refused: %w", csr.Name, err)
+		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was not approved: %w", csr.Name, err)
 	}
 	return 0, nil
 }
 
-// answer approves a request, or says why it is left to people.
-func (r *reconciler) answer(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (wait bool, err error) {
+// decideRequest approves a request, or records why it needs a manual approval.
+func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (wait bool, err error) {
 	request, ok := agent.Recognize(csr)
 	if !ok {
 		return false, nil
 	}
-	facts, err := r.facts(ctx, csr, request)
+	facts, err := r.readFacts(ctx, csr, request)
 	if err != nil {
 		return false, err
 	}
-	if condition(csr, certificatesv1.CertificateApproved) != nil {
-		return r.followPeople(ctx, csr, request, facts)
+	if findCondition(csr, certificatesv1.CertificateApproved) != nil {
+		return r.grantManuallyApproved(ctx, csr, request, facts)
 	}
 	decision := agent.Decide(request, facts)
 	switch {
 	case decision.Wait:
 		return true, nil
 	case !decision.Approved:
-		return false, r.refuse(ctx, csr, decision)
+		return false, r.leaveForManualApproval(ctx, csr, decision)
 	}
 	switch {
 	case request.Generator:
 	case decision.Renewal:
-		wait, err = r.keepRights(ctx, request.Cluster)
+		wait, err = r.ensureRights(ctx, request.Cluster)
 	default:
-		wait, err = r.grant(ctx, recordOf(csr, request, facts))
+		wait, err = r.grantRights(ctx, newAgentRecord(csr, request, facts))
 	}
 	if err != nil || wait {
 		return wait, err
@@ -113,15 +114,15 @@ func (r *reconciler) answer(ctx context.Context, csr *certificatesv1.Certificate
 	return false, r.approve(ctx, csr, request, decision)
 }
 
-// facts reads what the decision needs to know.
-func (r *reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.Facts, error) {
+// readFacts reads the objects and permissions that the decision depends on.
+func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.Facts, error) {
 	facts := agent.Facts{Request: csr.UID}
-	if err := r.askAuthorizer(ctx, csr, request, &facts); err != nil || request.Generator || !agent.ValidName(request.Cluster) {
+	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.ValidName(request.Cluster) {
 		return facts, err
 	}
 	for _, name := range agent.ReadableSecrets(request.Cluster) {
 		cluster := clusterv1alpha1.Cluster{}
-		exists, err := r.read(ctx, client.ObjectKey{Name: name}, &cluster)
+		exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, &cluster)
 		if err != nil {
 			return facts, err
 		}
@@ -130,7 +131,7 @@ func (r *reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 		}
 	}
 	role := &rbacv1.ClusterRole{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: agent.RoleName(request.Cluster)}, role)
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(request.Cluster)}, role)
 	if err != nil {
 		return facts, err
 	}
@@ -138,64 +139,64 @@ func (r *reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 		facts.Role = role
 	}
 	namespace := &corev1.Namespace{}
-	if exists, err = r.read(ctx, client.ObjectKey{Name: request.ClusterNamespace}, namespace); exists {
+	if exists, err = r.readLive(ctx, client.ObjectKey{Name: request.ClusterNamespace}, namespace); exists {
 		facts.ClusterNamespace = namespace
 	}
 	return facts, err
 }
 
-// askAuthorizer finds out what the requester may do, and what the Generator may.
-func (r *reconciler) askAuthorizer(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.Facts) (err error) {
-	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: extra(csr.Spec.Extra)}
+// reviewPermissions reviews the permissions of the requester, and those of the Generator.
+func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.Facts) (err error) {
+	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: convertExtra(csr.Spec.Extra)}
 	create := func(subresource string) *authorizationv1.ResourceAttributes {
 		return &authorizationv1.ResourceAttributes{
 			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create", Subresource: subresource,
 		}
 	}
 	if request.Generator {
-		if facts.GeneratorUnlimited, err = r.generatorUnlimited(ctx); err != nil {
+		if facts.GeneratorUnlimited, err = r.isGeneratorUnlimited(ctx); err != nil {
 			return err
 		}
 	}
 	if request.Renewal() {
-		if facts.MayRenew, err = r.allowed(ctx, requester, create(agent.ApproveSelf)); err != nil || facts.MayRenew {
+		if facts.MayRenew, err = r.isAllowed(ctx, requester, create(agent.ApproveSelf)); err != nil || facts.MayRenew {
 			return err
 		}
 	}
-	facts.MayRegister, err = r.allowed(ctx, requester, create(agent.ApproveAny))
+	facts.MayRegister, err = r.isAllowed(ctx, requester, create(agent.ApproveAny))
 	return err
 }
 
-// generatorUnlimited tells whether the Generator may do everything: because a role
-// says so, or because it may make any role and no admission policy bounds it.
-func (r *reconciler) generatorUnlimited(ctx context.Context) (bool, error) {
+// isGeneratorUnlimited reports whether the Generator may do everything: because a role allows it,
+// or because it may create any role and no admission policy limits it.
+func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.Generator, Groups: []string{agent.Group, "system:authenticated"}}
-	everything, err := r.allowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})
-	if err != nil || everything {
-		return everything, err
+	mayDoEverything, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})
+	if err != nil || mayDoEverything {
+		return mayDoEverything, err
 	}
-	anyRole, err := r.allowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: rbacv1.GroupName, Resource: "clusterroles", Verb: "escalate"})
-	if err != nil || !anyRole {
+	mayCreateAnyRole, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: rbacv1.GroupName, Resource: "clusterroles", Verb: "escalate"})
+	if err != nil || !mayCreateAnyRole {
 		return false, err
 	}
 	for _, bound := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
-		if exists, err := r.read(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, bound); err != nil || !exists {
+		if exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, bound); err != nil || !exists {
 			return !exists, err
 		}
 	}
 	return false, nil
 }
 
-func (r *reconciler) allowed(ctx context.Context, who authorizationv1.SubjectAccessReviewSpec, what *authorizationv1.ResourceAttributes) (bool, error) {
+func (r *reconciler) isAllowed(ctx context.Context, who authorizationv1.SubjectAccessReviewSpec, what *authorizationv1.ResourceAttributes) (bool, error) {
 	who.ResourceAttributes = what
 	review := &authorizationv1.SubjectAccessReview{Spec: who}
 	if err := r.karmada.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("asking what user %q may do: %w", who.User, err)
+		return false, fmt.Errorf("reviewing the permissions of user %q: %w", who.User, err)
 	}
 	return review.Status.Allowed, nil
 }
 
-func extra(of map[string]certificatesv1.ExtraValue) map[string]authorizationv1.ExtraValue {
+func convertExtra(of map[string]certificatesv1.ExtraValue) map[string]authorizationv1.ExtraValue {
 	converted := make(map[string]authorizationv1.ExtraValue, len(of))
 	for key, values := range of {
 		converted[key] = authorizationv1.ExtraValue(values)
@@ -203,15 +204,15 @@ func extra(of map[string]certificatesv1.ExtraValue) map[string]authorizationv1.E
 	return converted
 }
 
-// followPeople gives an agent its rights whose certificate a person has approved.
-func (r *reconciler) followPeople(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) (wait bool, err error) {
+// grantManuallyApproved grants the rights of an agent whose certificate was approved manually.
+func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) (wait bool, err error) {
 	if request.Generator || !agent.ValidName(request.Cluster) {
 		return false, nil
 	}
-	if wait, err := r.grant(ctx, recordOf(csr, request, facts)); err != nil || wait {
+	if wait, err := r.grantRights(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
 		return wait, err
 	}
-	r.addCondition(csr, agent.RightsGranted, "ApprovedByOthers", "Granting the rights of the agent, whose certificate was approved by others.")
+	r.addCondition(csr, agent.RightsGranted, "ApprovedByOthers", "Granting the rights of the agent: its certificate was approved manually.")
 	return false, r.writeStatus(ctx, csr)
 }
 
@@ -224,7 +225,7 @@ func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.Certificat
 	return nil
 }
 
-func (r *reconciler) refuse(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision agent.Decision) error {
+func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision agent.Decision) error {
 	r.addCondition(csr, agent.NotApproved, decision.Reason, decision.Message)
 	if err := r.writeStatus(ctx, csr); err != nil {
 		return err

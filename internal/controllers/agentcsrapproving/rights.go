@@ -19,44 +19,44 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-var workList = workv1alpha1.GroupVersion.WithKind("WorkList")
+var workListKind = workv1alpha1.GroupVersion.WithKind("WorkList")
 
-// record is who was made the agent of a cluster.
-type record struct {
+// agentRecord says which request and which user became the agent of a cluster.
+type agentRecord struct {
 	cluster, clusterNamespace string
 	request, requester        string
-	// owner is the Cluster, nil before it exists.
+	// owner is the Cluster, nil until it exists.
 	owner *clusterv1alpha1.Cluster
 }
 
-// recordOf is the record of a request that is about to be approved.
-func recordOf(csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) record {
-	made := record{
+// newAgentRecord returns the record of a request that is being approved.
+func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) agentRecord {
+	created := agentRecord{
 		cluster: request.Cluster, clusterNamespace: request.ClusterNamespace,
 		request: string(csr.UID), requester: csr.Spec.Username,
 	}
 	if facts.Role != nil {
-		// A renewal changes nothing about who the agent is.
-		made.clusterNamespace = cmp.Or(facts.Role.Annotations[agent.ClusterNamespaceAnnotation], made.clusterNamespace)
-		made.request = cmp.Or(facts.Role.Annotations[agent.RequestAnnotation], made.request)
-		made.requester = cmp.Or(facts.Role.Annotations[agent.RequesterAnnotation], made.requester)
+		// A renewal does not change who the agent is.
+		created.clusterNamespace = cmp.Or(facts.Role.Annotations[agent.ClusterNamespaceAnnotation], created.clusterNamespace)
+		created.request = cmp.Or(facts.Role.Annotations[agent.RequestAnnotation], created.request)
+		created.requester = cmp.Or(facts.Role.Annotations[agent.RequesterAnnotation], created.requester)
 	}
 	for i := range facts.Clusters {
 		if facts.Clusters[i].Name == request.Cluster {
-			made.owner = &facts.Clusters[i]
+			created.owner = &facts.Clusters[i]
 		}
 	}
-	return made
+	return created
 }
 
-// managed tells whether the object is kept here.
-func managed(object client.Object, cluster string) bool {
+// isManaged reports whether this controller manages the object.
+func isManaged(object client.Object, cluster string) bool {
 	return object.GetLabels()[agent.ManagedLabel] == cluster
 }
 
-// grant gives an agent its namespaces and rights, where they are missing or not as
-// they should be. It asks to wait while something of an earlier agent is about to go.
-func (r *reconciler) grant(ctx context.Context, of record) (wait bool, err error) {
+// grantRights creates or repairs the namespaces and rights of an agent. It returns wait while an
+// object of an earlier agent is being deleted.
+func (r *reconciler) grantRights(ctx context.Context, of agentRecord) (wait bool, err error) {
 	for _, name := range []string{of.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, agent.ExecutionNamespace(of.cluster)} {
 		if wait, err := r.ensureNamespace(ctx, name, of); err != nil || wait {
 			return wait, err
@@ -64,14 +64,14 @@ func (r *reconciler) grant(ctx context.Context, of record) (wait bool, err error
 	}
 	var role *rbacv1.ClusterRole
 	for _, want := range agent.Rights(of.cluster, of.clusterNamespace) {
-		mark(want, of, role)
-		stored, err := r.ensure(ctx, want, of)
+		setOwnership(want, of, role)
+		stored, err := r.ensureObject(ctx, want, of)
 		if err != nil || stored == nil {
 			return stored == nil, err
 		}
-		if found, ok := stored.(*rbacv1.ClusterRole); ok {
-			role = found
-			if err := r.keepRecord(ctx, role, of); err != nil {
+		if clusterRole, ok := stored.(*rbacv1.ClusterRole); ok {
+			role = clusterRole
+			if err := r.storeRecord(ctx, role, of); err != nil {
 				return false, err
 			}
 		}
@@ -79,83 +79,83 @@ func (r *reconciler) grant(ctx context.Context, of record) (wait bool, err error
 	return false, nil
 }
 
-// mark says whose the object is: the ClusterRole belongs to the Cluster, everything
-// else to the ClusterRole.
-func mark(want agent.Object, of record, role *rbacv1.ClusterRole) {
-	labels := maps.Clone(want.GetLabels())
+// setOwnership sets labels, annotations and owner of an object: the Cluster owns the ClusterRole, and
+// the ClusterRole owns all other objects.
+func setOwnership(desired agent.Object, of agentRecord, role *rbacv1.ClusterRole) {
+	labels := maps.Clone(desired.GetLabels())
 	labels[agent.ManagedLabel] = of.cluster
-	want.SetLabels(labels)
-	want.SetAnnotations(map[string]string{agent.ClusterNamespaceAnnotation: of.clusterNamespace})
+	desired.SetLabels(labels)
+	desired.SetAnnotations(map[string]string{agent.ClusterNamespaceAnnotation: of.clusterNamespace})
 	switch {
 	case role != nil:
-		want.SetOwnerReferences([]metav1.OwnerReference{reference(role, rbacv1.SchemeGroupVersion.String(), "ClusterRole")})
+		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(role, rbacv1.SchemeGroupVersion.String(), "ClusterRole")})
 		return
 	case of.owner != nil:
-		want.SetOwnerReferences([]metav1.OwnerReference{reference(of.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
+		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(of.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
 	}
-	want.SetAnnotations(map[string]string{
+	desired.SetAnnotations(map[string]string{
 		agent.ClusterNamespaceAnnotation: of.clusterNamespace, agent.RequestAnnotation: of.request, agent.RequesterAnnotation: of.requester,
 	})
 }
 
-func reference(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
+func ownerReference(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}
 }
 
-func (r *reconciler) ensureNamespace(ctx context.Context, name string, of record) (wait bool, err error) {
+func (r *reconciler) ensureNamespace(ctx context.Context, name string, of agentRecord) (wait bool, err error) {
 	stored := &corev1.Namespace{}
-	exists, err := r.read(ctx, client.ObjectKey{Name: name}, stored)
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, stored)
 	if err != nil || exists {
 		return stored.DeletionTimestamp != nil, err
 	}
-	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
 	}}
 	if name == agent.ExecutionNamespace(of.cluster) {
-		made.Annotations = map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired}
+		created.Annotations = map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired}
 		if of.owner == nil {
-			made.Annotations[agent.RequestAnnotation] = of.request
+			created.Annotations[agent.RequestAnnotation] = of.request
 		}
 	}
-	if err := r.karmada.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, of.cluster, err)
 	}
 	return false, nil
 }
 
-// ensure makes the object be as wanted and returns what is stored, nil while an
-// earlier one is about to go. One that somebody else keeps gets the record of who
-// the agent is and nothing else.
-func (r *reconciler) ensure(ctx context.Context, want agent.Object, of record) (client.Object, error) {
-	stored := empty(want)
-	exists, err := r.read(ctx, client.ObjectKeyFromObject(want), stored)
+// ensureObject creates or updates the object and returns the stored one, nil while an earlier one is
+// being deleted. An object of another creator gets only the annotations that say who the agent
+// is.
+func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, of agentRecord) (client.Object, error) {
+	stored := newEmptyLike(desired)
+	exists, err := r.readLive(ctx, client.ObjectKeyFromObject(desired), stored)
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
-		if err := r.karmada.Create(ctx, want); err != nil {
-			return nil, fmt.Errorf("creating %T %q of the agent of cluster %q: %w", want, want.GetName(), of.cluster, err)
+		if err := r.karmada.Create(ctx, desired); err != nil {
+			return nil, fmt.Errorf("creating %T %q of the agent of cluster %q: %w", desired, desired.GetName(), of.cluster, err)
 		}
-		return want, nil
+		return desired, nil
 	}
-	// Somebody else was made the agent since the decision.
+	// Another requester became the agent after the decision.
 	if other := stored.GetAnnotations()[agent.RequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != of.request {
 		return nil, nil
 	}
-	fitting := stored.DeepCopyObject().(client.Object)
-	if managed(stored, of.cluster) {
-		fit(fitting, want)
+	updated := stored.DeepCopyObject().(client.Object)
+	if isManaged(stored, of.cluster) {
+		copyDesired(updated, desired)
 	} else if stored.GetNamespace() == "" {
-		addRecord(fitting, of)
+		annotateRequester(updated, of)
 	}
-	if _, err := patch.Object(ctx, r.karmada, stored, fitting); err != nil {
+	if _, err := patch.Object(ctx, r.karmada, stored, updated); err != nil {
 		return nil, err
 	}
-	return fitting, nil
+	return updated, nil
 }
 
-// empty is an object of the same kind that holds nothing.
-func empty(like agent.Object) client.Object {
+// newEmptyLike returns an empty object of the same type.
+func newEmptyLike(like agent.Object) client.Object {
 	switch like.(type) {
 	case *rbacv1.ClusterRole:
 		return &rbacv1.ClusterRole{}
@@ -168,33 +168,33 @@ func empty(like agent.Object) client.Object {
 	}
 }
 
-// fit changes what is stored into what is wanted.
-func fit(stored client.Object, want agent.Object) {
+// copyDesired copies the desired metadata and content to the stored object.
+func copyDesired(stored client.Object, desired agent.Object) {
 	labels, annotations := maps.Clone(stored.GetLabels()), maps.Clone(stored.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	maps.Copy(labels, want.GetLabels())
-	maps.Copy(annotations, want.GetAnnotations())
+	maps.Copy(labels, desired.GetLabels())
+	maps.Copy(annotations, desired.GetAnnotations())
 	stored.SetLabels(labels)
 	stored.SetAnnotations(annotations)
-	if len(want.GetOwnerReferences()) > 0 {
-		stored.SetOwnerReferences(want.GetOwnerReferences())
+	if len(desired.GetOwnerReferences()) > 0 {
+		stored.SetOwnerReferences(desired.GetOwnerReferences())
 	}
 	switch stored := stored.(type) {
 	case *rbacv1.ClusterRole:
-		stored.Rules = want.(*rbacv1.ClusterRole).Rules
+		stored.Rules = desired.(*rbacv1.ClusterRole).Rules
 	case *rbacv1.ClusterRoleBinding:
-		stored.Subjects = want.(*rbacv1.ClusterRoleBinding).Subjects
+		stored.Subjects = desired.(*rbacv1.ClusterRoleBinding).Subjects
 	case *rbacv1.Role:
-		stored.Rules = want.(*rbacv1.Role).Rules
+		stored.Rules = desired.(*rbacv1.Role).Rules
 	case *rbacv1.RoleBinding:
-		stored.Subjects = want.(*rbacv1.RoleBinding).Subjects
+		stored.Subjects = desired.(*rbacv1.RoleBinding).Subjects
 	}
 }
 
-// addRecord says in the ClusterRole that somebody else made who the agent is.
-func addRecord(stored client.Object, of record) {
+// annotateRequester annotates a ClusterRole of another creator with the request and the requester.
+func annotateRequester(stored client.Object, of agentRecord) {
 	if _, ok := stored.(*rbacv1.ClusterRole); !ok {
 		return
 	}
