@@ -47,9 +47,9 @@ const Name = "agent-csr-approving-controller"
 const (
 	// deletionWaitDelay is the delay of the next pass while an object is being deleted.
 	deletionWaitDelay = time.Second
-	// manualDecisionPeriod is the time for which a request that was not approved automatically is kept
-	// for a manual approval. The cleaner of Kubernetes deletes pending requests after the same
-	// time, but it counts a request with any condition as decided.
+	// manualDecisionPeriod is the time for which a request that was not approved automatically
+	// is kept for a manual approval. The cleaner of Kubernetes deletes pending requests after
+	// the same time, but it counts a request with any condition as decided.
 	manualDecisionPeriod = 24 * time.Hour
 	// passTimeout limits the duration of one pass, because all items share one worker.
 	passTimeout = 30 * time.Second
@@ -186,9 +186,10 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 	return r.grantRights(ctx, *record)
 }
 
-// withdrawRights removes the rights that an agent got for the name before a cluster without an agent
-// was joined under the same name: such an agent could read the credentials of that cluster. An
-// agent that belonged to this Cluster before keeps its rights until a user deletes them.
+// withdrawRights removes the rights that an agent got for the name before a cluster without an
+// agent was joined under the same name: such an agent could read the credentials of that
+// cluster. An agent that belonged to this Cluster before keeps its rights until a user deletes
+// them.
 func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)

@@ -142,10 +142,10 @@ func TestConcurrentRequestsForANameApproveOne(t *testing.T) {
 
 func TestExpiredRequestsAreDeleted(t *testing.T) {
 	tests := map[string]struct {
-		conditions []certificatesv1.RequestConditionType
-		age        time.Duration
-		gone       bool
-		again      time.Duration
+		conditions   []certificatesv1.RequestConditionType
+		age          time.Duration
+		deleted      bool
+		requeueAfter time.Duration
 	}{
 		"a recent request for manual approval":   {[]certificatesv1.RequestConditionType{agent.NotApproved}, time.Hour, false, manualDecisionPeriod - time.Hour},
 		"a request without a decision for a day": {[]certificatesv1.RequestConditionType{agent.NotApproved}, manualDecisionPeriod, true, 0},
@@ -161,12 +161,12 @@ func TestExpiredRequestsAreDeleted(t *testing.T) {
 			r := newReconciler(karmada)
 			r.now = func() time.Time { return creationTime.Add(test.age) }
 			result, err := r.Reconcile(t.Context(), item{request: request.Name})
-			if err != nil || result.RequeueAfter != test.again {
-				t.Errorf("requeue after %s, %v; want %s", result.RequeueAfter, err, test.again)
+			if err != nil || result.RequeueAfter != test.requeueAfter {
+				t.Errorf("requeue after %s, %v; want %s", result.RequeueAfter, err, test.requeueAfter)
 			}
 			err = karmada.Get(t.Context(), client.ObjectKeyFromObject(request), request)
-			if gone := client.IgnoreNotFound(err) == nil && err != nil; gone != test.gone {
-				t.Errorf("deleted: %t (%v), want %t", gone, err, test.gone)
+			if deleted := client.IgnoreNotFound(err) == nil && err != nil; deleted != test.deleted {
+				t.Errorf("deleted: %t (%v), want %t", deleted, err, test.deleted)
 			}
 		})
 	}
@@ -185,9 +185,9 @@ func TestAgentOfANameGetsNoRightsForAnotherCluster(t *testing.T) {
 	foreign := newManagedRole()
 	foreign.Labels = nil
 	tests := map[string]struct {
-		mode  clusterv1alpha1.ClusterSyncMode
-		role  *rbacv1.ClusterRole
-		keeps bool
+		mode clusterv1alpha1.ClusterSyncMode
+		role *rbacv1.ClusterRole
+		kept bool
 	}{
 		"a name registered before a cluster joined under it": {clusterv1alpha1.Push, newManagedRole(), false},
 		"the agent of a cluster that changed to push mode":   {clusterv1alpha1.Push, owned, true},
@@ -202,8 +202,8 @@ func TestAgentOfANameGetsNoRightsForAnotherCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := karmada.Get(t.Context(), client.ObjectKeyFromObject(test.role), &rbacv1.ClusterRole{})
-			if client.IgnoreNotFound(err) != nil || (err == nil) != test.keeps {
-				t.Errorf("reading the role: %v, want it kept: %t", err, test.keeps)
+			if client.IgnoreNotFound(err) != nil || (err == nil) != test.kept {
+				t.Errorf("reading the role: %v, want it kept: %t", err, test.kept)
 			}
 		})
 	}
@@ -275,22 +275,22 @@ func contentOf(right client.Object) any {
 }
 
 func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
-	space := func(annotations map[string]string) *corev1.Namespace {
+	newNamespace := func(annotations map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.ExecutionNamespace("east"), UID: "space", Annotations: annotations}}
 	}
 	registered := map[string]string{agent.RequestAnnotation: "1"}
 	tests := map[string]struct {
 		objects []client.Object
-		gone    bool
+		deleted bool
 	}{
-		"an incomplete registration":     {[]client.Object{space(registered)}, true},
-		"a namespace of another creator": {[]client.Object{space(nil)}, false},
-		"an agent with rights":           {[]client.Object{space(registered), newManagedRole()}, false},
+		"an incomplete registration":     {[]client.Object{newNamespace(registered)}, true},
+		"a namespace of another creator": {[]client.Object{newNamespace(nil)}, false},
+		"an agent with rights":           {[]client.Object{newNamespace(registered), newManagedRole()}, false},
 		"a namespace with a Work": {
-			[]client.Object{space(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agent.ExecutionNamespace("east"), Name: "held"}}}, false,
+			[]client.Object{newNamespace(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agent.ExecutionNamespace("east"), Name: "held"}}}, false,
 		},
 		"an existing Cluster": {
-			[]client.Object{space(registered), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}}, false,
+			[]client.Object{newNamespace(registered), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}}, false,
 		},
 	}
 	for name, test := range tests {
@@ -299,9 +299,9 @@ func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
 			if err := reconcileUntilStable(newReconciler(karmada), item{cluster: "east"}); err != nil {
 				t.Fatal(err)
 			}
-			err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space(nil)), &corev1.Namespace{})
-			if client.IgnoreNotFound(err) != nil || (err != nil) != test.gone {
-				t.Errorf("reading the namespace: %v, want it deleted: %t", err, test.gone)
+			err := karmada.Get(t.Context(), client.ObjectKeyFromObject(newNamespace(nil)), &corev1.Namespace{})
+			if client.IgnoreNotFound(err) != nil || (err != nil) != test.deleted {
+				t.Errorf("reading the namespace: %v, want it deleted: %t", err, test.deleted)
 			}
 		})
 	}

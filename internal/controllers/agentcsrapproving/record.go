@@ -43,11 +43,11 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 	}, nil
 }
 
-// recordFromNamespace returns the record in the annotations of an execution namespace, nil if there is none
-// or it names an earlier Cluster of the same name.
+// recordFromNamespace returns the record in the annotations of an execution namespace, nil if
+// there is none or it names an earlier Cluster of the same name.
 func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster) *agentRecord {
-	of := namespace.Annotations[agent.RecordClusterAnnotation]
-	if of == "" || of != string(cluster.UID) {
+	clusterUID := namespace.Annotations[agent.RecordClusterAnnotation]
+	if clusterUID == "" || clusterUID != string(cluster.UID) {
 		return nil
 	}
 	return &agentRecord{
@@ -58,8 +58,8 @@ func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.C
 	}
 }
 
-// belongsToEarlierCluster reports whether the role belongs to an earlier Cluster of the same name. The
-// garbage collector deletes such a role.
+// belongsToEarlierCluster reports whether the role belongs to an earlier Cluster of the same
+// name. The garbage collector deletes such a role.
 func belongsToEarlierCluster(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool {
 	for _, owner := range role.OwnerReferences {
 		if owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.UID != cluster.UID {
@@ -71,13 +71,13 @@ func belongsToEarlierCluster(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.
 
 // storeRecord copies the record to the execution namespace of an existing Cluster. Before the
 // Cluster exists, an agent may release its name by deleting its ClusterRole.
-func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, of agentRecord) error {
-	if of.owner == nil || !isManaged(role, of.cluster) {
+func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) error {
+	if record.owner == nil || !isManaged(role, record.cluster) {
 		return nil
 	}
-	return r.annotateNamespace(ctx, of.cluster, map[string]string{
-		agent.RecordClusterAnnotation: string(of.owner.UID), agent.RecordRequestAnnotation: of.request,
-		agent.RecordRequesterAnnotation: of.requester, agent.ClusterNamespaceAnnotation: of.clusterNamespace,
+	return r.annotateNamespace(ctx, record.cluster, map[string]string{
+		agent.RecordClusterAnnotation: string(record.owner.UID), agent.RecordRequestAnnotation: record.request,
+		agent.RecordRequesterAnnotation: record.requester, agent.ClusterNamespaceAnnotation: record.clusterNamespace,
 	})
 }
 

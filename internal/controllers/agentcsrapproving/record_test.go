@@ -65,8 +65,8 @@ func setMode(t *testing.T, karmada client.Client, r *reconciler, mode clusterv1a
 
 func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
 	tests := map[string]struct {
-		between func(t *testing.T, karmada client.Client, r *reconciler)
-		back    bool
+		between  func(t *testing.T, karmada client.Client, r *reconciler)
+		restored bool
 	}{
 		"the same Cluster": {func(*testing.T, client.Client, *reconciler) {}, true},
 		"a deleted Cluster": {func(t *testing.T, karmada client.Client, _ *reconciler) {
@@ -100,10 +100,10 @@ func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
 			}
 			for _, right := range agent.Rights("east", "clusters") {
 				err := karmada.Get(t.Context(), client.ObjectKeyFromObject(right), right)
-				if client.IgnoreNotFound(err) != nil || (err == nil) != test.back {
-					t.Errorf("reading %T %s: %v, want it restored: %t", right, right.GetName(), err, test.back)
+				if client.IgnoreNotFound(err) != nil || (err == nil) != test.restored {
+					t.Errorf("reading %T %s: %v, want it restored: %t", right, right.GetName(), err, test.restored)
 				}
-				if role, ok := right.(*rbacv1.ClusterRole); ok && test.back {
+				if role, ok := right.(*rbacv1.ClusterRole); ok && test.restored {
 					if diff := cmp.Diff(agentAnnotations, role.Annotations); diff != "" {
 						t.Errorf("annotations about the agent (-want +got):\n%s", diff)
 					}
@@ -130,9 +130,9 @@ func TestRightsOfAnEarlierClusterAreNotRestored(t *testing.T) {
 
 func TestRecordIsWrittenOnce(t *testing.T) {
 	karmada, r := newRegistration(t)
-	space := &corev1.Namespace{}
+	executionNamespace := &corev1.Namespace{}
 	read := func() {
-		if err := karmada.Get(t.Context(), client.ObjectKey{Name: agent.ExecutionNamespace("east")}, space); err != nil {
+		if err := karmada.Get(t.Context(), client.ObjectKey{Name: agent.ExecutionNamespace("east")}, executionNamespace); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,14 +142,14 @@ func TestRecordIsWrittenOnce(t *testing.T) {
 		agent.RecordRequesterAnnotation: "system:bootstrap:abcdef", agent.ClusterNamespaceAnnotation: "clusters",
 		workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired,
 	}
-	if diff := cmp.Diff(want, space.Annotations); diff != "" {
+	if diff := cmp.Diff(want, executionNamespace.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	before := space.ResourceVersion
+	before := executionNamespace.ResourceVersion
 	if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 		t.Fatal(err)
 	}
-	if read(); space.ResourceVersion != before {
+	if read(); executionNamespace.ResourceVersion != before {
 		t.Errorf("the namespace was written again")
 	}
 }

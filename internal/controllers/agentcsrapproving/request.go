@@ -32,14 +32,14 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.NotApproved) == nil
 }
 
-// isManuallyApproved reports whether a request was approved manually. This controller grants the rights
-// before it approves.
+// isManuallyApproved reports whether a request was approved manually. This controller grants
+// the rights before it approves.
 func isManuallyApproved(approved *certificatesv1.CertificateSigningRequestCondition) bool {
 	return approved.Reason != agent.ReasonAutoApproved
 }
 
-func findCondition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
-	i := slices.IndexFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == of })
+func findCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+	i := slices.IndexFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == conditionType })
 	if i < 0 {
 		return nil
 	}
@@ -68,11 +68,11 @@ func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAf
 	return 0, nil
 }
 
-// deleteIfExpired deletes a request whose time for a manual decision is over, or returns the remaining
-// time.
+// deleteIfExpired deletes a request whose time for a manual decision is over, or returns the
+// remaining time.
 func (r *reconciler) deleteIfExpired(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
-	if left := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); left > 0 {
-		return left, nil
+	if remaining := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); remaining > 0 {
+		return remaining, nil
 	}
 	// A user may approve it at the same time.
 	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
@@ -179,26 +179,26 @@ func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	if err != nil || !mayCreateAnyRole {
 		return false, err
 	}
-	for _, bound := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
-		if exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, bound); err != nil || !exists {
+	for _, policy := range []client.Object{&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}} {
+		if exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.GeneratorPolicy}, policy); err != nil || !exists {
 			return !exists, err
 		}
 	}
 	return false, nil
 }
 
-func (r *reconciler) isAllowed(ctx context.Context, who authorizationv1.SubjectAccessReviewSpec, what *authorizationv1.ResourceAttributes) (bool, error) {
-	who.ResourceAttributes = what
-	review := &authorizationv1.SubjectAccessReview{Spec: who}
+func (r *reconciler) isAllowed(ctx context.Context, subject authorizationv1.SubjectAccessReviewSpec, attributes *authorizationv1.ResourceAttributes) (bool, error) {
+	subject.ResourceAttributes = attributes
+	review := &authorizationv1.SubjectAccessReview{Spec: subject}
 	if err := r.karmada.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("reviewing the permissions of user %q: %w", who.User, err)
+		return false, fmt.Errorf("reviewing the permissions of user %q: %w", subject.User, err)
 	}
 	return review.Status.Allowed, nil
 }
 
-func convertExtra(of map[string]certificatesv1.ExtraValue) map[string]authorizationv1.ExtraValue {
-	converted := make(map[string]authorizationv1.ExtraValue, len(of))
-	for key, values := range of {
+func convertExtra(extra map[string]certificatesv1.ExtraValue) map[string]authorizationv1.ExtraValue {
+	converted := make(map[string]authorizationv1.ExtraValue, len(extra))
+	for key, values := range extra {
 		converted[key] = authorizationv1.ExtraValue(values)
 	}
 	return converted
@@ -234,10 +234,10 @@ func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificat
 	return nil
 }
 
-func (r *reconciler) addCondition(csr *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType, reason, message string) {
+func (r *reconciler) addCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType, reason, message string) {
 	now := metav1.NewTime(r.now())
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: of, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
+		Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
 	})
 }
 

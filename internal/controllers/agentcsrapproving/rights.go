@@ -56,22 +56,22 @@ func isManaged(object client.Object, cluster string) bool {
 
 // grantRights creates or repairs the namespaces and rights of an agent. It returns wait while an
 // object of an earlier agent is being deleted.
-func (r *reconciler) grantRights(ctx context.Context, of agentRecord) (wait bool, err error) {
-	for _, name := range []string{of.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, agent.ExecutionNamespace(of.cluster)} {
-		if wait, err := r.ensureNamespace(ctx, name, of); err != nil || wait {
+func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait bool, err error) {
+	for _, name := range []string{record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, agent.ExecutionNamespace(record.cluster)} {
+		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
 			return wait, err
 		}
 	}
 	var role *rbacv1.ClusterRole
-	for _, want := range agent.Rights(of.cluster, of.clusterNamespace) {
-		setOwnership(want, of, role)
-		stored, err := r.ensureObject(ctx, want, of)
+	for _, want := range agent.Rights(record.cluster, record.clusterNamespace) {
+		setOwnership(want, record, role)
+		stored, err := r.ensureObject(ctx, want, record)
 		if err != nil || stored == nil {
 			return stored == nil, err
 		}
 		if clusterRole, ok := stored.(*rbacv1.ClusterRole); ok {
 			role = clusterRole
-			if err := r.storeRecord(ctx, role, of); err != nil {
+			if err := r.storeRecord(ctx, role, record); err != nil {
 				return false, err
 			}
 		}
@@ -79,22 +79,22 @@ func (r *reconciler) grantRights(ctx context.Context, of agentRecord) (wait bool
 	return false, nil
 }
 
-// setOwnership sets labels, annotations and owner of an object: the Cluster owns the ClusterRole, and
-// the ClusterRole owns all other objects.
-func setOwnership(desired agent.Object, of agentRecord, role *rbacv1.ClusterRole) {
+// setOwnership sets labels, annotations and owner of an object: the Cluster owns the
+// ClusterRole, and the ClusterRole owns all other objects.
+func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.ClusterRole) {
 	labels := maps.Clone(desired.GetLabels())
-	labels[agent.ManagedLabel] = of.cluster
+	labels[agent.ManagedLabel] = record.cluster
 	desired.SetLabels(labels)
-	desired.SetAnnotations(map[string]string{agent.ClusterNamespaceAnnotation: of.clusterNamespace})
+	desired.SetAnnotations(map[string]string{agent.ClusterNamespaceAnnotation: record.clusterNamespace})
 	switch {
 	case role != nil:
 		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(role, rbacv1.SchemeGroupVersion.String(), "ClusterRole")})
 		return
-	case of.owner != nil:
-		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(of.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
+	case record.owner != nil:
+		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(record.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
 	}
 	desired.SetAnnotations(map[string]string{
-		agent.ClusterNamespaceAnnotation: of.clusterNamespace, agent.RequestAnnotation: of.request, agent.RequesterAnnotation: of.requester,
+		agent.ClusterNamespaceAnnotation: record.clusterNamespace, agent.RequestAnnotation: record.request, agent.RequesterAnnotation: record.requester,
 	})
 }
 
@@ -102,7 +102,7 @@ func ownerReference(owner client.Object, apiVersion, kind string) metav1.OwnerRe
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}
 }
 
-func (r *reconciler) ensureNamespace(ctx context.Context, name string, of agentRecord) (wait bool, err error) {
+func (r *reconciler) ensureNamespace(ctx context.Context, name string, record agentRecord) (wait bool, err error) {
 	stored := &corev1.Namespace{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, stored)
 	if err != nil || exists {
@@ -111,22 +111,22 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, of agentR
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
 	}}
-	if name == agent.ExecutionNamespace(of.cluster) {
+	if name == agent.ExecutionNamespace(record.cluster) {
 		created.Annotations = map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired}
-		if of.owner == nil {
-			created.Annotations[agent.RequestAnnotation] = of.request
+		if record.owner == nil {
+			created.Annotations[agent.RequestAnnotation] = record.request
 		}
 	}
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
-		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, of.cluster, err)
+		return false, fmt.Errorf("creating namespace %q of the agent of cluster %q: %w", name, record.cluster, err)
 	}
 	return false, nil
 }
 
-// ensureObject creates or updates the object and returns the stored one, nil while an earlier one is
-// being deleted. An object of another creator gets only the annotations that say who the agent
-// is.
-func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, of agentRecord) (client.Object, error) {
+// ensureObject creates or updates the object and returns the stored one, nil while an earlier
+// one is being deleted. An object of another creator gets only the annotations that say who the
+// agent is.
+func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, record agentRecord) (client.Object, error) {
 	stored := newEmptyLike(desired)
 	exists, err := r.readLive(ctx, client.ObjectKeyFromObject(desired), stored)
 	if err != nil {
@@ -134,19 +134,19 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, of 
 	}
 	if !exists {
 		if err := r.karmada.Create(ctx, desired); err != nil {
-			return nil, fmt.Errorf("creating %T %q of the agent of cluster %q: %w", desired, desired.GetName(), of.cluster, err)
+			return nil, fmt.Errorf("creating %T %q of the agent of cluster %q: %w", desired, desired.GetName(), record.cluster, err)
 		}
 		return desired, nil
 	}
 	// Another requester became the agent after the decision.
-	if other := stored.GetAnnotations()[agent.RequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != of.request {
+	if other := stored.GetAnnotations()[agent.RequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != record.request {
 		return nil, nil
 	}
 	updated := stored.DeepCopyObject().(client.Object)
-	if isManaged(stored, of.cluster) {
+	if isManaged(stored, record.cluster) {
 		copyDesired(updated, desired)
 	} else if stored.GetNamespace() == "" {
-		annotateRequester(updated, of)
+		annotateRequester(updated, record)
 	}
 	if _, err := patch.Object(ctx, r.karmada, stored, updated); err != nil {
 		return nil, err
@@ -193,8 +193,9 @@ func copyDesired(stored client.Object, desired agent.Object) {
 	}
 }
 
-// annotateRequester annotates a ClusterRole of another creator with the request and the requester.
-func annotateRequester(stored client.Object, of agentRecord) {
+// annotateRequester annotates a ClusterRole of another creator with the request and the
+// requester.
+func annotateRequester(stored client.Object, record agentRecord) {
 	if _, ok := stored.(*rbacv1.ClusterRole); !ok {
 		return
 	}
@@ -202,6 +203,6 @@ func annotateRequester(stored client.Object, of agentRecord) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[agent.RequestAnnotation], annotations[agent.RequesterAnnotation] = of.request, of.requester
+	annotations[agent.RequestAnnotation], annotations[agent.RequesterAnnotation] = record.request, record.requester
 	stored.SetAnnotations(annotations)
 }

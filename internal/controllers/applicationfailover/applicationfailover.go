@@ -49,8 +49,9 @@ const (
 const (
 	// conflictRequeueDelay is the delay until the retry after a write conflict.
 	conflictRequeueDelay = 50 * time.Millisecond
-	// minUnhealthyTime is the time that an application must be unhealthy before that is stored: during a
-	// rollout it is unhealthy for a short time. If the process ends, up to this time is lost.
+	// minUnhealthyTime is the time that an application must be unhealthy before that is stored:
+	// during a rollout it is unhealthy for a short time. If the process ends, up to this time
+	// is lost.
 	minUnhealthyTime = 10 * time.Second
 )
 
@@ -108,8 +109,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 // hasFailover reports whether a binding has an application failover, or still has annotations of
 // one.
 func hasFailover(bound binding.Object) bool {
-	of := bound.BindingSpec().Failover
-	return of != nil && of.Application != nil ||
+	behavior := bound.BindingSpec().Failover
+	return behavior != nil && behavior.Application != nil ||
 		bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation] != "" || bound.GetAnnotations()[workv1alpha2.FailedInAnnotation] != ""
 }
 
@@ -133,8 +134,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// processBinding checks the health of one application and returns the delay until the next pass; 0 means
-// that only a change causes one.
+// processBinding checks the health of one application and returns the delay until the next
+// pass; 0 means that only a change causes one.
 func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
 	d, err := r.decide(bound, now)
@@ -288,9 +289,9 @@ func setAnnotation(desired binding.Object, name, value string) {
 	desired.SetAnnotations(annotations)
 }
 
-// recordEvents records events for started evictions, or why one failed, once for each cause. It returns
-// the error if a retry may help. If the operator disabled graceful eviction, only a change of
-// the binding causes another pass.
+// recordEvents records events for started evictions, or why one failed, once for each cause. It
+// returns the error if a retry may help. If the operator disabled graceful eviction, only a
+// change of the binding causes another pass.
 func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Eviction, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -312,7 +313,8 @@ func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Evict
 	return err
 }
 
-// unhealthyTracker holds since when this process has observed applications as unhealthy, stored or not.
+// unhealthyTracker holds since when this process has observed applications as unhealthy, stored
+// or not.
 type unhealthyTracker struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]unhealthyRecord

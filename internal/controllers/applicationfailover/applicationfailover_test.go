@@ -141,24 +141,24 @@ func (f *fixture) expect(want string, writes int) {
 
 func TestUnhealthyApplicationIsEvicted(t *testing.T) {
 	f := newFixture(t, nil)
-	if again := f.reportHealth(0, unhealthy, healthy); again != minUnhealthyTime {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reportHealth(0, unhealthy, healthy); requeueAfter != minUnhealthyTime {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.expect("in m1 m2", 0)
-	if again := f.reportHealth(10*time.Second, unhealthy, healthy); again != 50*time.Second {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reportHealth(10*time.Second, unhealthy, healthy); requeueAfter != 50*time.Second {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
 	f.reportHealth(49*time.Second, unhealthy, healthy)
 	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	if again := f.reportHealth(time.Second, unhealthy, healthy); again != 30*time.Minute {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reportHealth(time.Second, unhealthy, healthy); requeueAfter != 30*time.Minute {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
 	f.reportHealth(29*time.Minute, unhealthy, healthy)
 	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
-	if again := f.reportHealth(time.Minute, unhealthy, healthy); again != 0 {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reportHealth(time.Minute, unhealthy, healthy); requeueAfter != 0 {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.expect("in m2, evicted from m1 Gracefully", 3)
 	if _, exists := f.readBinding().Annotations[workv1alpha2.FailedInAnnotation]; exists {
@@ -190,8 +190,8 @@ func TestUnhealthyTimeSurvivesRestarts(t *testing.T) {
 	f.reportHealth(20*time.Second, unhealthy, healthy)
 	f.restart()
 	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
-	if again := f.reportHealth(20*time.Second, unhealthy, healthy); again != 30*time.Second {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reportHealth(20*time.Second, unhealthy, healthy); requeueAfter != 30*time.Second {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.expect(`in m1 m2, unhealthy since {"m1":"2026-05-01T12:00:00Z"}`, 1)
 	f.reportHealth(30*time.Second, unhealthy, healthy)
@@ -217,25 +217,25 @@ func TestRecreatedBindingStartsWithoutUnhealthyTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
 			f.reportHealth(0, unhealthy, healthy)
-			gone := f.readBinding()
-			if err := f.store.Delete(t.Context(), gone); err != nil {
+			deleted := f.readBinding()
+			if err := f.store.Delete(t.Context(), deleted); err != nil {
 				t.Fatal(err)
 			}
 			if processDeletion {
-				if _, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gone)}); err != nil {
+				if _, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(deleted)}); err != nil {
 					t.Fatal(err)
 				}
 				if len(f.observed.records) > 0 {
 					t.Errorf("health records are left: %v", f.observed.records)
 				}
 			}
-			next := gone.DeepCopy()
+			next := deleted.DeepCopy()
 			next.UID, next.ResourceVersion = "3", ""
 			if err := f.store.Create(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
-			if again := f.reportHealth(time.Hour, unhealthy, healthy); again != minUnhealthyTime {
-				t.Errorf("requeue after %s", again)
+			if requeueAfter := f.reportHealth(time.Hour, unhealthy, healthy); requeueAfter != minUnhealthyTime {
+				t.Errorf("requeue after %s", requeueAfter)
 			}
 			f.expect("in m1 m2", 0)
 		})
@@ -255,9 +255,9 @@ func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
 	if bindings.While(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
 		f.reportHealth(time.Second, unhealthy, healthy)
 	}
-	again := f.readBinding()
-	again.Spec.Failover = before.Spec.Failover
-	if err := f.store.Update(t.Context(), again); err != nil {
+	enabled := f.readBinding()
+	enabled.Spec.Failover = before.Spec.Failover
+	if err := f.store.Update(t.Context(), enabled); err != nil {
 		t.Fatal(err)
 	}
 	if next := f.reportHealth(time.Hour, unhealthy, healthy); next != minUnhealthyTime {
@@ -273,10 +273,10 @@ func TestAllEvictionsOfAPassAreOneWrite(t *testing.T) {
 	f.reportHealth(0, unhealthy, unhealthy)
 	f.reportHealth(time.Minute, unhealthy, unhealthy)
 	f.expect("in, evicted from m1 Directly, evicted from m2 Directly, avoids m1 m2", 1)
-	const begins = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
+	const eventFormat = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
 	// First on the binding, then on the template.
 	for _, cluster := range []string{"m1", "m2", "m1", "m2"} {
-		if diff := cmp.Diff(fmt.Sprintf(begins, cluster), <-f.recorder.Events); diff != "" {
+		if diff := cmp.Diff(fmt.Sprintf(eventFormat, cluster), <-f.recorder.Events); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)
 		}
 	}

@@ -85,7 +85,8 @@ func lifetime(chain []*x509.Certificate) time.Duration {
 	return until.Sub(from)
 }
 
-// isRenewalDue reports whether the remaining part of the lifetime of a chain is at most threshold.
+// isRenewalDue reports whether the remaining part of the lifetime of a chain is at most
+// threshold.
 func isRenewalDue(chain []*x509.Certificate, threshold float64, now time.Time) bool {
 	_, until := validityPeriod(chain)
 	total := lifetime(chain)

@@ -68,7 +68,8 @@ func DefaultOptions() Options {
 }
 
 const (
-	// requestPollInterval is the interval of reading a pending request, patience the maximum time.
+	// requestPollInterval is the interval of reading a pending request, patience the maximum
+	// time.
 	requestPollInterval = time.Second
 	requestTimeout      = 5 * time.Minute
 	// minLifetime is the shortest lifetime that an API server accepts in a request.
@@ -214,8 +215,8 @@ func (r *rotator) createRequest(ctx context.Context, identity *clientIdentity) (
 	return &pendingRequest{request: request, key: keyPEM, replaced: identity.chain[0]}, nil
 }
 
-// awaitCertificate waits for the certificate of a request. It returns early if the request waits for a
-// manual approval, which may take long.
+// awaitCertificate waits for the certificate of a request. It returns early if the request
+// waits for a manual approval, which may take long.
 func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, requestPollInterval, requestTimeout, true, func(ctx context.Context) (bool, error) {
@@ -246,8 +247,8 @@ func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.
 	}
 }
 
-// manualApprovalReason returns why the control plane does not approve a request automatically; empty if
-// it may do so, or if the request is approved.
+// manualApprovalReason returns why the control plane does not approve a request automatically;
+// empty if it may do so, or if the request is approved.
 func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) string {
 	reason := ""
 	for _, condition := range request.Status.Conditions {

@@ -68,8 +68,9 @@ func (a authority) sign(t *testing.T, subject pkix.Name, public any, from, until
 
 var subject = pkix.Name{CommonName: "system:karmada:agent:east", Organization: []string{"system:karmada:agents"}}
 
-// newKubeconfig returns the kubeconfig of an agent whose certificate is valid in the given period.
-func newKubeconfig(t *testing.T, by authority, from, until time.Time) []byte {
+// newKubeconfig returns the kubeconfig of an agent whose certificate is valid in the given
+// period.
+func newKubeconfig(t *testing.T, ca authority, from, until time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -81,7 +82,7 @@ func newKubeconfig(t *testing.T, by authority, from, until time.Time) []byte {
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["karmada-apiserver"] = &clientcmdapi.Cluster{Server: "https://karmada"}
-	config.AuthInfos["east"] = &clientcmdapi.AuthInfo{ClientCertificateData: by.sign(t, subject, key.Public(), from, until), ClientKeyData: keyPEM}
+	config.AuthInfos["east"] = &clientcmdapi.AuthInfo{ClientCertificateData: ca.sign(t, subject, key.Public(), from, until), ClientKeyData: keyPEM}
 	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "karmada-apiserver", AuthInfo: "east"}
 	config.CurrentContext = "it"
 	encoded, err := clientcmd.Write(*config)
@@ -110,7 +111,7 @@ func newControlPlane(decide func(*certificatesv1.CertificateSigningRequest)) cli
 
 func TestCertificateIsRotatedWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		by, from := newAuthority(t), time.Now()
+		ca, from := newAuthority(t), time.Now()
 		var created atomic.Pointer[certificatesv1.CertificateSigningRequest]
 		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 			created.Store(request.DeepCopy())
@@ -119,9 +120,9 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Status.Certificate = by.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
+			request.Status.Certificate = ca.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
-		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, from, from.Add(100*time.Hour)))).Build()
+		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, from, from.Add(100*time.Hour)))).Build()
 		var renewed []byte
 		o := DefaultOptions()
 		o.Member, o.Renewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
@@ -145,17 +146,17 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 		if err := member.Get(t.Context(), client.ObjectKeyFromObject(newSecret(nil)), secret); err != nil {
 			t.Fatal(err)
 		}
-		held, err := parseIdentity(secret.Data[SecretKey], "")
+		identity, err := parseIdentity(secret.Data[SecretKey], "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(subject.String(), held.chain[0].Subject.String()); diff != "" {
+		if diff := cmp.Diff(subject.String(), identity.chain[0].Subject.String()); diff != "" {
 			t.Errorf("subject (-want +got):\n%s", diff)
 		}
-		if left := held.chain[0].NotAfter.Sub(from); left < 179*time.Hour {
-			t.Errorf("the certificate expires after %s", left)
+		if remaining := identity.chain[0].NotAfter.Sub(from); remaining < 179*time.Hour {
+			t.Errorf("the certificate expires after %s", remaining)
 		}
-		user := held.kubeconfig.AuthInfos["east"]
+		user := identity.kubeconfig.AuthInfos["east"]
 		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
 			t.Errorf("certificate and key do not match: %v", err)
 		}
@@ -175,8 +176,8 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 }
 
 func TestCertificateOfTheConfiguredContextIsRotated(t *testing.T) {
-	by, now := newAuthority(t), time.Now()
-	config, err := clientcmd.Load(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
+	ca, now := newAuthority(t), time.Now()
+	config, err := clientcmd.Load(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,15 +188,15 @@ func TestCertificateOfTheConfiguredContextIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []string
+	var requested []string
 	karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
-		asked = append(asked, request.Name[:len(request.Name)-len("-12345")])
+		requested = append(requested, request.Name[:len(request.Name)-len("-12345")])
 		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 	})
 	o := DefaultOptions()
 	o.Context, o.Member = "it", fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(encoded)).Build()
 	err = (&rotator{options: o, karmada: karmada, live: karmada, now: time.Now}).rotateIfDue(t.Context())
-	if diff := cmp.Diff([]string{"east"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"east"}, requested); diff != "" {
 		t.Errorf("users of the requests (-want +got):\n%s\nerror %v", diff, err)
 	}
 }
@@ -203,7 +204,7 @@ func TestCertificateOfTheConfiguredContextIsRotated(t *testing.T) {
 func TestRotationErrors(t *testing.T) {
 	nothing := func(*certificatesv1.CertificateSigningRequest) {}
 	tests := map[string]struct {
-		secret  func(t *testing.T, by authority) *corev1.Secret
+		secret  func(t *testing.T, ca authority) *corev1.Secret
 		decide  func(*certificatesv1.CertificateSigningRequest)
 		wantErr string
 	}{
@@ -246,10 +247,10 @@ func TestRotationErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				by, now := newAuthority(t), time.Now()
-				secret := newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))
+				ca, now := newAuthority(t), time.Now()
+				secret := newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))
 				if test.secret != nil {
-					secret = test.secret(t, by)
+					secret = test.secret(t, ca)
 				}
 				before := string(secret.Data[SecretKey])
 				decide := test.decide
@@ -297,13 +298,13 @@ func TestPendingRequestIsReused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				by, now, count := newAuthority(t), time.Now(), 0
+				ca, now, count := newAuthority(t), time.Now(), 0
 				karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 					count++
 					test.decide(request)
 				})
 				o := DefaultOptions()
-				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
+				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
 				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 				for range 4 {
 					if err := r.rotateIfDue(t.Context()); err == nil {
@@ -323,7 +324,7 @@ func TestPendingRequestIsReused(t *testing.T) {
 
 func TestIssuedCertificateIsStoredAfterAFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		by, now, count, full := newAuthority(t), time.Now(), 0, true
+		ca, now, count, full := newAuthority(t), time.Now(), 0, true
 		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
 			count++
 			block, _ := pem.Decode(request.Spec.Request)
@@ -331,10 +332,10 @@ func TestIssuedCertificateIsStoredAfterAFailedWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Status.Certificate = by.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
+			request.Status.Certificate = ca.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
 		o := DefaultOptions()
-		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, by, now.Add(-99*time.Hour), now.Add(time.Hour)))).
+		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).
 			WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, member client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 				if full {
 					return errors.New("no space left")
@@ -363,13 +364,13 @@ func TestRequestedLifetime(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			by, from, got := newAuthority(t), time.Now().Add(-time.Hour), int32(0)
+			ca, from, got := newAuthority(t), time.Now().Add(-time.Hour), int32(0)
 			karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
-			held, err := parseIdentity(newKubeconfig(t, by, from, from.Add(test.lifetime)), "")
+			identity, err := parseIdentity(newKubeconfig(t, ca, from, from.Add(test.lifetime)), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := (&rotator{options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now}).createRequest(t.Context(), held); err != nil {
+			if _, err := (&rotator{options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now}).createRequest(t.Context(), identity); err != nil {
 				t.Fatal(err)
 			}
 			if got != int32(test.want.Seconds()) {

@@ -18,9 +18,9 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// removeFromBindings removes a cluster in removal from the bindings that no scheduler updates, and returns
-// the bindings that still target it. If a scheduler changes a binding at the same time, its
-// write wins: ours fails with a conflict.
+// removeFromBindings removes a cluster in removal from the bindings that no scheduler updates,
+// and returns the bindings that still target it. If a scheduler changes a binding at the same
+// time, its write wins: ours fails with a conflict.
 func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) ([]binding.Object, error) {
 	targeting, err := r.bindingsOf(ctx, cluster.Name)
 	if err != nil {
@@ -63,8 +63,8 @@ func removalReason(bound binding.Object, overdue bool) string {
 	}
 }
 
-// removeFromBinding removes a cluster from a binding, records an event, and reports whether it did so.
-// After a conflict the next pass tries again.
+// removeFromBinding removes a cluster from a binding, records an event, and reports whether it
+// did so. After a conflict the next pass tries again.
 func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object, cluster, reason string) (removed bool, err error) {
 	updated := binding.Copy(bound)
 	spec := updated.BindingSpec()

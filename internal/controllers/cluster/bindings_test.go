@@ -48,26 +48,26 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 		b.Labels, b.DeletionTimestamp, b.Finalizers = nil, &metav1.Time{Time: time.Now()}, []string{"test/stays"}
 	}
 	const lacking = ". 3 of 4 replicas are placed: {member2:3}."
-	out := func(why string) string {
-		return "cluster member1 is being removed, and was removed from the binding because " + why
+	removedBecause := func(reason string) string {
+		return "cluster member1 is being removed, and was removed from the binding because " + reason
 	}
 	tests := map[string]struct {
-		bound   binding.Object
-		waits   time.Duration
-		message string // of the event; empty if the binding keeps the cluster
-		lacks   bool
+		bound    binding.Object
+		elapsed  time.Duration
+		message  string // of the event; empty if the binding keeps the cluster
+		unplaced bool
 	}{
-		"a binding without a policy":                {bound: newBinding(unclaimed), message: out("no policy claims its object") + lacking, lacks: true},
-		"suspended scheduling":                      {bound: newBinding(suspended), message: out("its scheduling is suspended") + lacking, lacks: true},
-		"duplicated replicas need no condition":     {bound: newBinding(unclaimed, copied), message: out("no policy claims its object")},
-		"the default scheduler before the deadline": {bound: newBinding(), waits: domain.TakeOutAfter - 2*time.Second},
-		"the default scheduler after the deadline":  {bound: newBinding(), waits: domain.TakeOutAfter, message: out("scheduler default-scheduler did not remove it within 30s") + lacking, lacks: true},
+		"a binding without a policy":                {bound: newBinding(unclaimed), message: removedBecause("no policy claims its object") + lacking, unplaced: true},
+		"suspended scheduling":                      {bound: newBinding(suspended), message: removedBecause("its scheduling is suspended") + lacking, unplaced: true},
+		"duplicated replicas need no condition":     {bound: newBinding(unclaimed, copied), message: removedBecause("no policy claims its object")},
+		"the default scheduler before the deadline": {bound: newBinding(), elapsed: domain.TakeOutAfter - 2*time.Second},
+		"the default scheduler after the deadline":  {bound: newBinding(), elapsed: domain.TakeOutAfter, message: removedBecause("scheduler default-scheduler did not remove it within 30s") + lacking, unplaced: true},
 		"another scheduler before the deadline":     {bound: newBinding(foreign)},
-		"another scheduler after the deadline":      {bound: newBinding(foreign), waits: domain.TakeOutAfter, message: out("scheduler volcano did not remove it within 30s") + lacking, lacks: true},
+		"another scheduler after the deadline":      {bound: newBinding(foreign), elapsed: domain.TakeOutAfter, message: removedBecause("scheduler volcano did not remove it within 30s") + lacking, unplaced: true},
 		"a binding in deletion":                     {bound: newBinding(deleted)},
 		"a ClusterResourceBinding": {bound: &workv1alpha2.ClusterResourceBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "b1"}, Spec: newBinding().Spec,
-		}, message: out("no policy claims its object") + lacking, lacks: true},
+		}, message: removedBecause("no policy claims its object") + lacking, unplaced: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 			if err := karmada.Delete(t.Context(), leaving); err != nil {
 				t.Fatal(err)
 			}
-			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(tc.waits)
+			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(tc.elapsed)
 			r := &reconciler{
 				options: DefaultOptions(), karmada: karmada, live: karmada, events: observe.NewEvents(recorder), now: func() time.Time { return clock },
 			}
@@ -89,23 +89,23 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(tc.bound), stored); err != nil {
 				t.Fatal(err)
 			}
-			want, events := "member1:1, member2:3", []string(nil)
+			want, wantEvents := "member1:1, member2:3", []string(nil)
 			if tc.message != "" {
-				want, events = "member2:3", []string{"Normal ClusterRemoved " + tc.message, "Normal ClusterRemoved " + tc.message}
+				want, wantEvents = "member2:3", []string{"Normal ClusterRemoved " + tc.message, "Normal ClusterRemoved " + tc.message}
 			}
 			if got := placement.DescribeTargets(stored.BindingSpec()); got != want {
 				t.Errorf("targets {%s}, want {%s}", got, want)
 			}
 			close(recorder.Events)
-			var told []string
+			var recorded []string
 			for event := range recorder.Events {
-				told = append(told, event)
+				recorded = append(recorded, event)
 			}
-			if diff := cmp.Diff(events, told); diff != "" {
+			if diff := cmp.Diff(wantEvents, recorded); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			scheduled := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
-			if (scheduled != nil) != tc.lacks || tc.lacks && scheduled.Message != tc.message {
+			if (scheduled != nil) != tc.unplaced || tc.unplaced && scheduled.Message != tc.message {
 				t.Errorf("condition %+v", scheduled)
 			}
 		})

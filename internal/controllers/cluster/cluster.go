@@ -93,9 +93,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
 }
 
-// onExecutionNamespace enqueues a cluster when its namespace is deleted: by a user, or because the
-// cluster is removed. The deletion may have started before this process, and the Cluster may be
-// deleted already.
+// onExecutionNamespace enqueues a cluster when its namespace is deleted: by a user, or because
+// the cluster is removed. The deletion may have started before this process, and the Cluster
+// may be deleted already.
 func onExecutionNamespace() handler.EventHandler {
 	enqueue := func(namespace client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
@@ -177,7 +177,8 @@ func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clus
 	return err
 }
 
-// ignoreConflict drops conflicts, so that they are not logged. The watch enqueues the newer object.
+// ignoreConflict drops conflicts, so that they are not logged. The watch enqueues the newer
+// object.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

@@ -71,8 +71,8 @@ func TestDeletedExecutionNamespaceIsRecreated(t *testing.T) {
 
 func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 	tests := map[string]struct {
-		there client.Object
-		want  int
+		existing client.Object
+		want     int
 	}{
 		"an execution namespace in deletion": {inDeletion(newNamespace("karmada-es-member1")), 1},
 		"an execution namespace":             {newNamespace("karmada-es-member1"), 0},
@@ -82,7 +82,7 @@ func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			onExecutionNamespace().Create(t.Context(), event.CreateEvent{Object: tc.there, IsInInitialList: true}, q)
+			onExecutionNamespace().Create(t.Context(), event.CreateEvent{Object: tc.existing, IsInInitialList: true}, q)
 			if q.Len() != tc.want {
 				t.Errorf("%d clusters are enqueued, want %d", q.Len(), tc.want)
 			}
@@ -99,13 +99,13 @@ func newReconciler(karmada client.Client) *reconciler {
 
 // newWork returns a delivered Work, in deletion if going is set.
 func newWork(cluster, name string, deleting bool) *workv1alpha1.Work {
-	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+	created := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: name, Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}}
 	if deleting {
-		of.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		created.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	}
-	return of
+	return created
 }
 
 func inDeletion(object client.Object) client.Object {
@@ -140,24 +140,24 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 		ready  metav1.ConditionStatus
 		stored []client.Object
 		// left are the remaining Works. gone is true if the Cluster is deleted.
-		left []string
-		gone bool
+		worksLeft []string
+		deleted   bool
 	}{
-		"the namespace is deleted": {gone: true},
+		"the namespace is deleted": {deleted: true},
 		"an empty namespace in deletion is not waited for": {
-			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1"))}, gone: true},
+			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1"))}, deleted: true},
 		"Works are deleted and waited for": {ready: metav1.ConditionTrue,
-			stored: []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member2", "web", false)},
-			left:   []string{"karmada-es-member1/web in deletion", "karmada-es-member2/web"}},
+			stored:    []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member2", "web", false)},
+			worksLeft: []string{"karmada-es-member1/web in deletion", "karmada-es-member2/web"}},
 		"a lost push mode cluster keeps its Works": {ready: metav1.ConditionFalse,
-			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web in deletion"}},
+			stored:    []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
+			worksLeft: []string{"karmada-es-member1/web in deletion"}},
 		"Works of a cluster with a lost agent are released": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionUnknown,
-			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true), newWork("member2", "web", false)},
-			left:   []string{"karmada-es-member2/web"}, gone: true},
+			stored:    []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true), newWork("member2", "web", false)},
+			worksLeft: []string{"karmada-es-member2/web"}, deleted: true},
 		"Works of a cluster with a running agent are left to the agent": {mode: clusterv1alpha1.Pull, ready: metav1.ConditionTrue,
-			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web in deletion"}},
+			stored:    []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)},
+			worksLeft: []string{"karmada-es-member1/web in deletion"}},
 		"a binding with a scheduler still lists the cluster": {
 			stored: []client.Object{&workv1alpha2.ResourceBinding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{workv1alpha2.BindingManagedByLabel: "me"}},
@@ -183,10 +183,10 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 				}
 			}
 			err := karmada.Get(t.Context(), request.NamespacedName, leaving)
-			if gone := apierrors.IsNotFound(err); gone != tc.gone {
-				t.Errorf("deleted = %v, want %v (%v)", gone, tc.gone, err)
+			if deleted := apierrors.IsNotFound(err); deleted != tc.deleted {
+				t.Errorf("deleted = %v, want %v (%v)", deleted, tc.deleted, err)
 			}
-			if diff := gocmp.Diff(tc.left, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(tc.worksLeft, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Works (-want +got):\n%s", diff)
 			}
 		})
@@ -196,23 +196,23 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 func TestCheckWorksReadsTheAPIServerIfTheCacheIsEmpty(t *testing.T) {
 	r := newReconciler(newStore(t))
 	r.live = newStore(t, newWork("member1", "web", false))
-	staying, left, err := r.checkWorks(t.Context(), "member1")
-	if err != nil || !staying || !left {
-		t.Errorf("staying %t, left %t, error %v", staying, left, err)
+	notInDeletion, hasWorks, err := r.checkWorks(t.Context(), "member1")
+	if err != nil || !notInDeletion || !hasWorks {
+		t.Errorf("staying %t, left %t, error %v", notInDeletion, hasWorks, err)
 	}
 }
 
 func TestOrderOfWorksAndExecutionNamespaceInARemoval(t *testing.T) {
 	tests := map[string]struct {
-		mode  clusterv1alpha1.ClusterSyncMode
-		works []client.Object
-		going bool
+		mode       clusterv1alpha1.ClusterSyncMode
+		works      []client.Object
+		inDeletion bool
 	}{
 		"at once if the control plane releases the Works": {
-			mode: clusterv1alpha1.Push, works: []client.Object{newWork("member1", "web", false)}, going: true},
+			mode: clusterv1alpha1.Push, works: []client.Object{newWork("member1", "web", false)}, inDeletion: true},
 		"not while an agent, whose roles are in it, releases Works": {
 			mode: clusterv1alpha1.Pull, works: []client.Object{newWork("member1", "web", false)}},
-		"after the agent has released all Works": {mode: clusterv1alpha1.Pull, going: true},
+		"after the agent has released all Works": {mode: clusterv1alpha1.Pull, inDeletion: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,18 +221,18 @@ func TestOrderOfWorksAndExecutionNamespaceInARemoval(t *testing.T) {
 				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: tc.mode},
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}},
 			}
-			space := withFinalizer(newNamespace("karmada-es-member1"))
-			karmada := newStore(t, append(tc.works, leaving, space)...)
+			executionNamespace := withFinalizer(newNamespace("karmada-es-member1"))
+			karmada := newStore(t, append(tc.works, leaving, executionNamespace)...)
 			for range 2 {
 				if _, err := newReconciler(karmada).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space), space); err != nil {
+			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(executionNamespace), executionNamespace); err != nil {
 				t.Fatal(err)
 			}
-			if going := space.GetDeletionTimestamp() != nil; going != tc.going {
-				t.Errorf("the namespace is being deleted: %t, want %t", going, tc.going)
+			if deleting := executionNamespace.GetDeletionTimestamp() != nil; deleting != tc.inDeletion {
+				t.Errorf("the namespace is being deleted: %t, want %t", deleting, tc.inDeletion)
 			}
 		})
 	}
@@ -240,39 +240,39 @@ func TestOrderOfWorksAndExecutionNamespaceInARemoval(t *testing.T) {
 
 func listWorks(t *testing.T, karmada client.Client) []string {
 	t.Helper()
-	works := &workv1alpha1.WorkList{}
-	if err := karmada.List(t.Context(), works); err != nil {
+	list := &workv1alpha1.WorkList{}
+	if err := karmada.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	var left []string
-	for _, of := range works.Items {
-		text := of.Namespace + "/" + of.Name
-		if of.DeletionTimestamp != nil {
+	var works []string
+	for _, item := range list.Items {
+		text := item.Namespace + "/" + item.Name
+		if item.DeletionTimestamp != nil {
 			text += " in deletion"
 		}
-		left = append(left, text)
+		works = append(works, text)
 	}
-	return left
+	return works
 }
 
 func TestLeftoversOfADeletedClusterAreCleanedUp(t *testing.T) {
 	tests := map[string]struct {
-		stored []client.Object
-		left   []string
+		stored    []client.Object
+		worksLeft []string
 	}{
 		"Works in a namespace in deletion": {
 			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member1", "web", true)}},
 		"Works in a namespace of this controller": {
 			stored: []client.Object{withSystemLabel(withFinalizer(newNamespace("karmada-es-member1"))), newWork("member1", "web", true)}},
 		"a recently created namespace is kept": {
-			stored: []client.Object{withCreationTimeNow(withSystemLabel(newNamespace("karmada-es-member1"))), newWork("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web in deletion"}},
+			stored:    []client.Object{withCreationTimeNow(withSystemLabel(newNamespace("karmada-es-member1"))), newWork("member1", "web", true)},
+			worksLeft: []string{"karmada-es-member1/web in deletion"}},
 		"a namespace of another creator is kept": {
-			stored: []client.Object{newNamespace("karmada-es-member1"), newWork("member1", "web", true)},
-			left:   []string{"karmada-es-member1/web in deletion"}},
+			stored:    []client.Object{newNamespace("karmada-es-member1"), newWork("member1", "web", true)},
+			worksLeft: []string{"karmada-es-member1/web in deletion"}},
 		"Works of another cluster are kept": {
-			stored: []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member2", "web", true)},
-			left:   []string{"karmada-es-member2/web in deletion"}},
+			stored:    []client.Object{inDeletion(newNamespace("karmada-es-member1")), newWork("member2", "web", true)},
+			worksLeft: []string{"karmada-es-member2/web in deletion"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -281,10 +281,10 @@ func TestLeftoversOfADeletedClusterAreCleanedUp(t *testing.T) {
 			if _, err := newReconciler(karmada).Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
-			if going := isNamespaceInDeletion(t, karmada, "karmada-es-member1"); going != (tc.left == nil || name == "Works of another cluster are kept") {
-				t.Errorf("the namespace is being deleted: %t", going)
+			if deleting := isNamespaceInDeletion(t, karmada, "karmada-es-member1"); deleting != (tc.worksLeft == nil || name == "Works of another cluster are kept") {
+				t.Errorf("the namespace is being deleted: %t", deleting)
 			}
-			if diff := gocmp.Diff(tc.left, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(tc.worksLeft, listWorks(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Works (-want +got):\n%s", diff)
 			}
 		})
@@ -293,11 +293,11 @@ func TestLeftoversOfADeletedClusterAreCleanedUp(t *testing.T) {
 
 func isNamespaceInDeletion(t *testing.T, karmada client.Client, name string) bool {
 	t.Helper()
-	space := newNamespace(name)
-	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(space), space); err != nil {
+	executionNamespace := newNamespace(name)
+	if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(executionNamespace), executionNamespace); err != nil {
 		t.Fatal(err)
 	}
-	return space.DeletionTimestamp != nil
+	return executionNamespace.DeletionTimestamp != nil
 }
 
 func newStore(t *testing.T, objects ...client.Object) client.WithWatch {

@@ -17,21 +17,22 @@ import (
 	"karmada.io/karmada/internal/access/crashtest"
 )
 
-// finishNamespaceDeletion acts as the namespace controller: a namespace in deletion is removed when it is
-// empty.
+// finishNamespaceDeletion acts as the namespace controller: a namespace in deletion is removed
+// when it is empty.
 func finishNamespaceDeletion(ctx context.Context, others client.Client) error {
-	space, works := &corev1.Namespace{}, &workv1alpha1.WorkList{}
-	if err := others.Get(ctx, client.ObjectKey{Name: "karmada-es-member1"}, space); err != nil || space.DeletionTimestamp == nil {
+	executionNamespace, works := &corev1.Namespace{}, &workv1alpha1.WorkList{}
+	if err := others.Get(ctx, client.ObjectKey{Name: "karmada-es-member1"}, executionNamespace); err != nil || executionNamespace.DeletionTimestamp == nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := others.List(ctx, works, client.InNamespace(space.Name)); err != nil || len(works.Items) > 0 {
+	if err := others.List(ctx, works, client.InNamespace(executionNamespace.Name)); err != nil || len(works.Items) > 0 {
 		return err
 	}
-	space.Finalizers = nil
-	return others.Update(ctx, space)
+	executionNamespace.Finalizers = nil
+	return others.Update(ctx, executionNamespace)
 }
 
-// finishWorkDeletion acts as the execution controller: it removes the finalizer of Works in deletion.
+// finishWorkDeletion acts as the execution controller: it removes the finalizer of Works in
+// deletion.
 func finishWorkDeletion(ctx context.Context, others client.Client) error {
 	works := &workv1alpha1.WorkList{}
 	if err := others.List(ctx, works); err != nil {
@@ -74,9 +75,9 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crashtest.Case{
 				Store: func() client.WithWatch {
-					of := tc.cluster.DeepCopy()
-					of.Name = "member1"
-					return newStore(t, append([]client.Object{of}, tc.stored...)...)
+					stored := tc.cluster.DeepCopy()
+					stored.Name = "member1"
+					return newStore(t, append([]client.Object{stored}, tc.stored...)...)
 				},
 				Start: func(karmada, others client.WithWatch) func(context.Context) error {
 					r := newReconciler(karmada)
@@ -98,10 +99,10 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 }
 
 func newClusterInDeletion(mode clusterv1alpha1.ClusterSyncMode, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
-	of := clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
-	of.DeletionTimestamp, of.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{clusterv1alpha1.ClusterControllerFinalizer}
-	of.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}
-	return of
+	created := clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+	created.DeletionTimestamp, created.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{clusterv1alpha1.ClusterControllerFinalizer}
+	created.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}
+	return created
 }
 
 // describeStore describes all stored objects.

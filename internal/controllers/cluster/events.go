@@ -96,7 +96,8 @@ func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1
 	return nil
 }
 
-// recordBlockingWork records an event with the first Work that is not deleted, and its finalizers.
+// recordBlockingWork records an event with the first Work that is not deleted, and its
+// finalizers.
 func (r *reconciler) recordBlockingWork(cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) {
 	for i := range works {
 		if blocking := &works[i]; len(blocking.Finalizers) > 0 {

@@ -24,15 +24,15 @@ func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
 		bound.Spec.SchedulerName, bound.Spec.Clusters = scheduler, []workv1alpha2.TargetCluster{{Name: "member1"}}
 		return bound
 	}
-	held := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "web", Finalizers: []string{"example.io/own"}}}
+	blocking := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "web", Finalizers: []string{"example.io/own"}}}
 	const removed = "Normal RemoveExecutionSpaceSucceed Removed execution namespace karmada-es-member1 and all Works in it"
 	tests := map[string]struct {
 		objects []client.Object
-		waits   time.Duration
+		elapsed time.Duration
 		want    []string
 	}{
 		"a Work with a foreign finalizer": {
-			[]client.Object{newNamespace("karmada-es-member1"), held}, overdueAfter,
+			[]client.Object{newNamespace("karmada-es-member1"), blocking}, overdueAfter,
 			[]string{removed, "Warning ClusterRemovalWaits the removal of the cluster waits for its Works; Work karmada-es-member1/web has finalizers example.io/own: see its events, or remove the finalizers that no controller handles"},
 		},
 		"bindings before the removal is overdue": {[]client.Object{scheduled("a", "mine")}, overdueAfter - 2*time.Second, nil},
@@ -46,7 +46,7 @@ func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
 			if err := karmada.Delete(t.Context(), leaving); err != nil {
 				t.Fatal(err)
 			}
-			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(test.waits)
+			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(test.elapsed)
 			r := &reconciler{
 				options: DefaultOptions(), karmada: karmada, live: karmada, events: observe.NewEvents(recorder),
 				now: func() time.Time { return clock },
@@ -57,11 +57,11 @@ func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
 				}
 			}
 			close(recorder.Events)
-			var told []string
+			var events []string
 			for event := range recorder.Events {
-				told = append(told, event)
+				events = append(events, event)
 			}
-			if diff := cmp.Diff(test.want, told); diff != "" {
+			if diff := cmp.Diff(test.want, events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})

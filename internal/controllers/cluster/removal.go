@@ -57,9 +57,9 @@ func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1
 	return reconcile.Result{}, ignoreConflict(client.IgnoreNotFound(err))
 }
 
-// deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports whether
-// no Work is left. The deletion of other objects in the namespace takes several seconds; the
-// removal of the cluster does not wait for it.
+// deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports
+// whether no Work is left. The deletion of other objects in the namespace takes several
+// seconds; the removal of the cluster does not wait for it.
 //
 // A namespace in deletion accepts no new Works, so it is deleted first. If an agent releases
 // the Works, it is deleted last, because the roles of the agent are in the namespace.
@@ -114,8 +114,8 @@ func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft
 	return worksLeft, nil
 }
 
-// checkWorks reports whether a cluster has Works, and whether some of them are not in deletion. If
-// the cache has none, the API server is read as well.
+// checkWorks reports whether a cluster has Works, and whether some of them are not in deletion.
+// If the cache has none, the API server is read as well.
 func (r *reconciler) checkWorks(ctx context.Context, cluster string) (notInDeletion, hasWorks bool, err error) {
 	inNamespace := client.InNamespace(work.ExecutionNamespace(cluster))
 	works := &workv1alpha1.WorkList{}
@@ -151,11 +151,11 @@ func (r *reconciler) releaseWorks(ctx context.Context, cluster string) (found bo
 	return len(works.Items) > 0, nil
 }
 
-// cleanUpDeletedCluster removes what is left in the execution namespace of a deleted cluster, for example
-// after a forced removal. It repeats until no Work is left: an execution controller whose cache
-// still has the Cluster may add its finalizer again. A namespace that this controller did not
-// create is left alone unless it is in deletion. A recently created one may belong to a cluster
-// that is being registered.
+// cleanUpDeletedCluster removes what is left in the execution namespace of a deleted cluster,
+// for example after a forced removal. It repeats until no Work is left: an execution controller
+// whose cache still has the Cluster may add its finalizer again. A namespace that this
+// controller did not create is left alone unless it is in deletion. A recently created one may
+// belong to a cluster that is being registered.
 func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) (reconcile.Result, error) {
 	namespace := newUnstructuredNamespace(work.ExecutionNamespace(cluster))
 	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {

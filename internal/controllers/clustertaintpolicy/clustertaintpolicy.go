@@ -33,8 +33,8 @@ import (
 // Name is the name of the controller in flags, logs and events.
 const Name = "cluster-taint-policy-controller"
 
-// conflictRequeueDelay is the delay until the retry after a write conflict. By then the cache has the newer
-// object.
+// conflictRequeueDelay is the delay until the retry after a write conflict. By then the cache
+// has the newer object.
 const conflictRequeueDelay = 100 * time.Millisecond
 
 // Options configure the controller.

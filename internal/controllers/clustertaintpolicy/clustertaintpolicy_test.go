@@ -22,17 +22,17 @@ import (
 
 // newPolicy returns a policy that taints clusters whose condition DNS has a status.
 func newPolicy(name string, status metav1.ConditionStatus, remove bool) *policyv1alpha1.ClusterTaintPolicy {
-	made := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	created := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	when := []policyv1alpha1.MatchCondition{{
 		ConditionType: "DNS", Operator: policyv1alpha1.MatchConditionOpIn, StatusValues: []metav1.ConditionStatus{status},
 	}}
-	made.Spec.Taints = []policyv1alpha1.Taint{{Key: name, Effect: corev1.TaintEffectNoExecute}}
+	created.Spec.Taints = []policyv1alpha1.Taint{{Key: name, Effect: corev1.TaintEffectNoExecute}}
 	if remove {
-		made.Spec.RemoveOnConditions = when
+		created.Spec.RemoveOnConditions = when
 	} else {
-		made.Spec.AddOnConditions = when
+		created.Spec.AddOnConditions = when
 	}
-	return made
+	return created
 }
 
 func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/domain/taint"
 )
 
-// onlyRelevantClusters passes clusters that are new, or that changed so that policies may require other
-// taints.
+// onlyRelevantClusters passes clusters that are new, or that changed so that policies may
+// require other taints.
 func onlyRelevantClusters() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -35,11 +35,11 @@ func newCluster(name string) *clusterv1alpha1.Cluster {
 }
 
 func newPolicyFor(clusters ...string) *policyv1alpha1.ClusterTaintPolicy {
-	made := newPolicy("broken", metav1.ConditionFalse, false)
+	created := newPolicy("broken", metav1.ConditionFalse, false)
 	if len(clusters) > 0 {
-		made.Spec.TargetClusters = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
+		created.Spec.TargetClusters = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
 	}
-	return made
+	return created
 }
 
 func TestPoliciesEnqueueTheirClusters(t *testing.T) {

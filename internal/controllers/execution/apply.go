@@ -28,13 +28,13 @@ const (
 type delivery struct {
 	member *member.Member
 	work   *workv1alpha1.Work
-	// hasWritten is true if the pass changed an object in the member. A new status is expected after
-	// that.
+	// hasWritten is true if the pass changed an object in the member. A new status is expected
+	// after that.
 	hasWritten bool
 	// driftConflicts describe the drift conflicts of the objects of the Work.
 	driftConflicts []string
-	// requeueAfter is the delay until the next pass even though this one succeeded; 0 means no such
-	// pass.
+	// requeueAfter is the delay until the next pass even though this one succeeded; 0 means no
+	// such pass.
 	requeueAfter time.Duration
 }
 
@@ -152,8 +152,9 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 	return nil
 }
 
-// describeDriftConflict names the field managers that revert the repairs of an object. Caches do not keep
-// managed fields, so this reads from the API server of the member. Such repairs are rare.
+// describeDriftConflict names the field managers that revert the repairs of an object. Caches
+// do not keep managed fields, so this reads from the API server of the member. Such repairs are
+// rare.
 func (c *controller) describeDriftConflict(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
 	observed, err := c.readLive(ctx, d, manifest)
 	if err != nil {

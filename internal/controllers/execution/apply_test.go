@@ -107,19 +107,19 @@ func TestApplyRejectsManifestsOfTheWrongScope(t *testing.T) {
 
 // These are Works that an earlier version created without checking bindings and overrides.
 func TestApplyRejectsManifestsOutsideTheNamespaceOfTheBinding(t *testing.T) {
-	bound := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
-	overridden := maps.Clone(bound)
+	ofBinding := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
+	overridden := maps.Clone(ofBinding)
 	overridden[policyv1alpha1.AppliedClusterOverrides] = "[]"
 	for name, tc := range map[string]struct {
 		annotations           map[string]string
 		kind, namespace, path string
 		delivered             bool
 	}{
-		"an object of the namespace":                     {bound, "ConfigMap", "shop", "/api/v1/namespaces/shop/configmaps/x", true},
-		"the credentials of a cluster":                   {bound, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
+		"an object of the namespace":                     {ofBinding, "ConfigMap", "shop", "/api/v1/namespaces/shop/configmaps/x", true},
+		"the credentials of a cluster":                   {ofBinding, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
 		"the credentials of a cluster, with an override": {overridden, "Secret", "karmada-cluster", "/api/v1/namespaces/karmada-cluster/secrets/x", false},
-		"an object of another namespace":                 {bound, "Secret", "bank", "/api/v1/namespaces/bank/secrets/x", false},
-		"an object without a namespace":                  {bound, "Namespace", "", "/api/v1/namespaces/x", false},
+		"an object of another namespace":                 {ofBinding, "Secret", "bank", "/api/v1/namespaces/bank/secrets/x", false},
+		"an object without a namespace":                  {ofBinding, "Namespace", "", "/api/v1/namespaces/x", false},
 		"an object moved by a cluster-wide override":     {overridden, "ConfigMap", "bank", "/api/v1/namespaces/bank/configmaps/x", true},
 		"a Namespace that goes to every cluster":         {nil, "Namespace", "", "/api/v1/namespaces/x", true},
 	} {

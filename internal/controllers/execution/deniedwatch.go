@@ -11,13 +11,13 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// deniedWatchRecheck is the delay of the next pass of a Work whose objects cannot be watched. A pass
-// comes earlier when the member allows the watch; this delay is for a kind that is not watched
-// any more.
+// deniedWatchRecheck is the delay of the next pass of a Work whose objects cannot be watched. A
+// pass comes earlier when the member allows the watch; this delay is for a kind that is not
+// watched any more.
 const deniedWatchRecheck = 10 * time.Minute
 
-// reportDeniedWatches reports in a condition which objects of a Work cannot be watched in the member
-// because a right is missing, and the end of that.
+// reportDeniedWatches reports in a condition which objects of a Work cannot be watched in the
+// member because a right is missing, and the end of that.
 func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *delivery) {
 	var denials []error
 	for _, raw := range d.work.Spec.Workload.Manifests {

@@ -16,13 +16,13 @@ func TestMissingRightsDoNotBlockTheRemovalOfACluster(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New(text))
 	}
 	denied := forbidden(`User "x" cannot get resource "configmaps" in API group "" in the namespace "shop"`)
-	leaving, stays := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}, &clusterv1alpha1.Cluster{}
+	leaving, registered := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}, &clusterv1alpha1.Cluster{}
 	tests := map[string]struct {
 		cluster *clusterv1alpha1.Cluster
 		failure error
 		want    int
 	}{
-		"a missing right in a registered cluster":          {stays, denied, 1},
+		"a missing right in a registered cluster":          {registered, denied, 1},
 		"a missing right in a cluster in removal":          {leaving, denied, 0},
 		"a rejection by admission in a cluster in removal": {leaving, forbidden("protected"), 1},
 		"no response of a cluster in removal":              {leaving, errors.New("no response"), 1},

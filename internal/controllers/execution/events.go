@@ -13,46 +13,46 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// recordSyncEvents records events for failures and for the success that ends them. The conditions show a
-// success without earlier failures.
-func (c *controller) recordSyncEvents(of *workv1alpha1.Work, failures []error) {
-	cluster, _ := work.ClusterOf(of.Namespace)
+// recordSyncEvents records events for failures and for the success that ends them. The
+// conditions show a success without earlier failures.
+func (c *controller) recordSyncEvents(karmadaWork *workv1alpha1.Work, failures []error) {
+	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
 	if len(failures) > 0 {
-		c.recordFailureEvents(of, workv1alpha1.EventReasonSyncFailed, errors.Join(failures...))
+		c.recordFailureEvents(karmadaWork, workv1alpha1.EventReasonSyncFailed, errors.Join(failures...))
 		return
 	}
-	c.clearFailureEvents(of, workv1alpha1.EventReasonSyncFailed)
-	if conditions.Is(c.reports.Current(of).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
-		c.events.Decided(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after earlier failures", cluster)
+	c.clearFailureEvents(karmadaWork, workv1alpha1.EventReasonSyncFailed)
+	if conditions.Is(c.reports.Current(karmadaWork).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
+		c.events.Decided(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after earlier failures", cluster)
 	}
-	c.events.Succeeded(of, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
+	c.events.Succeeded(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
 }
 
-// recordFailureEvents records a failure on a Work and on the templates of its manifests. The error names the
-// cluster.
-func (c *controller) recordFailureEvents(of *workv1alpha1.Work, reason string, err error) {
-	c.events.Failed(of, reason, err)
+// recordFailureEvents records a failure on a Work and on the templates of its manifests. The
+// error names the cluster.
+func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason string, err error) {
+	c.events.Failed(karmadaWork, reason, err)
 	if c.options.Mode == clusterv1alpha1.Pull {
 		// An agent writes no Events in the namespaces of users. The binding reports the
 		// failure.
 		return
 	}
-	cluster, _ := work.ClusterOf(of.Namespace)
-	forEachTemplate(of, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
+	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
+	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
 }
 
 // clearFailureEvents ends the deduplication of a failure event on the same objects.
-func (c *controller) clearFailureEvents(of *workv1alpha1.Work, reason string) {
-	if !c.events.Recovered(of, reason) || c.options.Mode == clusterv1alpha1.Pull {
+func (c *controller) clearFailureEvents(karmadaWork *workv1alpha1.Work, reason string) {
+	if !c.events.Recovered(karmadaWork, reason) || c.options.Mode == clusterv1alpha1.Pull {
 		return
 	}
-	cluster, _ := work.ClusterOf(of.Namespace)
-	forEachTemplate(of, func(template *unstructured.Unstructured) { c.events.RecoveredIn(cluster, template, reason) })
+	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
+	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.RecoveredIn(cluster, template, reason) })
 }
 
 // forEachTemplate calls visit for the template of each manifest of a Work.
-func forEachTemplate(of *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
-	for _, raw := range of.Spec.Workload.Manifests {
+func forEachTemplate(karmadaWork *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
+	for _, raw := range karmadaWork.Spec.Workload.Manifests {
 		manifest, decodeErr := work.Decode(raw)
 		if decodeErr != nil {
 			continue
@@ -63,16 +63,16 @@ func forEachTemplate(of *workv1alpha1.Work, visit func(template *unstructured.Un
 	}
 }
 
-// recordDispatchingEvent records that a user suspended or resumed the delivery. A new Work that is not
-// suspended gets no event.
-func (c *controller) recordDispatchingEvent(of *workv1alpha1.Work) {
-	desired := work.Dispatching(of)
-	present := conditions.Get(c.reports.Current(of).Status.Conditions, desired.Type)
+// recordDispatchingEvent records that a user suspended or resumed the delivery. A new Work that
+// is not suspended gets no event.
+func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
+	desired := work.Dispatching(karmadaWork)
+	present := conditions.Get(c.reports.Current(karmadaWork).Status.Conditions, desired.Type)
 	if present == nil && desired.Status == metav1.ConditionTrue || present != nil && present.Status == desired.Status {
 		return
 	}
-	if c.tracker.recordDispatching(of, string(desired.Status)) {
-		c.events.Decided(of, workv1alpha1.EventReasonWorkDispatching, "%s", desired.Message)
+	if c.tracker.recordDispatching(karmadaWork, string(desired.Status)) {
+		c.events.Decided(karmadaWork, workv1alpha1.EventReasonWorkDispatching, "%s", desired.Message)
 	}
 }
 

@@ -144,9 +144,9 @@ func (c *controller) Start(ctx context.Context) error {
 var (
 	// errClusterNotReady reports that delivery waits until the cluster is ready.
 	errClusterNotReady = errors.New("not ready")
-	// errClusterNotResponding replaces the connection errors of a cluster that does not respond. Their texts
-	// differ from try to try, so events with them would not be deduplicated. The conditions of
-	// the Cluster show the cause.
+	// errClusterNotResponding replaces the connection errors of a cluster that does not
+	// respond. Their texts differ from try to try, so events with them would not be
+	// deduplicated. The conditions of the Cluster show the cause.
 	errClusterNotResponding = errors.New("does not respond; changes are applied when it responds again")
 )
 
@@ -247,8 +247,8 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 	return failures
 }
 
-// isReachable reports whether requests are sent to the cluster: its Ready condition is true, or its
-// last probe succeeded and the condition is not updated yet.
+// isReachable reports whether requests are sent to the cluster: its Ready condition is true, or
+// its last probe succeeded and the condition is not updated yet.
 func (c *controller) isReachable(cluster *clusterv1alpha1.Cluster) bool {
 	return isReady(cluster) || c.members.Answers(cluster.Name)
 }

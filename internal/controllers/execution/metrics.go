@@ -18,8 +18,8 @@ const (
 	updateDone      = "updated"
 )
 
-// writeMetrics count the requests to members. A series of a member is never deleted: the number of
-// series is that of members times kinds.
+// writeMetrics count the requests to members. A series of a member is never deleted: the number
+// of series is that of members times kinds.
 type writeMetrics struct {
 	syncDuration              *prometheus.HistogramVec
 	creates, updates, deletes *prometheus.CounterVec

@@ -13,13 +13,13 @@ import (
 )
 
 // nameOverriders adds the overriders that changed a rejected field to the error of the member.
-func nameOverriders(of *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
+func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}
 	applied := override.Applied{
-		Cluster:    of.Annotations[policyv1alpha1.AppliedClusterOverrides],
-		Namespaced: of.Annotations[policyv1alpha1.AppliedOverrides],
+		Cluster:    karmadaWork.Annotations[policyv1alpha1.AppliedClusterOverrides],
+		Namespaced: karmadaWork.Annotations[policyv1alpha1.AppliedOverrides],
 	}
 	// The full message of the member, which newRejectionError may have shortened.
 	text := err.Error()

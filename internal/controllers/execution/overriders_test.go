@@ -13,8 +13,8 @@ import (
 )
 
 func TestRejectedFieldsNameTheirOverriders(t *testing.T) {
-	of := &workv1alpha1.Work{}
-	of.Annotations = map[string]string{policyv1alpha1.AppliedOverrides: `[{"policyName":"size","overriders":{"plaintext":[{"path":"/spec/replicas","operator":"replace","value":"three"}]}}]`}
+	karmadaWork := &workv1alpha1.Work{}
+	karmadaWork.Annotations = map[string]string{policyv1alpha1.AppliedOverrides: `[{"policyName":"size","overriders":{"plaintext":[{"path":"/spec/replicas","operator":"replace","value":"three"}]}}]`}
 	manifest := &unstructured.Unstructured{}
 	manifest.SetNamespace("shop")
 	const suffix = `; the field was changed by OverridePolicy "shop/size", plaintext[0] replace at "/spec/replicas"`
@@ -29,7 +29,7 @@ func TestRejectedFieldsNameTheirOverriders(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := nameOverriders(of, manifest, newRejectionError(test.err, true))
+			got := nameOverriders(karmadaWork, manifest, newRejectionError(test.err, true))
 			if strings.HasSuffix(got.Error(), suffix) != test.named {
 				t.Errorf("error %q", got)
 			}

@@ -32,7 +32,7 @@ func TestReportPace(t *testing.T) {
 
 func TestAppliedTrackerRecordsRecentWrites(t *testing.T) {
 	start, tracker := time.Unix(1000, 0), newAppliedTracker()
-	of := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
+	karmadaWork := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
 	for _, step := range []struct {
 		after time.Duration
 		wrote bool
@@ -41,13 +41,13 @@ func TestAppliedTrackerRecordsRecentWrites(t *testing.T) {
 		{0, false, false}, {time.Second, true, true}, {2 * time.Second, false, true},
 		{time.Second + statusDelay, false, false}, {2*time.Second + statusDelay, false, false},
 	} {
-		if got := tracker.recordWrite(of, step.wrote, start.Add(step.after)); got != step.want {
+		if got := tracker.recordWrite(karmadaWork, step.wrote, start.Add(step.after)); got != step.want {
 			t.Errorf("after %s noteWrite(%t) = %t, want %t", step.after, step.wrote, got, step.want)
 		}
 	}
-	tracker.recordWrite(of, true, start)
-	tracker.deleteWork(of)
-	if tracker.recordWrite(of, false, start) {
+	tracker.recordWrite(karmadaWork, true, start)
+	tracker.deleteWork(karmadaWork)
+	if tracker.recordWrite(karmadaWork, false, start) {
 		t.Error("the write of a deleted Work is still recorded")
 	}
 }

@@ -27,8 +27,8 @@ func isResponse(err error) bool {
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
 }
 
-// mayObjectExist reports whether the object may exist although its create request was rejected. API
-// servers charge quotas, and allocate ports and addresses of Services, before they compare
+// mayObjectExist reports whether the object may exist although its create request was rejected.
+// API servers charge quotas, and allocate ports and addresses of Services, before they compare
 // names: an existing object occupies what its own create request needs.
 func mayObjectExist(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
@@ -59,9 +59,9 @@ type rejectionError struct {
 func (r *rejectionError) Error() string { return r.message }
 func (r *rejectionError) Unwrap() error { return r.error }
 
-// newRejectionError shortens the message of a member and adds a hint. API servers put the rejected value,
-// which may be a whole Pod template, between the name of the field and the cause. Both ends are
-// kept.
+// newRejectionError shortens the message of a member and adds a hint. API servers put the
+// rejected value, which may be a whole Pod template, between the name of the field and the
+// cause. Both ends are kept.
 func newRejectionError(err error, creating bool) error {
 	text := err.Error()
 	if len(text) > maxRejectionBytes {
@@ -71,8 +71,8 @@ func newRejectionError(err error, creating bool) error {
 	return &rejectionError{error: err, message: text + rejectionHint(err, creating)}
 }
 
-// rejectionHint returns a hint that is appended to a rejection; empty if the message of the member
-// suffices.
+// rejectionHint returns a hint that is appended to a rejection; empty if the message of the
+// member suffices.
 func rejectionHint(err error, creating bool) string {
 	switch {
 	case creating && isNotFoundOf(err, "namespaces"):

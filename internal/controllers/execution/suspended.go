@@ -17,10 +17,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// reportSuspended reports the state of a suspended Work and changes nothing in the member. Objects
-// that were applied before are still watched, so that their status is reported. If the member
-// has the current manifests, Applied is set for the current generation. Otherwise the condition
-// keeps its earlier generation.
+// reportSuspended reports the state of a suspended Work and changes nothing in the member.
+// Objects that were applied before are still watched, so that their status is reported. If the
+// member has the current manifests, Applied is set for the current generation. Otherwise the
+// condition keeps its earlier generation.
 func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
 	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
 	if hasAll {
@@ -31,8 +31,9 @@ func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alph
 	return err
 }
 
-// hasAllManifests reports whether the member has every manifest of the Work in its current version,
-// and watches their kinds. Manifests that this process applied need no request to the member.
+// hasAllManifests reports whether the member has every manifest of the Work in its current
+// version, and watches their kinds. Manifests that this process applied need no request to the
+// member.
 func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (bool, error) {
 	var target *member.Member
 	failure := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
@@ -57,8 +58,8 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 }
 
 // hasManifest reports whether the member has one manifest, and watches its kind.
-func (c *controller) hasManifest(ctx context.Context, target *member.Member, of *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
-	kind, key := manifest.GroupVersionKind(), keyOf(of, manifest)
+func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
+	kind, key := manifest.GroupVersionKind(), keyOf(karmadaWork, manifest)
 	if err := target.Watch(ctx, kind); err != nil {
 		return false, fmt.Errorf("watching %s in cluster %s: %w", describeObject(manifest), target.Name, err)
 	}
@@ -75,7 +76,7 @@ func (c *controller) hasManifest(ctx context.Context, target *member.Member, of 
 	if err != nil {
 		return false, fmt.Errorf("reading %s in cluster %s: %w", describeObject(manifest), target.Name, err)
 	}
-	if ok, _ := work.MayWrite(of, observed, manifest); !ok {
+	if ok, _ := work.MayWrite(karmadaWork, observed, manifest); !ok {
 		return false, nil
 	}
 	desired, err := work.Desired(manifest, observed, c.retainRule(ctx, manifest))

@@ -19,9 +19,9 @@ type objectKey struct {
 	object types.NamespacedName
 }
 
-func keyOf(of *workv1alpha1.Work, manifest *unstructured.Unstructured) objectKey {
+func keyOf(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) objectKey {
 	return objectKey{
-		work:   workKey(of),
+		work:   workKey(karmadaWork),
 		kind:   manifest.GroupVersionKind(),
 		object: types.NamespacedName{Namespace: manifest.GetNamespace(), Name: manifest.GetName()},
 	}
@@ -37,9 +37,9 @@ type appliedState struct {
 	conflictMessage string
 }
 
-// appliedTracker records for every manifest which object the member stored for it. A member may default
-// or change fields that the manifest leaves out, so its object never equals the manifest.
-// Without this record every pass would write the object again.
+// appliedTracker records for every manifest which object the member stored for it. A member may
+// default or change fields that the manifest leaves out, so its object never equals the
+// manifest. Without this record every pass would write the object again.
 //
 // The record may be lost: then an object is compared with its manifest once more.
 type appliedTracker struct {
@@ -75,9 +75,9 @@ func (t *appliedTracker) recordApplied(key objectKey, manifest, observed *unstru
 	t.applied[key.work][key] = state
 }
 
-// checkRepair reports whether a write would repair drift: the same manifest was applied before, and
-// the member object differs from it now. wait is the backoff that the repair has to wait for
-// because earlier repairs were reverted.
+// checkRepair reports whether a write would repair drift: the same manifest was applied before,
+// and the member object differs from it now. wait is the backoff that the repair has to wait
+// for because earlier repairs were reverted.
 func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
 	t.mu.Lock()
 	state, ok := t.applied[key.work][key]
@@ -88,7 +88,8 @@ func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstr
 	return true, state.drift.Wait(now)
 }
 
-// wasApplied reports whether this exact manifest was applied, even if the object changed afterwards.
+// wasApplied reports whether this exact manifest was applied, even if the object changed
+// afterwards.
 func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstructured) bool {
 	t.mu.Lock()
 	state, ok := t.applied[key.work][key]
@@ -96,8 +97,8 @@ func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstru
 	return ok && state.manifestHash == work.PrunedHash(manifest)
 }
 
-// hasRecentRepairs reports whether the object was repaired recently, so that another repair may be a drift
-// conflict.
+// hasRecentRepairs reports whether the object was repaired recently, so that another repair may
+// be a drift conflict.
 func (t *appliedTracker) hasRecentRepairs(key objectKey) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,17 +120,17 @@ func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMess
 	t.applied[key.work][key] = state
 }
 
-// driftConflict returns the description of the drift conflict of an object and the delay until the
-// next pass; 0 means that there is no conflict.
+// driftConflict returns the description of the drift conflict of an object and the delay until
+// the next pass; 0 means that there is no conflict.
 func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message string, retryAfter time.Duration) {
 	t.mu.Lock()
 	state := t.applied[key.work][key]
 	t.mu.Unlock()
-	inConflict, left := state.drift.Rages(now)
+	inConflict, remaining := state.drift.Rages(now)
 	if !inConflict {
 		return "", 0
 	}
-	return state.conflictMessage, shorterDelay(state.drift.Wait(now), left)
+	return state.conflictMessage, shorterDelay(state.drift.Wait(now), remaining)
 }
 
 // hasOtherVersion reports whether an object was applied and exists in another version now.
@@ -140,8 +141,8 @@ func (t *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
 	return ok && state.resourceVersion != version
 }
 
-// isUnchanged reports whether this exact manifest was applied and the member object did not change
-// since.
+// isUnchanged reports whether this exact manifest was applied and the member object did not
+// change since.
 func (t *appliedTracker) isUnchanged(key objectKey, manifest, observed *unstructured.Unstructured) bool {
 	t.mu.Lock()
 	state, ok := t.applied[key.work][key]
@@ -160,34 +161,34 @@ type releasedWork struct {
 const releasedWorkTTL = 30 * time.Second
 
 // recordRelease records that the finalizer of a Work was removed.
-func (t *appliedTracker) recordRelease(of *workv1alpha1.Work, now time.Time) {
+func (t *appliedTracker) recordRelease(karmadaWork *workv1alpha1.Work, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.applied, workKey(of))
-	t.releasedWorks[workKey(of)] = releasedWork{uid: of.UID, releasedAt: now}
+	delete(t.applied, workKey(karmadaWork))
+	t.releasedWorks[workKey(karmadaWork)] = releasedWork{uid: karmadaWork.UID, releasedAt: now}
 }
 
 // isReleased reports whether the finalizer of the Work with this UID was removed within the
 // last seconds.
-func (t *appliedTracker) isReleased(of *workv1alpha1.Work, now time.Time) bool {
+func (t *appliedTracker) isReleased(karmadaWork *workv1alpha1.Work, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known, ok := t.releasedWorks[workKey(of)]
-	return ok && known.uid == of.UID && now.Sub(known.releasedAt) < releasedWorkTTL
+	released, ok := t.releasedWorks[workKey(karmadaWork)]
+	return ok && released.uid == karmadaWork.UID && now.Sub(released.releasedAt) < releasedWorkTTL
 }
 
-func workKey(of *workv1alpha1.Work) types.NamespacedName {
-	return types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
+func workKey(karmadaWork *workv1alpha1.Work) types.NamespacedName {
+	return types.NamespacedName{Namespace: karmadaWork.Namespace, Name: karmadaWork.Name}
 }
 
 // deleteWork deletes the records of a Work that does not exist any more.
-func (t *appliedTracker) deleteWork(of types.NamespacedName) {
+func (t *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.applied, of)
-	delete(t.releasedWorks, of)
-	delete(t.reportedDispatching, of)
-	delete(t.lastWrites, of)
+	delete(t.applied, karmadaWork)
+	delete(t.releasedWorks, karmadaWork)
+	delete(t.reportedDispatching, karmadaWork)
+	delete(t.lastWrites, karmadaWork)
 }
 
 // statusDelay is the time within which a new status is expected after a write.
@@ -195,26 +196,26 @@ const statusDelay = 10 * time.Second
 
 // recordWrite records whether a pass wrote to the member, and reports whether one did recently.
 // The watch of the member shows our own write, which causes a pass that finds nothing to do.
-func (t *appliedTracker) recordWrite(of types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
+func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if wrote {
-		t.lastWrites[of] = now
+		t.lastWrites[karmadaWork] = now
 	}
-	at, ok := t.lastWrites[of]
+	at, ok := t.lastWrites[karmadaWork]
 	if ok && now.Sub(at) >= statusDelay {
-		delete(t.lastWrites, of)
+		delete(t.lastWrites, karmadaWork)
 		return false
 	}
 	return ok
 }
 
-// recordDispatching records a status of the Dispatching condition and reports whether it is new. The
-// condition itself is written a moment later.
-func (t *appliedTracker) recordDispatching(of *workv1alpha1.Work, status string) bool {
+// recordDispatching records a status of the Dispatching condition and reports whether it is
+// new. The condition itself is written a moment later.
+func (t *appliedTracker) recordDispatching(karmadaWork *workv1alpha1.Work, status string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	isReported := t.reportedDispatching[workKey(of)] == status
-	t.reportedDispatching[workKey(of)] = status
+	isReported := t.reportedDispatching[workKey(karmadaWork)] == status
+	t.reportedDispatching[workKey(karmadaWork)] = status
 	return !isReported
 }

@@ -10,22 +10,22 @@ import (
 )
 
 func TestAppliedTrackerRecognizesReleasedWorksByUID(t *testing.T) {
-	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
-	again := of.DeepCopy()
-	again.UID = "2"
+	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+	recreated := karmadaWork.DeepCopy()
+	recreated.UID = "2"
 	tracker := newAppliedTracker()
-	tracker.recordRelease(of, noon)
-	if !tracker.isReleased(of, noon) {
+	tracker.recordRelease(karmadaWork, noon)
+	if !tracker.isReleased(karmadaWork, noon) {
 		t.Error("a released Work is not recognized")
 	}
-	if tracker.isReleased(again, noon) {
+	if tracker.isReleased(recreated, noon) {
 		t.Error("a new Work of the same name is taken for the released one")
 	}
-	if tracker.isReleased(of, noon.Add(releasedWorkTTL)) {
+	if tracker.isReleased(karmadaWork, noon.Add(releasedWorkTTL)) {
 		t.Error("a Work from a restored backup counts as released forever")
 	}
-	tracker.deleteWork(workKey(of))
-	if tracker.isReleased(of, noon) {
+	tracker.deleteWork(workKey(karmadaWork))
+	if tracker.isReleased(karmadaWork, noon) {
 		t.Error("a deleted Work still has an entry")
 	}
 }
@@ -71,11 +71,11 @@ func TestAppliedTrackerDistinguishesRepairsFromChanges(t *testing.T) {
 
 func TestAppliedTrackerRecognizesOwnVersions(t *testing.T) {
 	tracker, key := newAppliedTracker(), objectKey{}
-	made := newDeployment(func(c map[string]any) { metadataOf(c)["resourceVersion"] = "7" })
+	applied := newDeployment(func(c map[string]any) { metadataOf(c)["resourceVersion"] = "7" })
 	if tracker.hasOtherVersion(key, "7") {
 		t.Error("an object that was never applied counts as another version")
 	}
-	tracker.recordApplied(key, made, made)
+	tracker.recordApplied(key, applied, applied)
 	if tracker.hasOtherVersion(key, "7") || !tracker.hasOtherVersion(key, "8") {
 		t.Error("own and other versions are not distinguished")
 	}
@@ -83,12 +83,12 @@ func TestAppliedTrackerRecognizesOwnVersions(t *testing.T) {
 
 func TestAppliedTrackerReportsANewDispatchingStatusOnce(t *testing.T) {
 	tracker := newAppliedTracker()
-	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
-	if !tracker.recordDispatching(of, "False") || tracker.recordDispatching(of, "False") || !tracker.recordDispatching(of, "True") {
+	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+	if !tracker.recordDispatching(karmadaWork, "False") || tracker.recordDispatching(karmadaWork, "False") || !tracker.recordDispatching(karmadaWork, "True") {
 		t.Error("a status is not reported exactly once")
 	}
-	tracker.deleteWork(workKey(of))
-	if !tracker.recordDispatching(of, "True") {
+	tracker.deleteWork(workKey(karmadaWork))
+	if !tracker.recordDispatching(karmadaWork, "True") {
 		t.Error("the status of a deleted Work is still recorded")
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// addEventHandlers registers the event handlers for Clusters and Works. Clusters come first, because a
-// Work is enqueued only if its Cluster is in the cache.
+// addEventHandlers registers the event handlers for Clusters and Works. Clusters come first,
+// because a Work is enqueued only if its Cluster is in the cache.
 func (c *controller) addEventHandlers(ctx context.Context) error {
 	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
@@ -43,8 +43,8 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := lastKnownState(obj).(*workv1alpha1.Work); ok {
-				c.onWorkDeleted(client.ObjectKeyFromObject(gone))
+			if deleted, ok := lastKnownState(obj).(*workv1alpha1.Work); ok {
+				c.onWorkDeleted(client.ObjectKeyFromObject(deleted))
 			}
 		},
 	}); err != nil {
@@ -70,9 +70,9 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
-				c.pools.Drop(gone.Name)
-				c.deleteDeletionState(gone.Name)
+			if deleted, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
+				c.pools.Drop(deleted.Name)
+				c.deleteDeletionState(deleted.Name)
 			}
 		},
 	}
@@ -128,8 +128,8 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	}
 }
 
-// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker does so, because the
-// Work may be in process right now.
+// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker does so,
+// because the Work may be in process right now.
 func (c *controller) onWorkDeleted(key types.NamespacedName) {
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.Serves(name) {
 		c.pools.Add(name, key, fanout.Live, 0)
@@ -159,9 +159,9 @@ func (c *controller) clusterExists(name string) bool {
 	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
 }
 
-// shouldRetryWorks reports whether a change of the Cluster may let Works succeed that failed before:
-// the cluster is ready again, is deleted, is lost while it is deleted, serves other kinds, or a
-// user confirmed held deletions.
+// shouldRetryWorks reports whether a change of the Cluster may let Works succeed that failed
+// before: the cluster is ready again, is deleted, is lost while it is deleted, serves other
+// kinds, or a user confirmed held deletions.
 func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
 	return !isReady(before) && isReady(after) ||
@@ -186,28 +186,28 @@ func lastKnownState(obj any) any {
 }
 
 func (c *controller) enqueueWork(obj any, priority int) {
-	of, ok := lastKnownState(obj).(*workv1alpha1.Work)
+	karmadaWork, ok := lastKnownState(obj).(*workv1alpha1.Work)
 	if !ok {
 		return
 	}
-	name, ok := work.ClusterOf(of.Namespace)
+	name, ok := work.ClusterOf(karmadaWork.Namespace)
 	if !ok {
-		c.recordUndelivered(of, priority, errNotInExecutionNamespace)
+		c.recordUndelivered(karmadaWork, priority, errNotInExecutionNamespace)
 		return
 	}
 	if !c.clusterExists(name) {
 		// The event handler for Clusters enqueues the Work when the Cluster is created.
-		c.recordUndelivered(of, priority, fmt.Errorf("cluster %q does not exist", name))
+		c.recordUndelivered(karmadaWork, priority, fmt.Errorf("cluster %q does not exist", name))
 		return
 	}
-	c.pools.Add(name, client.ObjectKeyFromObject(of), priority, 0)
+	c.pools.Add(name, client.ObjectKeyFromObject(karmadaWork), priority, 0)
 }
 
-// recordUndelivered records an event on a Work that no cluster receives. It does so when the Work is
-// created, and not again at each start of this process.
-func (c *controller) recordUndelivered(of *workv1alpha1.Work, priority int, err error) {
+// recordUndelivered records an event on a Work that no cluster receives. It does so when the
+// Work is created, and not again at each start of this process.
+func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority int, err error) {
 	if priority != fanout.Initial {
-		c.events.Failed(of, workv1alpha1.EventReasonSyncFailed, err)
+		c.events.Failed(karmadaWork, workv1alpha1.EventReasonSyncFailed, err)
 	}
 }
 
@@ -234,14 +234,14 @@ func (c *controller) onMemberEvent(event member.Event) {
 	if event.Initial || event.Old != nil && event.New != nil && !mayHaveDrifted(event.Old, event.New) {
 		return
 	}
-	known := event.Old
-	if known == nil {
-		known = event.New
+	object := event.Old
+	if object == nil {
+		object = event.New
 	}
-	annotations := known.GetAnnotations()
+	annotations := object.GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if event.Old == nil && !c.tracker.hasOtherVersion(
-		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(known)}, known.GetResourceVersion()) {
+		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)}, object.GetResourceVersion()) {
 		// The event is the result of our own create.
 		return
 	}
@@ -251,8 +251,8 @@ func (c *controller) onMemberEvent(event member.Event) {
 	}
 }
 
-// mayHaveDrifted reports whether an update in the member may affect fields of the manifest. Members
-// send an event for every change of a status, so this check must be cheap.
+// mayHaveDrifted reports whether an update in the member may affect fields of the manifest.
+// Members send an event for every change of a status, so this check must be cheap.
 func mayHaveDrifted(before, after *unstructured.Unstructured) bool {
 	if before.GetUID() != after.GetUID() {
 		// The object was deleted and created again while the watch was interrupted.

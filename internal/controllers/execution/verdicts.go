@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// verdictPollInterval is the interval at which an agent checks a Work that waits for a verdict. The
-	// watch enqueues the Work when the verdict is written.
+	// verdictPollInterval is the interval at which an agent checks a Work that waits for a
+	// verdict. The watch enqueues the Work when the verdict is written.
 	verdictPollInterval = 30 * time.Second
-	// requirementTTL is the time for which the agent reuses the answer that its control plane gives
-	// no verdicts.
+	// requirementTTL is the time for which the agent reuses the answer that its control plane
+	// gives no verdicts.
 	requirementTTL = 2 * time.Second
 )
 
-// verdictReader reads what the control plane decided about deletions. An agent may write Works, but
-// not their namespace, and the namespace says whether the control plane gives verdicts. If it
-// gives none, as older versions do, deleting the Work is the permission.
+// verdictReader reads what the control plane decided about deletions. An agent may write Works,
+// but not their namespace, and the namespace says whether the control plane gives verdicts. If
+// it gives none, as older versions do, deleting the Work is the permission.
 type verdictReader struct {
 	karmada   client.Reader
 	readEpoch judge.ReadEpoch
 	now       func() time.Time
 
 	mu sync.Mutex
-	// verdictsRequired stays true once the namespace said so: a namespace that was just created again
-	// may not have the annotation yet.
+	// verdictsRequired stays true once the namespace said so: a namespace that was just created
+	// again may not have the annotation yet.
 	verdictsRequired bool
 	lastRead         time.Time
 }
@@ -43,24 +43,24 @@ func newVerdictReader(karmada client.Reader, epoch judge.ReadEpoch, now func() t
 	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 
-// isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released if they are
-// to be preserved. If the epoch or the namespace cannot be read, it returns an error. A
-// restored backup may contain old verdicts, and namespaces that require none: both are ignored
-// until a user confirms the restore.
-func (v *verdictReader) isDeletionAllowed(ctx context.Context, of *workv1alpha1.Work) (bool, error) {
+// isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released
+// if they are to be preserved. If the epoch or the namespace cannot be read, it returns an
+// error. A restored backup may contain old verdicts, and namespaces that require none: both are
+// ignored until a user confirms the restore.
+func (v *verdictReader) isDeletionAllowed(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
 	epochNow, err := v.readEpoch(ctx)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("reading the epoch of the control plane: %w", err)
-	case epochNow.Unconfirmed() && !preservesObjects(of):
+	case epochNow.Unconfirmed() && !preservesObjects(karmadaWork):
 		return false, nil
-	case epochNow.Permits(of):
+	case epochNow.Permits(karmadaWork):
 		return true, nil
-	case epochNow.ID == "" && epoch.PermittedIn(of) != "":
+	case epochNow.ID == "" && epoch.PermittedIn(karmadaWork) != "":
 		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent cannot read the epoch: allow its user to list ConfigMap %s/%s",
-			of.Namespace, of.Name, epoch.PermittedIn(of), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
+			karmadaWork.Namespace, karmadaWork.Name, epoch.PermittedIn(karmadaWork), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
 	}
-	required, err := v.requiresVerdicts(ctx, of.Namespace)
+	required, err := v.requiresVerdicts(ctx, karmadaWork.Namespace)
 	return err == nil && !required, err
 }
 

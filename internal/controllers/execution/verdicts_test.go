@@ -19,13 +19,13 @@ import (
 
 // newDeletedWork is a Work in deletion as an agent reads it.
 func newDeletedWork(verdict string) *workv1alpha1.Work {
-	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", DeletionTimestamp: &metav1.Time{Time: noon},
 	}}
 	if verdict != "" {
-		of.Annotations = map[string]string{workv1alpha1.DeletionAllowedAnnotation: verdict}
+		karmadaWork.Annotations = map[string]string{workv1alpha1.DeletionAllowedAnnotation: verdict}
 	}
-	return of
+	return karmadaWork
 }
 
 // storeWithNamespace holds the execution namespace with the annotation.
@@ -55,39 +55,39 @@ func TestAgentDeletesOnlyWithAVerdict(t *testing.T) {
 	confirmed := restored
 	confirmed.Confirmed = true
 	for name, test := range map[string]struct {
-		space     string
-		verdict   string
-		epoch     epoch.Epoch
-		unread    error
-		preserved bool
-		broken    bool
-		want      bool
-		failed    bool
+		annotation string
+		verdict    string
+		epoch      epoch.Epoch
+		unread     error
+		preserved  bool
+		broken     bool
+		want       bool
+		failed     bool
 	}{
-		"the control plane allows it":                        {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: installed, want: true},
-		"the control plane has not decided":                  {space: workv1alpha1.DeletionVerdictsRequired, epoch: installed},
-		"the verdict names an earlier Work":                  {space: workv1alpha1.DeletionVerdictsRequired, verdict: "other/a", epoch: installed},
-		"the verdict came back with a backup":                {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: restored},
-		"the same verdict after the confirmation":            {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: confirmed},
-		"a new verdict after the confirmation":               {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: confirmed, want: true},
-		"no verdict deletes before the confirmation":         {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: restored},
-		"labels may be removed before it":                    {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: restored, preserved: true, want: true},
-		"a verdict without an epoch":                         {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this", epoch: installed},
-		"a verdict where there are no epochs":                {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/", want: true},
-		"a verdict of an epoch that the agent may not read":  {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", failed: true},
-		"an epoch that cannot be read":                       {space: workv1alpha1.DeletionVerdictsRequired, verdict: "this/", unread: errors.New("no response"), failed: true},
+		"the control plane allows it":                        {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: installed, want: true},
+		"the control plane has not decided":                  {annotation: workv1alpha1.DeletionVerdictsRequired, epoch: installed},
+		"the verdict names an earlier Work":                  {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "other/a", epoch: installed},
+		"the verdict came back with a backup":                {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: restored},
+		"the same verdict after the confirmation":            {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", epoch: confirmed},
+		"a new verdict after the confirmation":               {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: confirmed, want: true},
+		"no verdict deletes before the confirmation":         {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: restored},
+		"labels may be removed before it":                    {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/b", epoch: restored, preserved: true, want: true},
+		"a verdict without an epoch":                         {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this", epoch: installed},
+		"a verdict where there are no epochs":                {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/", want: true},
+		"a verdict of an epoch that the agent may not read":  {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/a", failed: true},
+		"an epoch that cannot be read":                       {annotation: workv1alpha1.DeletionVerdictsRequired, verdict: "this/", unread: errors.New("no response"), failed: true},
 		"a control plane that gives no verdicts":             {want: true},
 		"no verdicts are given and the epoch cannot be read": {unread: errors.New("no response"), failed: true},
 		"a restored backup that requires no verdicts":        {epoch: restored},
 		"the namespace cannot be read":                       {broken: true, epoch: installed, failed: true},
 		"a verdict although the namespace cannot be read":    {broken: true, verdict: "this/a", epoch: installed, want: true},
-		"an unknown value of the annotation":                 {space: "optional", epoch: installed, want: true},
+		"an unknown value of the annotation":                 {annotation: "optional", epoch: installed, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of := newDeletedWork(test.verdict)
-			of.Spec.PreserveResourcesOnDeletion = &test.preserved
-			v := newVerdictReader(storeWithNamespace(t, test.space, &test.broken), constantEpoch(test.epoch, test.unread), func() time.Time { return noon })
-			if got, err := v.isDeletionAllowed(t.Context(), of); got != test.want || (err != nil) != test.failed {
+			karmadaWork := newDeletedWork(test.verdict)
+			karmadaWork.Spec.PreserveResourcesOnDeletion = &test.preserved
+			v := newVerdictReader(storeWithNamespace(t, test.annotation, &test.broken), constantEpoch(test.epoch, test.unread), func() time.Time { return noon })
+			if got, err := v.isDeletionAllowed(t.Context(), karmadaWork); got != test.want || (err != nil) != test.failed {
 				t.Errorf("allowed %v, error %v", got, err)
 			}
 		})

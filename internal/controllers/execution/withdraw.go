@@ -64,8 +64,8 @@ func (c *controller) recordUnreachable(cluster *clusterv1alpha1.Cluster, stored 
 	return err
 }
 
-// withdrawObjects deletes the objects of a Work in the member, or removes Karmada's labels from them
-// if they are to be preserved. Then it removes the finalizer of the Work.
+// withdrawObjects deletes the objects of a Work in the member, or removes Karmada's labels from
+// them if they are to be preserved. Then it removes the finalizer of the Work.
 func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Ruling) (reconcile.Result, error) {
 	if wait := c.deletionBudgets.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -87,10 +87,10 @@ func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alph
 func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
 	for _, failure := range failures {
 		if unserved := new(member.UnservedError); errors.As(failure, &unserved) {
-			held := work.KindNotServed(stored, cluster.Name, unserved.Error())
-			c.reportConditions(stored, report.Soon, held)
+			condition := work.KindNotServed(stored, cluster.Name, unserved.Error())
+			c.reportConditions(stored, report.Soon, condition)
 			if c.judge != nil {
-				c.judge.CountHeld(cluster.Name, stored, held.Reason)
+				c.judge.CountHeld(cluster.Name, stored, condition.Reason)
 			}
 			return
 		}
@@ -111,8 +111,8 @@ func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.C
 	return nil
 }
 
-func preservesObjects(of *workv1alpha1.Work) bool {
-	return of.Spec.PreserveResourcesOnDeletion != nil && *of.Spec.PreserveResourcesOnDeletion
+func preservesObjects(karmadaWork *workv1alpha1.Work) bool {
+	return karmadaWork.Spec.PreserveResourcesOnDeletion != nil && *karmadaWork.Spec.PreserveResourcesOnDeletion
 }
 
 func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) []error {
@@ -163,9 +163,9 @@ type memberAccess interface {
 	Client() client.Client
 }
 
-// deleteObject deletes the member object if it belongs to this Work. The ownership may have changed
-// since the cache was filled, so the deletion has the read version as a precondition. If that
-// fails, the object is read from the API server of the member and checked again.
+// deleteObject deletes the member object if it belongs to this Work. The ownership may have
+// changed since the cache was filled, so the deletion has the read version as a precondition.
+// If that fails, the object is read from the API server of the member and checked again.
 func (c *controller) deleteObject(ctx context.Context, target memberAccess, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := currentObject(ctx, target, manifest)
 	for try := 1; ; try++ {
@@ -219,8 +219,8 @@ func (c *controller) releaseObject(ctx context.Context, target memberAccess, clu
 	return nil
 }
 
-// currentObject returns the member object from the cache, or else from the API server of the member.
-// An object that the cache lacks may exist.
+// currentObject returns the member object from the cache, or else from the API server of the
+// member. An object that the cache lacks may exist.
 func currentObject(ctx context.Context, target memberAccess, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, key := manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest)
 	if observed, cached, err := target.Get(ctx, kind, key); err == nil && cached {

@@ -43,7 +43,7 @@ func (l staleMember) GetLive(ctx context.Context, kind schema.GroupVersionKind, 
 func TestDeleteChecksTheCurrentObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*unstructured.Unstructured)
-		stays  bool
+		kept   bool
 	}{
 		"an unchanged object": {func(*unstructured.Unstructured) {}, false},
 		"an object that changed and still has Karmada's label": {func(o *unstructured.Unstructured) {
@@ -75,7 +75,7 @@ func TestDeleteChecksTheCurrentObject(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = target.GetLive(t.Context(), stored.GroupVersionKind(), key)
-			if tc.stays != (err == nil) || err != nil && !apierrors.IsNotFound(err) {
+			if tc.kept != (err == nil) || err != nil && !apierrors.IsNotFound(err) {
 				t.Errorf("reading the object after the deletion: %v", err)
 			}
 		})

@@ -27,11 +27,11 @@ func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
 			return f.store
 		},
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
-			began := f.clock
+			start := f.clock
 			f.karmada, f.live, f.rendered = karmada, karmada, 2
 			f.healthTracker, f.events = newHealthTracker(f.options.MinHealthyTime, 0), observe.NewEvents(record.NewFakeRecorder(100))
 			return func(ctx context.Context) error {
-				if f.clock.Sub(began) > 2*time.Second {
+				if f.clock.Sub(start) > 2*time.Second {
 					f.rendered = 3
 				}
 				_, err := f.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(f.readBinding())})

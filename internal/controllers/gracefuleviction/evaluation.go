@@ -64,8 +64,8 @@ func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 	return e.requeueAfter
 }
 
-// pruneHealthRecords deletes the health records of clusters in which the workload is not healthy any
-// more.
+// pruneHealthRecords deletes the health records of clusters in which the workload is not
+// healthy any more.
 func (e *evaluation) pruneHealthRecords() {
 	e.reconciler.healthTracker.retainClusters(client.ObjectKeyFromObject(e.bound), e.healthyClusters)
 }
@@ -77,9 +77,9 @@ func (e *evaluation) recordError(err error) bool {
 	return false
 }
 
-// isHealthProven reports whether the health in a target cluster is reliable: the Work is rendered for
-// the current generation of the binding, it is applied, the cluster is ready, and the workload
-// has been healthy for the minimum time.
+// isHealthProven reports whether the health in a target cluster is reliable: the Work is
+// rendered for the current generation of the binding, it is applied, the cluster is ready, and
+// the workload has been healthy for the minimum time.
 func (e *evaluation) isHealthProven(cluster string) bool {
 	e.healthyClusters[cluster] = true
 	if !e.isReady(cluster) {
@@ -98,8 +98,8 @@ func (e *evaluation) isHealthProven(cluster string) bool {
 	return wait <= 0
 }
 
-// isCurrentApplied reports whether the current generation of the binding is rendered and applied in a
-// cluster.
+// isCurrentApplied reports whether the current generation of the binding is rendered and
+// applied in a cluster.
 func (e *evaluation) isCurrentApplied(cluster string) bool {
 	if e.reconciler.renderings.Concluded(client.ObjectKeyFromObject(e.bound), e.bound.GetUID()) < e.bound.GetGeneration() {
 		return false
@@ -154,8 +154,8 @@ func (e *evaluation) isCopyGone(cluster string) bool {
 	return len(works) == 0
 }
 
-// isPurgedDirectly reports whether the copy in a cluster must be deleted before its replacement is
-// created.
+// isPurgedDirectly reports whether the copy in a cluster must be deleted before its replacement
+// is created.
 func (e *evaluation) isPurgedDirectly(cluster string) bool {
 	for _, task := range e.bound.BindingSpec().GracefulEvictionTasks {
 		if task.FromCluster == cluster && task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
@@ -215,11 +215,12 @@ func (e *evaluation) readCluster(name string) (*clusterv1alpha1.Cluster, error) 
 	return stored, nil
 }
 
-// healthTracker records since when the workloads of bindings with evictions have been healthy in their
-// clusters. If the process ends, the records are lost, and evictions take a little longer.
+// healthTracker records since when the workloads of bindings with evictions have been healthy
+// in their clusters. If the process ends, the records are lost, and evictions take a little
+// longer.
 type healthTracker struct {
-	// least is the minimum time of being healthy. startupDelay is the time after the start in which
-	// no health counts.
+	// least is the minimum time of being healthy. startupDelay is the time after the start in
+	// which no health counts.
 	minHealthyTime, startupDelay time.Duration
 
 	mu      sync.Mutex

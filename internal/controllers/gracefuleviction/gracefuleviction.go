@@ -44,8 +44,8 @@ const (
 const (
 	// conflictRequeueDelay is the delay until the retry after a write conflict.
 	conflictRequeueDelay = 50 * time.Millisecond
-	// applyRecheckDelay is the delay until the next pass if a replacement is healthy but its Work is not
-	// applied yet.
+	// applyRecheckDelay is the delay until the next pass if a replacement is healthy but its
+	// Work is not applied yet.
 	applyRecheckDelay = time.Second
 	// purgePollInterval is the interval at which a pass checks whether an old copy is deleted.
 	purgePollInterval = 5 * time.Second
@@ -59,9 +59,9 @@ type Options struct {
 	// Timeout is the grace period of tasks that have none of their own.
 	Timeout time.Duration
 	// Steady is the minimum time that a replacement must be healthy: the status of a member
-	// lags behind the applied manifest. StartupDelay is the time after the start of the process in
-	// which health ends no eviction: the stored status may be old, and clusters need some time
-	// to report the current one.
+	// lags behind the applied manifest. StartupDelay is the time after the start of the process
+	// in which health ends no eviction: the stored status may be old, and clusters need some
+	// time to report the current one.
 	MinHealthyTime, StartupDelay time.Duration
 	// Backoff is the retry delay after a binding failed.
 	Backoff queues.Backoff
@@ -77,7 +77,7 @@ func DefaultOptions() Options {
 
 // Renderings returns the generation of a binding for which its Works are rendered, 0 for none.
 type Renderings interface {
-	Concluded(of types.NamespacedName, uid types.UID) int64
+	Concluded(key types.NamespacedName, uid types.UID) int64
 }
 
 // reconciler serves the bindings of one scope.

@@ -91,12 +91,12 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), object
 }
 
 func newCluster(name string, changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
-	made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	made.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+	created := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	created.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
 	for _, change := range changes {
-		change(made)
+		change(created)
 	}
-	return made
+	return created
 }
 
 func withTaint(c *clusterv1alpha1.Cluster) {
@@ -111,19 +111,19 @@ func declaredDead(c *clusterv1alpha1.Cluster) {
 
 // newWork returns the Work of the binding in a cluster, applied in the given generation.
 func newWork(cluster string, applied int64) *workv1alpha1.Work {
-	made := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+	created := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: "web", Generation: 2, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"},
 	}}
-	made.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: applied}}
-	return made
+	created.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: applied}}
+	return created
 }
 
 // newForeignWork returns the Work of a binding in another namespace with the same id.
 func newForeignWork(cluster string) *workv1alpha1.Work {
-	made := newWork(cluster, 2)
-	made.Name = "copied"
-	made.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "evil", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment"}
-	return made
+	created := newWork(cluster, 2)
+	created.Name = "copied"
+	created.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "evil", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment"}
+	return created
 }
 
 func (f *fixture) reconcileOnce() time.Duration {
@@ -167,13 +167,13 @@ func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
 	failed := newWork("m2", 2)
 	failed.Status.Conditions[0].Status = metav1.ConditionFalse
 	tests := map[string]struct {
-		objects []client.Object
-		change  func(*workv1alpha2.ResourceBinding)
-		made    renderedGeneration
-		ends    bool
+		objects  []client.Object
+		change   func(*workv1alpha2.ResourceBinding)
+		rendered renderedGeneration
+		ends     bool
 	}{
 		"a healthy replacement of the current generation":      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, ends: true},
-		"Works that are not rendered yet":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, made: 2},
+		"Works that are not rendered yet":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, rendered: 2},
 		"a Work that is not applied in its current generation": {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 1)}},
 		"a Work that failed":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), failed}},
 		"a Work in deletion":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), deleted}},
@@ -187,13 +187,13 @@ func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.change, test.objects...)
-			if test.made != 0 {
-				f.rendered = test.made
+			if test.rendered != 0 {
+				f.rendered = test.rendered
 			}
-			again := f.reconcileOnce()
+			requeueAfter := f.reconcileOnce()
 			if f.writes == 0 {
-				if test.ends && again != f.options.MinHealthyTime {
-					t.Errorf("requeue after %s", again)
+				if test.ends && requeueAfter != f.options.MinHealthyTime {
+					t.Errorf("requeue after %s", requeueAfter)
 				}
 				// Health counts only if it lasts.
 				f.clock = f.clock.Add(f.options.MinHealthyTime)
@@ -209,8 +209,8 @@ func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
 			if test.ends != (len(f.recorder.Events) == 2) {
 				t.Errorf("%d events", len(f.recorder.Events))
 			}
-			if !test.ends && (f.writes != 0 || again <= 0) {
-				t.Errorf("%d writes, requeue after %s", f.writes, again)
+			if !test.ends && (f.writes != 0 || requeueAfter <= 0) {
+				t.Errorf("%d writes, requeue after %s", f.writes, requeueAfter)
 			}
 		})
 	}
@@ -220,12 +220,12 @@ func TestInterruptedHealthDoesNotEndEvictions(t *testing.T) {
 	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
 	f.reconcileOnce()
 	work := newWork("m2", 1)
-	restore := func(of *workv1alpha1.Work) {
+	restore := func(changed *workv1alpha1.Work) {
 		stored := &workv1alpha1.Work{}
-		if err := f.store.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
+		if err := f.store.Get(t.Context(), client.ObjectKeyFromObject(changed), stored); err != nil {
 			t.Fatal(err)
 		}
-		stored.Status = of.Status
+		stored.Status = changed.Status
 		if err := f.store.Update(t.Context(), stored); err != nil {
 			t.Fatal(err)
 		}
@@ -235,8 +235,8 @@ func TestInterruptedHealthDoesNotEndEvictions(t *testing.T) {
 	f.reconcileOnce()
 	f.clock = f.clock.Add(time.Second)
 	restore(newWork("m2", 2))
-	if again := f.reconcileOnce(); again != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
-		t.Errorf("requeue after %s; %s", again, f.describeState())
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 }
 
@@ -263,8 +263,8 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if err := f.store.Update(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	if again := f.reconcileOnce(); again != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
-		t.Errorf("requeue after %s; %s", again, f.describeState())
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 }
 
@@ -273,12 +273,12 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 func TestHealthReportedBeforeAStartDoesNotCount(t *testing.T) {
 	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
 	f.healthTracker = newHealthTracker(f.options.MinHealthyTime, f.options.StartupDelay)
-	if again := f.reconcileOnce(); again != f.options.StartupDelay {
-		t.Errorf("requeue after %s", again)
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.StartupDelay {
+		t.Errorf("requeue after %s", requeueAfter)
 	}
 	f.clock = f.clock.Add(f.options.MinHealthyTime)
-	if again := f.reconcileOnce(); again != f.options.StartupDelay-f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
-		t.Errorf("requeue after %s; %s", again, f.describeState())
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.StartupDelay-f.options.MinHealthyTime || f.describeState() != "in m2:2, evicted from m1" {
+		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 	f.clock = f.clock.Add(f.options.StartupDelay)
 	f.reconcileOnce()
@@ -345,8 +345,8 @@ func TestDirectPurgeWaitsForTheOldCopyUnlessItsClusterIsDead(t *testing.T) {
 		b.Spec.GracefulEvictionTasks[0].CreationTimestamp = &metav1.Time{Time: noon.Add(-time.Hour)}
 	}
 	f := newFixture(t, directly, newCluster("m1", notReady), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
-	if again := f.reconcileOnce(); again != purgePollInterval || f.describeState() != "in m2:2, evicted from m1, EvictionHeld NotPurged" {
-		t.Errorf("requeue after %s; %s", again, f.describeState())
+	if requeueAfter := f.reconcileOnce(); requeueAfter != purgePollInterval || f.describeState() != "in m2:2, evicted from m1, EvictionHeld NotPurged" {
+		t.Errorf("requeue after %s; %s", requeueAfter, f.describeState())
 	}
 	f = newFixture(t, directly, newCluster("m1", notReady, declaredDead), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
 	f.reconcileOnce()
@@ -397,11 +397,11 @@ func TestEvictionIsUndoneIfNoOtherClusterTakesTheWorkload(t *testing.T) {
 func TestTaskGetsItsStartTimeOnce(t *testing.T) {
 	fresh := func(b *workv1alpha2.ResourceBinding) { b.Spec.GracefulEvictionTasks[0].CreationTimestamp = nil }
 	f := newFixture(t, fresh, newCluster("m1", withTaint), newCluster("m2", notReady))
-	if again := f.reconcileOnce(); again != f.options.Timeout || f.writes != 1 {
-		t.Errorf("requeue after %s, %d writes", again, f.writes)
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.Timeout || f.writes != 1 {
+		t.Errorf("requeue after %s, %d writes", requeueAfter, f.writes)
 	}
 	f.clock = f.clock.Add(time.Minute)
-	if again := f.reconcileOnce(); again != f.options.Timeout-time.Minute || f.writes != 1 {
-		t.Errorf("requeue after %s, %d writes", again, f.writes)
+	if requeueAfter := f.reconcileOnce(); requeueAfter != f.options.Timeout-time.Minute || f.writes != 1 {
+		t.Errorf("requeue after %s, %d writes", requeueAfter, f.writes)
 	}
 }

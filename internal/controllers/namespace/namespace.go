@@ -127,8 +127,9 @@ func (r *reconciler) readFromCache(ctx context.Context, name string, into client
 	return nil
 }
 
-// ensureWork creates or updates the Work of a Namespace in a cluster. It leaves a Work that another
-// owner manages or that is in deletion. The delete event of the Work causes the next pass.
+// ensureWork creates or updates the Work of a Namespace in a cluster. It leaves a Work that
+// another owner manages or that is in deletion. The delete event of the Work causes the next
+// pass.
 func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: workName(namespace.GetName())}
 	stored, err := r.storedWork(ctx, key)
@@ -193,8 +194,8 @@ func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (
 	return stored, nil
 }
 
-// isManagedHere reports whether this controller manages the Work: it is not in deletion, no binding
-// manages it, and its owner is not an earlier Namespace of the same name.
+// isManagedHere reports whether this controller manages the Work: it is not in deletion, no
+// binding manages it, and its owner is not an earlier Namespace of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.Bound(stored) {
 		return false

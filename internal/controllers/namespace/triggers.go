@@ -52,8 +52,8 @@ func namespaceOf(name string) (string, bool) {
 	return name[:end], workName(name[:end]) == name
 }
 
-// enqueueLowPriority enqueues pairs with low priority. It is for changes of other objects than the
-// Namespace.
+// enqueueLowPriority enqueues pairs with low priority. It is for changes of other objects than
+// the Namespace.
 func enqueueLowPriority(q queue, requests []request) {
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[request]); ok {
 		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
@@ -117,7 +117,8 @@ func (r *reconciler) onCluster() handlers {
 	}
 }
 
-// hasSelectorChange reports whether the fields changed by which override policies select clusters.
+// hasSelectorChange reports whether the fields changed by which override policies select
+// clusters.
 func hasSelectorChange(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)

@@ -70,35 +70,35 @@ func newBacklog(metrics evictionMetrics, name string) *backlog {
 	return &backlog{metrics: metrics, name: name, queued: map[request]string{}, counts: map[countKey]int{}}
 }
 
-func (b *backlog) add(of request, kind string) {
+func (b *backlog) add(req request, kind string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, isQueued := b.queued[of]; isQueued {
+	if _, isQueued := b.queued[req]; isQueued {
 		return
 	}
-	b.queued[of] = kind
-	b.addCount(countKey{of.cluster, kind}, 1)
+	b.queued[req] = kind
+	b.addCount(countKey{req.cluster, kind}, 1)
 	b.metrics.queueDepth.WithLabelValues(b.name).Set(float64(len(b.queued)))
 }
 
-func (b *backlog) remove(of request) {
+func (b *backlog) remove(req request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind, isQueued := b.queued[of]
+	kind, isQueued := b.queued[req]
 	if !isQueued {
 		return
 	}
-	delete(b.queued, of)
-	b.addCount(countKey{of.cluster, kind}, -1)
+	delete(b.queued, req)
+	b.addCount(countKey{req.cluster, kind}, -1)
 	b.metrics.queueDepth.WithLabelValues(b.name).Set(float64(len(b.queued)))
 }
 
-func (b *backlog) addCount(of countKey, delta int) {
-	b.counts[of] += delta
-	if b.counts[of] > 0 {
-		b.metrics.queuedByKind.WithLabelValues(of.cluster, of.kind).Set(float64(b.counts[of]))
+func (b *backlog) addCount(key countKey, delta int) {
+	b.counts[key] += delta
+	if b.counts[key] > 0 {
+		b.metrics.queuedByKind.WithLabelValues(key.cluster, key.kind).Set(float64(b.counts[key]))
 		return
 	}
-	delete(b.counts, of)
-	b.metrics.queuedByKind.DeleteLabelValues(of.cluster, of.kind)
+	delete(b.counts, key)
+	b.metrics.queuedByKind.DeleteLabelValues(key.cluster, key.kind)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// rateLimiter runs actions one after the other, with a minimum interval after each action that had an
-// effect. Actions without effect do not consume the rate.
+// rateLimiter runs actions one after the other, with a minimum interval after each action that
+// had an effect. Actions without effect do not consume the rate.
 type rateLimiter struct {
 	interval time.Duration
 	// turn is a semaphore that the running action, or the next one, holds.

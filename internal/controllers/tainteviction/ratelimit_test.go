@@ -11,7 +11,7 @@ import (
 
 func TestRateLimiterCountsOnlyActionsWithEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, began := newRateLimiter(0.5), time.Now()
+		p, start := newRateLimiter(0.5), time.Now()
 		var mu sync.Mutex
 		var acted []time.Duration
 		var all sync.WaitGroup
@@ -23,7 +23,7 @@ func TestRateLimiterCountsOnlyActionsWithEffect(t *testing.T) {
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					acted = append(acted, time.Since(began))
+					acted = append(acted, time.Since(start))
 					return true, nil
 				})
 				if err != nil {
@@ -45,14 +45,14 @@ func TestRateLimiterCountsOnlyActionsWithEffect(t *testing.T) {
 
 func TestRateLimiterDoesNotCountFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, began, rejected := newRateLimiter(0.001), time.Now(), errors.New("rejected")
+		p, start, rejected := newRateLimiter(0.001), time.Now(), errors.New("rejected")
 		for range 3 {
 			if err := p.run(t.Context(), func() (bool, error) { return false, rejected }); !errors.Is(err, rejected) {
 				t.Error(err)
 			}
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("failed actions took %s", took)
+		if elapsed := time.Since(start); elapsed != 0 {
+			t.Errorf("failed actions took %s", elapsed)
 		}
 	})
 }

@@ -132,11 +132,11 @@ func (r *reconciler) addController(mgr manager.Manager) error {
 	// One worker: the rate limit serializes evictions anyway.
 	options := queues.Options[request](mgr, 1, r.options.Backoff)
 	options.Reconciler = r
-	options.LogConstructor = func(of *request) logr.Logger {
-		if of == nil {
+	options.LogConstructor = func(req *request) logr.Logger {
+		if req == nil {
 			return logger
 		}
-		return logger.WithValues("binding", of.String(), "member", of.cluster)
+		return logger.WithValues("binding", req.String(), "member", req.cluster)
 	}
 	c, err := controller.NewTyped(name, mgr, options)
 	if err != nil {
@@ -146,9 +146,9 @@ func (r *reconciler) addController(mgr manager.Manager) error {
 }
 
 // Reconcile implements reconcile.TypedReconciler.
-func (r *reconciler) Reconcile(ctx context.Context, of request) (reconcile.Result, error) {
-	r.backlog.remove(of)
-	_, stay, err := r.readStay(ctx, r.karmada, of)
+func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
+	r.backlog.remove(req)
+	_, stay, err := r.readStay(ctx, r.karmada, req)
 	if err != nil || stay.Taint == nil {
 		return reconcile.Result{}, err
 	}
@@ -157,7 +157,7 @@ func (r *reconciler) Reconcile(ctx context.Context, of request) (reconcile.Resul
 	}
 	requeueAfter := time.Duration(0)
 	err = r.rateLimiter.run(ctx, func() (evicted bool, err error) {
-		evicted, requeueAfter, err = r.evictIfDue(ctx, of)
+		evicted, requeueAfter, err = r.evictIfDue(ctx, req)
 		return evicted, err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -168,21 +168,21 @@ func (r *reconciler) Reconcile(ctx context.Context, of request) (reconcile.Resul
 
 // readStay reads a binding and how long it may stay in the cluster. The taints are read with the
 // given reader. It returns the zero Stay if no taint evicts the binding.
-func (r *reconciler) readStay(ctx context.Context, reader client.Reader, of request) (binding.Object, toleration.Stay, error) {
-	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, of.NamespacedName)
+func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req request) (binding.Object, toleration.Stay, error) {
+	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, req.NamespacedName)
 	if err != nil || bound == nil {
 		return nil, toleration.Stay{}, err
 	}
-	if !failover.Targets(bound.BindingSpec(), of.cluster) {
+	if !failover.Targets(bound.BindingSpec(), req.cluster) {
 		return bound, toleration.Stay{}, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}
-	err = reader.Get(ctx, types.NamespacedName{Name: of.cluster}, cluster)
+	err = reader.Get(ctx, types.NamespacedName{Name: req.cluster}, cluster)
 	if apierrors.IsNotFound(err) {
 		return bound, toleration.Stay{}, nil
 	}
 	if err != nil {
-		return nil, toleration.Stay{}, fmt.Errorf("reading the taints of cluster %s: %w", of.cluster, err)
+		return nil, toleration.Stay{}, fmt.Errorf("reading the taints of cluster %s: %w", req.cluster, err)
 	}
 	if cluster.DeletionTimestamp != nil {
 		return bound, toleration.Stay{}, nil // the scheduler removes the cluster from all bindings
@@ -192,8 +192,8 @@ func (r *reconciler) readStay(ctx context.Context, reader client.Reader, of requ
 }
 
 // evictIfDue reads the Cluster from the API server, decides again, and evicts.
-func (r *reconciler) evictIfDue(ctx context.Context, of request) (evicted bool, requeueAfter time.Duration, err error) {
-	bound, stay, err := r.readStay(ctx, r.live, of)
+func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool, requeueAfter time.Duration, err error) {
+	bound, stay, err := r.readStay(ctx, r.live, req)
 	if err != nil || stay.Taint == nil {
 		return false, 0, err
 	}
@@ -201,7 +201,7 @@ func (r *reconciler) evictIfDue(ctx context.Context, of request) (evicted bool, 
 	if !stay.Over(start) {
 		return false, stay.Until.Sub(start), nil
 	}
-	eviction, err := r.evict(ctx, bound, of.cluster, stay)
+	eviction, err := r.evict(ctx, bound, req.cluster, stay)
 	switch {
 	case apierrors.IsConflict(err):
 		return false, conflictRequeueDelay, nil
@@ -231,8 +231,8 @@ func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster st
 	return eviction, err
 }
 
-// recordEvents records on the binding and on the template that an eviction starts, or why it failed,
-// once for each cause. The controller that ends the eviction records the end.
+// recordEvents records on the binding and on the template that an eviction starts, or why it
+// failed, once for each cause. The controller that ends the eviction records the end.
 func (r *reconciler) recordEvents(bound binding.Object, eviction failover.Eviction, err error) {
 	for _, object := range []client.Object{bound, binding.Template(bound)} {
 		if err == nil {

@@ -105,16 +105,16 @@ func TestReconcile(t *testing.T) {
 	elsewhere.Spec.Clusters = elsewhere.Spec.Clusters[1:]
 	healthy := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	tests := map[string]struct {
-		stored  []client.Object
-		refuse  error
-		evicted bool
-		again   time.Duration
-		fails   bool
-		told    int
+		stored       []client.Object
+		refuse       error
+		evicted      bool
+		requeueAfter time.Duration
+		wantErr      bool
+		events       int
 	}{
-		"an untolerated taint":                                       {stored: []client.Object{newTaintedCluster(0), newBinding()}, evicted: true, told: 2},
-		"a toleration that has expired":                              {stored: []client.Object{newTaintedCluster(-time.Minute), newBinding(forAMinute)}, evicted: true, told: 2},
-		"a toleration that expires later":                            {stored: []client.Object{newTaintedCluster(-20 * time.Second), newBinding(forAMinute)}, again: 40 * time.Second},
+		"an untolerated taint":                                       {stored: []client.Object{newTaintedCluster(0), newBinding()}, evicted: true, events: 2},
+		"a toleration that has expired":                              {stored: []client.Object{newTaintedCluster(-time.Minute), newBinding(forAMinute)}, evicted: true, events: 2},
+		"a toleration that expires later":                            {stored: []client.Object{newTaintedCluster(-20 * time.Second), newBinding(forAMinute)}, requeueAfter: 40 * time.Second},
 		"a toleration without a limit":                               {stored: []client.Object{newTaintedCluster(0), newBinding(corev1.Toleration{Operator: corev1.TolerationOpExists})}},
 		"a cluster without taints":                                   {stored: []client.Object{healthy, newBinding()}},
 		"an unknown cluster":                                         {stored: []client.Object{newBinding()}},
@@ -122,8 +122,8 @@ func TestReconcile(t *testing.T) {
 		"a binding in deletion":                                      {stored: []client.Object{newTaintedCluster(0), deleted}},
 		"a binding in other clusters":                                {stored: []client.Object{newTaintedCluster(0), elsewhere}},
 		"a deleted binding":                                          {stored: []client.Object{newTaintedCluster(0)}},
-		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), again: conflictRequeueDelay},
-		"a rejection is retried with events on binding and template": {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: errors.New("rejected"), fails: true, told: 2},
+		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), requeueAfter: conflictRequeueDelay},
+		"a rejection is retried with events on binding and template": {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: errors.New("rejected"), wantErr: true, events: 2},
 		"a binding that is deleted in the meantime":                  {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewNotFound(schema.GroupResource{}, "x")},
 	}
 	for name, test := range tests {
@@ -131,7 +131,7 @@ func TestReconcile(t *testing.T) {
 			f := newFixture(t, test.stored...)
 			f.writeErr = test.refuse
 			result, err := f.Reconcile(t.Context(), webInM1)
-			if (err != nil) != test.fails || result.RequeueAfter != test.again || len(f.recorder.Events) != test.told {
+			if (err != nil) != test.wantErr || result.RequeueAfter != test.requeueAfter || len(f.recorder.Events) != test.events {
 				t.Errorf("error %v, requeue after %s, %d events", err, result.RequeueAfter, len(f.recorder.Events))
 			}
 			if !test.evicted {
@@ -140,7 +140,7 @@ func TestReconcile(t *testing.T) {
 				}
 				return
 			}
-			for range test.told {
+			for range test.events {
 				if event, want := <-f.recorder.Events, "Normal EvictionStarted Evicting from cluster m1 (TaintUntolerated, Gracefully): the taint "; !strings.HasPrefix(event, want) {
 					t.Errorf("event %q, want %q", event, want)
 				}
@@ -155,8 +155,8 @@ func TestReconcile(t *testing.T) {
 
 func TestTaintMustStillExistInTheAPIServer(t *testing.T) {
 	f := newFixture(t, newTaintedCluster(0), newBinding())
-	cured := newFixture(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
-	f.live = cured.store
+	untainted := newFixture(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
+	f.live = untainted.store
 	if result, err := f.Reconcile(t.Context(), webInM1); err != nil || result.RequeueAfter != 0 || f.writes != 0 {
 		t.Errorf("%d writes, %+v, %v", f.writes, result, err)
 	}

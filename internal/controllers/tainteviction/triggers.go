@@ -21,8 +21,8 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[request]
 
-// clusterSource enqueues the bindings in a cluster whose taints changed. The regular status updates
-// of a cluster change no taints.
+// clusterSource enqueues the bindings in a cluster whose taints changed. The regular status
+// updates of a cluster change no taints.
 func (r *reconciler) clusterSource() source.TypedSource[request] {
 	return source.TypedKind(r.cache, &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
@@ -57,8 +57,8 @@ func requiresPass(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() || appliedPlacement(before) != appliedPlacement(after)
 }
 
-func appliedPlacement(of client.Object) string {
-	return of.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
+func appliedPlacement(object client.Object) string {
+	return object.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }
 
 // enqueueBindingsIn enqueues the bindings in a cluster if it has taints that evict.
@@ -96,7 +96,7 @@ func (r *reconciler) enqueueBinding(ctx context.Context, q queue, object client.
 }
 
 func (r *reconciler) enqueueRequest(q queue, bound binding.Object, cluster string) {
-	of := request{client.ObjectKeyFromObject(bound), cluster}
-	r.backlog.add(of, bound.BindingSpec().Resource.Kind)
-	q.Add(of)
+	req := request{client.ObjectKeyFromObject(bound), cluster}
+	r.backlog.add(req, bound.BindingSpec().Resource.Kind)
+	q.Add(req)
 }

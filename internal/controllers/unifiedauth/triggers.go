@@ -22,8 +22,8 @@ import (
 
 func onDelete(event.DeleteEvent) bool { return false }
 
-// onlyImpersonatorChanges passes Clusters that are new or whose reference to the impersonator Secret
-// changed.
+// onlyImpersonatorChanges passes Clusters that are new or whose reference to the impersonator
+// Secret changed.
 func onlyImpersonatorChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -55,7 +55,8 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}}
 }
 
-// onlyAccessRoleChanges passes ClusterRoles that give or gave access to a cluster, and whose rules changed.
+// onlyAccessRoleChanges passes ClusterRoles that give or gave access to a cluster, and whose
+// rules changed.
 func onlyAccessRoleChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && givesAccess(e.Object) },
@@ -66,8 +67,8 @@ func onlyAccessRoleChanges() predicate.Predicate {
 	}
 }
 
-// onlyAccessBindingChanges passes ClusterRoleBindings to such a role whose subjects changed. If the role does not
-// exist, the event of its creation causes a pass.
+// onlyAccessBindingChanges passes ClusterRoleBindings to such a role whose subjects changed. If
+// the role does not exist, the event of its creation causes a pass.
 func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.bindsAccessRole(e.Object) },

@@ -99,20 +99,20 @@ func TestRoleBindingChangesThatCausePasses(t *testing.T) {
 }
 
 func TestClusterChangesThatCausePasses(t *testing.T) {
-	plain, moved, labelled := newCluster(), newCluster(), newCluster()
-	plain.Spec.ImpersonatorSecretRef = nil
+	withoutImpersonator, moved, labelled := newCluster(), newCluster(), newCluster()
+	withoutImpersonator.Spec.ImpersonatorSecretRef = nil
 	moved.Spec.ImpersonatorSecretRef.Namespace = "elsewhere"
 	labelled.Labels = map[string]string{"a": "b"}
 	tests := map[string]struct {
 		older, newer *clusterv1alpha1.Cluster
 		want         bool
 	}{
-		"an added impersonator":                {plain, newCluster(), true},
+		"an added impersonator":                {withoutImpersonator, newCluster(), true},
 		"an impersonator in another namespace": {newCluster(), moved, true},
 		"a label":                              {newCluster(), labelled, false},
 		"no change":                            {newCluster(), newCluster(), false},
-		"a removed impersonator":               {newCluster(), plain, true},
-		"no impersonator":                      {plain, plain, false},
+		"a removed impersonator":               {newCluster(), withoutImpersonator, true},
+		"no impersonator":                      {withoutImpersonator, withoutImpersonator, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -188,8 +188,8 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 	})
 }
 
-// isManagedHere reports whether this controller manages the Work: it is not in deletion, no binding
-// manages it, and its owner is not an earlier Cluster of the same name.
+// isManagedHere reports whether this controller manages the Work: it is not in deletion, no
+// binding manages it, and its owner is not an earlier Cluster of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.Bound(stored) {
 		return false

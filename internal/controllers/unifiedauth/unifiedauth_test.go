@@ -188,9 +188,9 @@ func TestBothWorksAreCreated(t *testing.T) {
 func TestChangesArePatchedOnce(t *testing.T) {
 	role, bound, member := newProxyRole("proxy"), newBinding("proxy", "ann"), newCluster()
 	tests := map[string]struct {
-		change func(f *fixture)
-		writes []string
-		pass   map[string]string
+		change  func(f *fixture)
+		writes  []string
+		allowed map[string]string
 	}{
 		"another subject": {
 			func(f *fixture) {
@@ -239,7 +239,7 @@ func TestChangesArePatchedOnce(t *testing.T) {
 			if diff := cmp.Diff(test.writes, f.reconcileOnce()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.pass, f.allowedNames()); diff != "" {
+			if diff := cmp.Diff(test.allowed, f.allowedNames()); diff != "" {
 				t.Errorf("users with access (-want +got):\n%s", diff)
 			}
 			if writes := f.reconcileOnce(); len(writes) > 0 {
@@ -280,16 +280,16 @@ func TestNamespacedRoleBindingsGiveNoAccess(t *testing.T) {
 func TestIgnoredClusters(t *testing.T) {
 	leaving := newCluster()
 	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.Now()), []string{"karmada.io/cluster-controller"}
-	ending := newExecutionNamespace()
-	ending.DeletionTimestamp, ending.Finalizers = new(metav1.Now()), []string{"example.io/hold"}
-	plain := newCluster()
-	plain.Spec.ImpersonatorSecretRef = nil
+	deletedNamespace := newExecutionNamespace()
+	deletedNamespace.DeletionTimestamp, deletedNamespace.Finalizers = new(metav1.Now()), []string{"example.io/hold"}
+	withoutImpersonator := newCluster()
+	withoutImpersonator.Spec.ImpersonatorSecretRef = nil
 	tests := map[string][]client.Object{
 		"a deleted cluster":                  {newExecutionNamespace()},
 		"a cluster in deletion":              {leaving, newExecutionNamespace()},
-		"no impersonator":                    {plain, newExecutionNamespace()},
+		"no impersonator":                    {withoutImpersonator, newExecutionNamespace()},
 		"no execution namespace":             {newCluster()},
-		"an execution namespace in deletion": {newCluster(), ending},
+		"an execution namespace in deletion": {newCluster(), deletedNamespace},
 	}
 	for name, objects := range tests {
 		t.Run(name, func(t *testing.T) {

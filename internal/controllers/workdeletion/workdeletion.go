@@ -42,8 +42,8 @@ import (
 const Name = "work-deletion-controller"
 
 const (
-	// recheckInterval is the interval at which the decision about a Work is repeated while the Work
-	// waits for its agent.
+	// recheckInterval is the interval at which the decision about a Work is repeated while the
+	// Work waits for its agent.
 	recheckInterval = 30 * time.Second
 	// minRecheckDelay is the shortest delay until the decision about a held deletion is repeated.
 	minRecheckDelay = 200 * time.Millisecond

@@ -44,7 +44,7 @@ func notReady(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = ni
 
 // newDeletedWork is a Work of the ConfigMap shop/web in deletion.
 func newDeletedWork(verdict string) *workv1alpha1.Work {
-	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		DeletionTimestamp: &metav1.Time{Time: time.Now().Add(-time.Second)},
 		Labels:            map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "binding"},
@@ -53,11 +53,11 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 		},
 	}}
 	if verdict != "" {
-		of.Annotations[workv1alpha1.DeletionAllowedAnnotation] = verdict
+		karmadaWork.Annotations[workv1alpha1.DeletionAllowedAnnotation] = verdict
 	}
-	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
+	karmadaWork.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","annotations":{"resourcetemplate.karmada.io/uid":"template"}}}`)}}}
-	return of
+	return karmadaWork
 }
 
 func newBinding(clusters ...string) *workv1alpha2.ResourceBinding {
@@ -80,26 +80,26 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 	confirmed := restored
 	confirmed.Confirmed = true
 	tests := map[string]struct {
-		of       *workv1alpha1.Work
-		cluster  *clusterv1alpha1.Cluster
-		stored   []client.Object
-		epoch    epoch.Epoch
-		verdict  string
-		released bool
+		karmadaWork *workv1alpha1.Work
+		cluster     *clusterv1alpha1.Cluster
+		stored      []client.Object
+		epoch       epoch.Epoch
+		verdict     string
+		released    bool
 	}{
-		"the binding still lists the cluster":            {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"the binding lists a cluster that is not ready":  {of: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
-		"the scheduler chose another cluster":            {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
-		"the template was deleted":                       {of: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
-		"only the binding was deleted":                   {of: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a cluster that is not ready":                    {of: newDeletedWork(""), cluster: newPullCluster(notReady)},
-		"a verdict on an earlier Work":                   {of: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a verdict that is still valid":                  {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
-		"a permission for a Work that is desired again":  {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"a verdict from a restored backup":               {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
-		"a verdict from a backup after the confirmation": {of: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
-		"a cluster in push mode":                         {of: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
-		"a cluster in deletion":                          {of: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
+		"the binding still lists the cluster":            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"the binding lists a cluster that is not ready":  {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
+		"the scheduler chose another cluster":            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
+		"the template was deleted":                       {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
+		"only the binding was deleted":                   {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a cluster that is not ready":                    {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
+		"a verdict on an earlier Work":                   {karmadaWork: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a verdict that is still valid":                  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
+		"a permission for a Work that is desired again":  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"a verdict from a restored backup":               {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
+		"a verdict from a backup after the confirmation": {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
+		"a cluster in push mode":                         {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
+		"a cluster in deletion":                          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 			if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 				t.Fatal(err)
 			}
-			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.of, test.cluster)...).Build()
+			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.karmadaWork, test.cluster)...).Build()
 			deletionJudge, err := judge.New(judge.Options{
 				Karmada: karmada, Live: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
 				Epoch: func(context.Context) (epoch.Epoch, error) {
@@ -118,7 +118,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, key := &reconciler{karmada: karmada, judge: deletionJudge, now: time.Now}, client.ObjectKeyFromObject(test.of)
+			r, key := &reconciler{karmada: karmada, judge: deletionJudge, now: time.Now}, client.ObjectKeyFromObject(test.karmadaWork)
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 					t.Fatal(err)

@@ -42,9 +42,9 @@ func (s fakeMember) Client() client.Client { return nil }
 func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}
 	for name, tc := range map[string]struct {
-		member fakeMember
-		want   []string
-		fails  string
+		member  fakeMember
+		want    []string
+		wantErr string
 	}{
 		"all objects exist": {nil, []string{"0 a Healthy", "1 b Healthy", "2 c Healthy"}, ""},
 		"one object is deleted": {
@@ -58,16 +58,16 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "three", UID: "1"}}
-				of.Spec.Workload.Manifests = newManifests(t, "a", "b", "c")
+				karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "three", UID: "1"}}
+				karmadaWork.Spec.Workload.Manifests = newManifests(t, "a", "b", "c")
 				for ordinal, name := range []string{"a", "b", "c"} {
-					of.Status.ManifestStatuses = append(of.Status.ManifestStatuses, *newReflection(ordinal, name, "Unknown").status)
+					karmadaWork.Status.ManifestStatuses = append(karmadaWork.Status.ManifestStatuses, *newReflection(ordinal, name, "Unknown").status)
 				}
 				scheme := runtime.NewScheme()
 				if err := workv1alpha1.AddToScheme(scheme); err != nil {
 					t.Fatal(err)
 				}
-				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(of).WithStatusSubresource(of).Build()
+				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
 					rules: fixedRules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
 					reports: report.NewWorks(store, report.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
@@ -76,16 +76,16 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				finished := make(chan error)
 				go func() { finished <- c.reports.Start(ctx) }()
 
-				_, err := c.reflect(t.Context(), tc.member, of)
-				if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
-					t.Errorf("error = %v, want %q", err, tc.fails)
+				_, err := c.reflect(t.Context(), tc.member, karmadaWork)
+				if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("error = %v, want %q", err, tc.wantErr)
 				}
 				<-time.After(time.Minute)
-				if err := store.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+				if err := store.Get(t.Context(), client.ObjectKeyFromObject(karmadaWork), karmadaWork); err != nil {
 					t.Fatal(err)
 				}
 				var got []string
-				for _, status := range of.Status.ManifestStatuses {
+				for _, status := range karmadaWork.Status.ManifestStatuses {
 					got = append(got, fmt.Sprintf("%d %s %s", status.Identifier.Ordinal, status.Identifier.Name, status.Health))
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {

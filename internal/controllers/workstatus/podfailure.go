@@ -28,8 +28,9 @@ const (
 
 var errEmptySelector = errors.New("an empty selector would select all Pods")
 
-// readPodFailure reads the Pods of a workload, first the pending ones, then the running ones, then
-// the events about Pods whose creation was rejected. It returns nil if there is no failure.
+// readPodFailure reads the Pods of a workload, first the pending ones, then the running ones,
+// then the events about Pods whose creation was rejected. It returns nil if there is no
+// failure.
 func readPodFailure(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
 	selector, err := podSelector(workload)
 	if err != nil {
@@ -75,8 +76,8 @@ func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&selector)
 }
 
-// listObjects lists Pods or events of a namespace. Clients of members support unstructured objects
-// only.
+// listObjects lists Pods or events of a namespace. Clients of members support unstructured
+// objects only.
 func listObjects[T corev1.Pod | corev1.Event](
 	ctx context.Context, memberClient client.Reader, namespace string, options ...client.ListOption,
 ) ([]T, error) {

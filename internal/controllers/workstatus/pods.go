@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// firstPodCheckDelay is the time that a workload may be unhealthy before its Pods are read. Most
-	// workloads become healthy within it.
+	// firstPodCheckDelay is the time that a workload may be unhealthy before its Pods are read.
+	// Most workloads become healthy within it.
 	firstPodCheckDelay = 10 * time.Second
 	// maxPodCheckInterval limits the interval between two reads, which doubles each time.
 	maxPodCheckInterval = 5 * time.Minute
@@ -28,8 +28,8 @@ const (
 	maxTrackedWorkloads = 10_000
 )
 
-// podCheckSchedule decides when the Pods of unhealthy workloads are read, and caches the last result.
-// The cache may be lost: the last result is stored in the Work.
+// podCheckSchedule decides when the Pods of unhealthy workloads are read, and caches the last
+// result. The cache may be lost: the last result is stored in the Work.
 type podCheckSchedule struct {
 	now         func() time.Time
 	rateLimiter *rate.Limiter
@@ -55,8 +55,8 @@ func newPodCheckSchedule(now func() time.Time) *podCheckSchedule {
 	}
 }
 
-// nextCheck returns the cached result of an unhealthy workload, and the delay until its Pods should
-// be read; 0 means now. stored is the result from before the process started.
+// nextCheck returns the cached result of an unhealthy workload, and the delay until its Pods
+// should be read; 0 means now. stored is the result from before the process started.
 func (p *podCheckSchedule) nextCheck(subject workloadKey, stored *podfailure.Failure) (podCheck, time.Duration) {
 	now := p.now()
 	cached, _ := p.workloads.Get(subject)
@@ -94,8 +94,8 @@ var kindsWithPods = map[schema.GroupVersionKind]bool{
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   true,
 }
 
-// addPodFailure adds to the status of an unhealthy workload why its Pods do not run. It returns the
-// delay until the next pass; 0 means no such pass. If the Pods cannot be listed, the status
+// addPodFailure adds to the status of an unhealthy workload why its Pods do not run. It returns
+// the delay until the next pass; 0 means no such pass. If the Pods cannot be listed, the status
 // stays as it is.
 func (c *controller) addPodFailure(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
 	if !kindsWithPods[observed.GroupVersionKind()] {

@@ -74,11 +74,11 @@ func TestPodFailuresOfUnhealthyWorkloadsAreReported(t *testing.T) {
 	const quota = `{"conditions":[{"message":"exceeded quota","reason":"FailedCreate","status":"True","type":"PodFailure"}],"replicas":1}`
 	const image = `{"conditions":[{"message":"container main cannot get image nginx:nope","reason":"ImagePullBackOff","status":"True","type":"PodFailure"}],"replicas":1}`
 	tests := map[string]struct {
-		observed *unstructured.Unstructured
-		health   workv1alpha1.ResourceHealth
-		pods     []client.Object
-		want     string
-		again    time.Duration
+		observed     *unstructured.Unstructured
+		health       workv1alpha1.ResourceHealth
+		pods         []client.Object
+		want         string
+		requeueAfter time.Duration
 	}{
 		"a missing image":               {newWorkload("Deployment"), "Unhealthy", []client.Object{missing, crashing}, image, 2 * firstPodCheckDelay},
 		"a crashing container":          {newWorkload("StatefulSet"), "Unhealthy", []client.Object{crashing}, `{"conditions":[{"message":"container main does not stay up","reason":"CrashLoopBackOff","status":"True","type":"PodFailure"}],"replicas":1}`, 2 * firstPodCheckDelay},
@@ -95,16 +95,16 @@ func TestPodFailuresOfUnhealthyWorkloadsAreReported(t *testing.T) {
 			stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
 			runPass := func() (string, time.Duration) {
 				entry := &workv1alpha1.ManifestStatus{Health: tc.health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}}
-				again := c.addPodFailure(t.Context(), newMemberWithPods(t, tc.pods...), stored, tc.observed, entry)
-				return string(entry.Status.Raw), again
+				requeueAfter := c.addPodFailure(t.Context(), newMemberWithPods(t, tc.pods...), stored, tc.observed, entry)
+				return string(entry.Status.Raw), requeueAfter
 			}
-			if early, again := runPass(); early != `{"replicas":1}` || again != 0 && again != firstPodCheckDelay {
-				t.Errorf("before the first check: %s, requeue after %s", early, again)
+			if early, requeueAfter := runPass(); early != `{"replicas":1}` || requeueAfter != 0 && requeueAfter != firstPodCheckDelay {
+				t.Errorf("before the first check: %s, requeue after %s", early, requeueAfter)
 			}
 			now = now.Add(firstPodCheckDelay)
-			got, again := runPass()
-			if diff := cmp.Diff(tc.want, got); diff != "" || again != tc.again {
-				t.Errorf("requeue after %s, status (-want +got):\n%s", again, diff)
+			got, requeueAfter := runPass()
+			if diff := cmp.Diff(tc.want, got); diff != "" || requeueAfter != tc.requeueAfter {
+				t.Errorf("requeue after %s, status (-want +got):\n%s", requeueAfter, diff)
 			}
 			if after, _ := runPass(); after != got {
 				t.Errorf("before the next read the status is %s", after)

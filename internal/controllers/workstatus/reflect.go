@@ -19,21 +19,21 @@ func (c *controller) interpretStatus(ctx context.Context, observed *unstructured
 	return rule(ctx, observed)
 }
 
-// interpretHealth returns the health of the object. Objects of a kind without a health rule count as
-// healthy.
-func (c *controller) interpretHealth(ctx context.Context, of *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
+// interpretHealth returns the health of the object. Objects of a kind without a health rule
+// count as healthy.
+func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	rule := c.rules.Rules(observed.GroupVersionKind()).Healthy
 	if rule == nil {
 		return workv1alpha1.ResourceHealthy
 	}
 	healthy, err := rule(ctx, observed)
 	if err != nil {
-		c.events.Failed(of, workv1alpha1.EventReasonInterpretHealthFailed,
+		c.events.Failed(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed,
 			fmt.Errorf("interpreting the health of %s %s/%s: %w", observed.GetKind(), observed.GetNamespace(), observed.GetName(), err))
 		return workv1alpha1.ResourceUnknown
 	}
-	c.events.Recovered(of, workv1alpha1.EventReasonInterpretHealthFailed)
-	c.events.Succeeded(of, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
+	c.events.Recovered(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed)
+	c.events.Succeeded(karmadaWork, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
 	if healthy {
 		return workv1alpha1.ResourceHealthy
 	}

@@ -47,9 +47,9 @@ func TestInterpretHealth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
 			c := &controller{rules: fixedRules{tc.rules}, events: observe.NewEvents(recorder)}
-			of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
+			karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
 			for range 2 {
-				if got := c.interpretHealth(t.Context(), of, observed); got != tc.want {
+				if got := c.interpretHealth(t.Context(), karmadaWork, observed); got != tc.want {
 					t.Errorf("health = %s, want %s", got, tc.want)
 				}
 			}
@@ -110,13 +110,13 @@ func TestMergeReflections(t *testing.T) {
 			[]reflection{newReflection(3, "old", "Healthy")}, []reflection{newReflection(0, "a", "Healthy")}, []string{"0 a Healthy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held := newManifests(t, "a", "b", "c")
+			current := newManifests(t, "a", "b", "c")
 			var merged []workv1alpha1.ManifestStatus
 			for _, each := range tc.stored {
 				merged = append(merged, *each.status)
 			}
 			for _, each := range tc.now {
-				merged = each.mergeInto(merged, held)
+				merged = each.mergeInto(merged, current)
 			}
 			var got []string
 			for _, status := range merged {
@@ -130,18 +130,18 @@ func TestMergeReflections(t *testing.T) {
 }
 
 func TestReportPace(t *testing.T) {
-	gone := reflection{isAbsent: true}
+	absent := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
-		seen []reflection
-		want report.Pace
+		reflections []reflection
+		want        report.Pace
 	}{
 		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, report.Soon},
 		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, report.Later},
-		"a deleted object":     {[]reflection{gone}, report.Soon},
+		"a deleted object":     {[]reflection{absent}, report.Soon},
 		"no reflection":        {nil, report.Soon},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reportPace(tc.seen); got != tc.want {
+			if got := reportPace(tc.reflections); got != tc.want {
 				t.Errorf("pace = %d, want %d", got, tc.want)
 			}
 		})

@@ -10,19 +10,19 @@ import (
 
 // reportTruncated sets the condition that lists the truncated statuses of a Work. The condition
 // stays until all objects were reflected and no status was truncated.
-func reportTruncated(of *workv1alpha1.Work, reflections []reflection, status *workv1alpha1.WorkStatus, now metav1.Time) {
+func reportTruncated(karmadaWork *workv1alpha1.Work, reflections []reflection, status *workv1alpha1.WorkStatus, now metav1.Time) {
 	var truncated []string
-	for _, one := range reflections {
-		if one.truncation != "" {
-			truncated = append(truncated, one.truncation)
+	for _, result := range reflections {
+		if result.truncation != "" {
+			truncated = append(truncated, result.truncation)
 		}
 	}
 	switch {
 	case len(truncated) > 0:
-		condition := work.StatusCutCondition(of, truncated)
+		condition := work.StatusCutCondition(karmadaWork, truncated)
 		condition.LastTransitionTime = now
 		conditions.Set(&status.Conditions, condition)
-	case len(reflections) == len(of.Spec.Workload.Manifests):
+	case len(reflections) == len(karmadaWork.Spec.Workload.Manifests):
 		conditions.Remove(&status.Conditions, workv1alpha1.WorkStatusCut)
 	}
 }

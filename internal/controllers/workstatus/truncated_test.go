@@ -11,17 +11,17 @@ import (
 )
 
 func TestTruncatedConditionStaysUntilAllStatusesAreComplete(t *testing.T) {
-	of := &workv1alpha1.Work{}
-	of.Spec.Workload.Manifests = newManifests(t, "a", "b")
+	karmadaWork := &workv1alpha1.Work{}
+	karmadaWork.Spec.Workload.Manifests = newManifests(t, "a", "b")
 	status := &workv1alpha1.WorkStatus{}
 	var got []string
-	for _, seen := range [][]reflection{
+	for _, reflections := range [][]reflection{
 		{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")},
 		{{truncation: "the status of a is large"}, newReflection(1, "b", "Healthy")},
 		{newReflection(1, "b", "Healthy")},
 		{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")},
 	} {
-		reportTruncated(of, seen, status, metav1.NewTime(time.Unix(1, 0)))
+		reportTruncated(karmadaWork, reflections, status, metav1.NewTime(time.Unix(1, 0)))
 		message := "none"
 		for _, c := range status.Conditions {
 			message = string(c.Status) + " " + c.Reason + ": " + c.Message

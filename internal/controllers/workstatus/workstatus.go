@@ -125,8 +125,8 @@ func (c *controller) onCluster() toolscache.ResourceEventHandler {
 			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
 			}
-			if gone, ok := obj.(*clusterv1alpha1.Cluster); ok {
-				c.pools.Drop(gone.Name)
+			if deleted, ok := obj.(*clusterv1alpha1.Cluster); ok {
+				c.pools.Drop(deleted.Name)
 			}
 		},
 	}
@@ -184,14 +184,14 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 			// Execution reports a manifest that cannot be read.
 			continue
 		}
-		one, err := c.reflectManifest(ctx, target, stored, manifest)
+		result, err := c.reflectManifest(ctx, target, stored, manifest)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		reflections = append(reflections, one)
-		if one.requeueAfter > 0 && (requeueAfter == 0 || one.requeueAfter < requeueAfter) {
-			requeueAfter = one.requeueAfter
+		reflections = append(reflections, result)
+		if result.requeueAfter > 0 && (requeueAfter == 0 || result.requeueAfter < requeueAfter) {
+			requeueAfter = result.requeueAfter
 		}
 	}
 	if len(reflections) > 0 {
@@ -202,19 +202,19 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 		return 0, err
 	}
 	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
-	if slices.ContainsFunc(reflections, func(one reflection) bool { return one.status != nil }) {
+	if slices.ContainsFunc(reflections, func(result reflection) bool { return result.status != nil }) {
 		c.events.Succeeded(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
 	}
 	return requeueAfter, nil
 }
 
-// reportStatuses queues the reflected statuses for writing. The other objects keep their last reported
-// status.
+// reportStatuses queues the reflected statuses for writing. The other objects keep their last
+// reported status.
 func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
 	c.reports.Report(stored, report.ManifestStatuses, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
-		for _, one := range reflections {
-			merged = one.mergeInto(merged, stored.Spec.Workload.Manifests)
+		for _, result := range reflections {
+			merged = result.mergeInto(merged, stored.Spec.Workload.Manifests)
 		}
 		if !work.SameManifestStatuses(status.ManifestStatuses, merged) {
 			status.ManifestStatuses = merged
@@ -223,11 +223,11 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 	})
 }
 
-// reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that roll
-// out a change, go through intermediate states. Not all of those need a write.
+// reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that
+// roll out a change, go through intermediate states. Not all of those need a write.
 func reportPace(reflections []reflection) report.Pace {
-	for _, one := range reflections {
-		if one.status != nil && (one.status.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(one.status.Status).Settled) {
+	for _, result := range reflections {
+		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(result.status.Status).Settled) {
 			return report.Later
 		}
 	}
@@ -243,8 +243,8 @@ type reflection struct {
 	status *workv1alpha1.ManifestStatus
 	// requeueAfter is the delay until the next pass; 0 means that only a change causes one.
 	requeueAfter time.Duration
-	// truncation describes what was removed from a status that is too large; empty if the status is
-	// complete.
+	// truncation describes what was removed from a status that is too large; empty if the
+	// status is complete.
 	truncation string
 }
 
