@@ -159,10 +159,10 @@ func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (
 // decision is the result of a pass for one application.
 type decision struct {
 	desired binding.Object
-	// evicted are the evictions that start, failed is the error of the others.
+	// evicted are the evictions that start, evictionErr is the error of the others.
 	evicted     []failover.Eviction
 	evictionErr error
-	// observed is the health that this process observed. next is the time of the next pass, zero
+	// observed is the health that this process observed. nextPass is the time of the next pass, zero
 	// for none.
 	observed failover.Memory
 	nextPass time.Time
@@ -186,7 +186,7 @@ func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, erro
 }
 
 // readMemory returns since when the application has been unhealthy: known includes the stored
-// times, seen has only those that this process observed. Both are nil for a binding without
+// times, observed has only those that this process observed. Both are nil for a binding without
 // application failover.
 func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.Memory) {
 	reference := bound.BindingSpec().Resource

@@ -68,7 +68,7 @@ func DefaultOptions() Options {
 }
 
 const (
-	// requestPollInterval is the interval of reading a pending request, patience the maximum
+	// requestPollInterval is the interval of reading a pending request, requestTimeout the maximum
 	// time.
 	requestPollInterval = time.Second
 	requestTimeout      = 5 * time.Minute

@@ -139,7 +139,7 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 		mode   clusterv1alpha1.ClusterSyncMode
 		ready  metav1.ConditionStatus
 		stored []client.Object
-		// left are the remaining Works. gone is true if the Cluster is deleted.
+		// worksLeft are the remaining Works. deleted is true if the Cluster is deleted.
 		worksLeft []string
 		deleted   bool
 	}{

@@ -41,7 +41,8 @@ func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason 
 	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
 }
 
-// clearFailureEvents ends the deduplication of a failure event on the same objects.
+// clearFailureEvents ends the deduplication of a failure event on the same objects, so that the
+// next failure is recorded again.
 func (c *controller) clearFailureEvents(karmadaWork *workv1alpha1.Work, reason string) {
 	if !c.events.Recovered(karmadaWork, reason) || c.options.Mode == clusterv1alpha1.Pull {
 		return

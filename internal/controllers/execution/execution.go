@@ -1,4 +1,4 @@
-// Package execution answers "does the member hold what its Work says?": it
+// Package execution answers "does the member have the objects of its Works?": it
 // creates, updates and deletes the objects of Works in member clusters, repairs
 // drift, and reports what it did in the conditions of the Work.
 //
@@ -99,7 +99,7 @@ type controller struct {
 	tracker         *appliedTracker
 	deletionBudgets *deletionBudgets
 	metrics         *writeMetrics
-	// judge is nil if verdicts is set, and the other way round.
+	// Either judge or verdicts is nil.
 	judge    *judge.Judge
 	verdicts *verdictReader
 	now      func() time.Time
@@ -107,12 +107,12 @@ type controller struct {
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
-	measured, err := newWriteMetrics(metrics.Registry)
+	registered, err := newWriteMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
-		options: o, metrics: measured, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		options: o, metrics: registered, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}

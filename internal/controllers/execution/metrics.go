@@ -29,7 +29,7 @@ type writeMetrics struct {
 // process registered.
 func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 	object := []string{"result", "apiversion", "kind", "member_cluster"}
-	c := &writeMetrics{
+	m := &writeMetrics{
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "work_sync_workload_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 			Help: "Duration in seconds to write the manifests of a Work to a member cluster.",
@@ -44,25 +44,25 @@ func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 			Name: "delete_resource_from_cluster", Help: "Number of objects deleted from member clusters.",
 		}, object),
 	}
-	return c, errors.Join(
-		observe.Register(registry, &c.syncDuration), observe.Register(registry, &c.creates),
-		observe.Register(registry, &c.updates), observe.Register(registry, &c.deletes))
+	return m, errors.Join(
+		observe.Register(registry, &m.syncDuration), observe.Register(registry, &m.creates),
+		observe.Register(registry, &m.updates), observe.Register(registry, &m.deletes))
 }
 
-func (c *writeMetrics) observeSync(start time.Time, failures []error) {
-	c.syncDuration.WithLabelValues(resultLabel(errors.Join(failures...))).Observe(time.Since(start).Seconds())
+func (m *writeMetrics) observeSync(start time.Time, failures []error) {
+	m.syncDuration.WithLabelValues(resultLabel(errors.Join(failures...))).Observe(time.Since(start).Seconds())
 }
 
-func (c *writeMetrics) countCreate(member string, object *unstructured.Unstructured, recreate bool, err error) {
-	c.creates.With(objectLabels(member, object, err, "recreate", strconv.FormatBool(recreate))).Inc()
+func (m *writeMetrics) countCreate(member string, object *unstructured.Unstructured, recreate bool, err error) {
+	m.creates.With(objectLabels(member, object, err, "recreate", strconv.FormatBool(recreate))).Inc()
 }
 
-func (c *writeMetrics) countUpdate(member string, object *unstructured.Unstructured, outcome string, err error) {
-	c.updates.With(objectLabels(member, object, err, "operationResult", outcome)).Inc()
+func (m *writeMetrics) countUpdate(member string, object *unstructured.Unstructured, outcome string, err error) {
+	m.updates.With(objectLabels(member, object, err, "operationResult", outcome)).Inc()
 }
 
-func (c *writeMetrics) countDelete(member string, object *unstructured.Unstructured, err error) {
-	c.deletes.With(objectLabels(member, object, err)).Inc()
+func (m *writeMetrics) countDelete(member string, object *unstructured.Unstructured, err error) {
+	m.deletes.With(objectLabels(member, object, err)).Inc()
 }
 
 func objectLabels(member string, object *unstructured.Unstructured, err error, more ...string) prometheus.Labels {

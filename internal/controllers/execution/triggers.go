@@ -72,7 +72,7 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 		DeleteFunc: func(obj any) {
 			if deleted, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
 				c.pools.Drop(deleted.Name)
-				c.deleteDeletionState(deleted.Name)
+				c.stopTrackingDeletions(deleted.Name)
 			}
 		},
 	}
@@ -84,7 +84,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		// Another process serves the cluster from now on. Our watches would be a cost for the
 		// member, and our repairs would interfere with that process.
 		c.pools.Drop(newer.Name)
-		c.deleteDeletionState(newer.Name)
+		c.stopTrackingDeletions(newer.Name)
 		c.members.Forget(newer.Name)
 	case c.scope.Joined(older, newer):
 		c.enqueueAllWorks(ctx, newer)
@@ -138,8 +138,8 @@ func (c *controller) onWorkDeleted(key types.NamespacedName) {
 	c.stopTracking(key)
 }
 
-// deleteDeletionState deletes the state about deletions in a cluster.
-func (c *controller) deleteDeletionState(cluster string) {
+// stopTrackingDeletions deletes the state about deletions in a cluster.
+func (c *controller) stopTrackingDeletions(cluster string) {
 	c.deletionBudgets.deleteCluster(cluster)
 	if c.judge != nil {
 		c.judge.ForgetCluster(cluster)

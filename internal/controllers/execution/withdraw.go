@@ -39,8 +39,8 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		}
 		return c.withdrawObjects(ctx, cluster, stored, judge.Ruling{})
 	}
-	usable := c.isReachable(cluster)
-	ruling, err := c.judge.Decide(ctx, cluster, stored, usable)
+	reachable := c.isReachable(cluster)
+	ruling, err := c.judge.Decide(ctx, cluster, stored, reachable)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
@@ -50,7 +50,7 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		return reconcile.Result{}, c.releaseWork(ctx, cluster, stored, ruling)
 	case ruling.Verdict == guard.Hold && !preservesObjects(stored):
 		return reconcile.Result{}, c.judge.Hold(cluster, stored, ruling)
-	case !usable && cluster.DeletionTimestamp == nil:
+	case !reachable && cluster.DeletionTimestamp == nil:
 		// The verdict may change when the cluster is ready again.
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
 	}

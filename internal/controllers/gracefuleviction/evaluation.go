@@ -219,7 +219,7 @@ func (e *evaluation) readCluster(name string) (*clusterv1alpha1.Cluster, error) 
 // in their clusters. If the process ends, the records are lost, and evictions take a little
 // longer.
 type healthTracker struct {
-	// least is the minimum time of being healthy. startupDelay is the time after the start in
+	// minHealthyTime is the minimum time of being healthy. startupDelay is the time after the start in
 	// which no health counts.
 	minHealthyTime, startupDelay time.Duration
 
@@ -234,8 +234,8 @@ type healthRecord struct {
 	healthySince map[string]time.Time
 }
 
-func newHealthTracker(least, settle time.Duration) *healthTracker {
-	return &healthTracker{minHealthyTime: least, startupDelay: settle, records: map[types.NamespacedName]healthRecord{}}
+func newHealthTracker(minHealthyTime, startupDelay time.Duration) *healthTracker {
+	return &healthTracker{minHealthyTime: minHealthyTime, startupDelay: startupDelay, records: map[types.NamespacedName]healthRecord{}}
 }
 
 // remainingWait returns how long a workload that is healthy now must stay healthy to count.

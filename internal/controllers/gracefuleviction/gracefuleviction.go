@@ -58,7 +58,7 @@ type Options struct {
 	Workers, ClusterWorkers int
 	// Timeout is the grace period of tasks that have none of their own.
 	Timeout time.Duration
-	// Steady is the minimum time that a replacement must be healthy: the status of a member
+	// MinHealthyTime is the minimum time that a replacement must be healthy: the status of a member
 	// lags behind the applied manifest. StartupDelay is the time after the start of the process
 	// in which health ends no eviction: the stored status may be old, and clusters need some
 	// time to report the current one.

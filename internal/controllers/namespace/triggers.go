@@ -90,16 +90,16 @@ func (r *reconciler) onNamespace() handlers {
 	}
 }
 
-// hasPropagatedChange compares only the propagated fields.
+// hasPropagatedChange reports whether a propagated field of a Namespace changed.
 func hasPropagatedChange(older, newer client.Object) bool {
 	before, ok := older.(*unstructured.Unstructured)
 	after, ok2 := newer.(*unstructured.Unstructured)
 	return ok && ok2 && work.PrunedHash(before) != work.PrunedHash(after)
 }
 
-// onCluster enqueues all Namespaces for a cluster that is registered, or whose fields that
-// override policies select changed. At the start the events of the Namespaces enqueue all
-// clusters.
+// onCluster enqueues all Namespaces for a cluster that is registered, or whose labels, provider,
+// region or zones changed: override policies select clusters by these fields. At the start the
+// events of the Namespaces enqueue all clusters.
 func (r *reconciler) onCluster() handlers {
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {

@@ -18,8 +18,8 @@ type rateLimiter struct {
 
 // newRateLimiter limits actions to rate per second.
 func newRateLimiter(rate float64) *rateLimiter {
-	step := float64(time.Second) / rate
-	return &rateLimiter{interval: time.Duration(min(step, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
+	interval := float64(time.Second) / rate
+	return &rateLimiter{interval: time.Duration(min(interval, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
 }
 
 // run waits for its turn and the interval, then calls act. It returns the error of ctx if that

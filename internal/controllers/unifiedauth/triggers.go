@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-func onDelete(event.DeleteEvent) bool { return false }
+func ignoreDelete(event.DeleteEvent) bool { return false }
 
 // onlyImpersonatorChanges passes Clusters that are new or whose reference to the impersonator
 // Secret changed.
@@ -31,7 +31,7 @@ func onlyImpersonatorChanges() predicate.Predicate {
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			return ok && ok2 && !equality.Semantic.DeepEqual(older.Spec.ImpersonatorSecretRef, newer.Spec.ImpersonatorSecretRef)
 		},
-		DeleteFunc: onDelete,
+		DeleteFunc: ignoreDelete,
 	}
 }
 
@@ -41,7 +41,7 @@ func onlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: onDelete,
+		DeleteFunc: ignoreDelete,
 	}
 }
 
