@@ -14,23 +14,23 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// TemplateStateAnnotation holds on a binding the RelevantHash of its template in
-// the state that spec.resource.resourceVersion names. A template whose status
-// alone was written since is still in that state, so the binding stays as it is;
-// without the annotation every restart would rewrite every binding.
+// TemplateStateAnnotation is set on a binding. Its value is the RelevantHash of the
+// template at the version in spec.resource.resourceVersion. A write to the status of
+// the template does not change the hash, so the binding is not updated. Without the
+// annotation every restart would rewrite every binding.
 const TemplateStateAnnotation = "policy.karmada.io/template-state"
 
-// BindInput is what a binding is made from. Bind modifies none of it and the
-// binding shares nothing with it.
+// BindInput holds the sources of a binding. Bind does not modify them, and the
+// binding shares no memory with them.
 type BindInput struct {
-	// Template as it is stored after it was claimed: the binding records its
-	// uid and resourceVersion.
+	// Template is the stored template after the claim was written. The binding
+	// records its uid and resourceVersion.
 	Template *unstructured.Unstructured
 	Policy   Object
 
-	// Components of the template, when an interpreter tells them apart; then
-	// Replicas is 0 and Requirements nil. All three are zero for a template that
-	// is no workload.
+	// Components of the template. They are set if the interpreter of the kind
+	// supports components; Replicas is then 0 and Requirements nil. All three are
+	// zero for a template that is not a workload.
 	Components   []workv1alpha2.Component
 	Replicas     int32
 	Requirements *workv1alpha2.ReplicaRequirements
@@ -38,14 +38,14 @@ type BindInput struct {
 	// SchedulePriority is the value of the PriorityClass that the policy names;
 	// nil removes the field.
 	SchedulePriority *int32
-	// WorkloadAffinity says whether the feature of that name is on.
+	// WorkloadAffinity reports whether the feature gate of that name is enabled.
 	WorkloadAffinity bool
 	// UserState is Activation.UserState; empty removes the annotation.
 	UserState string
 }
 
-// OwnerError says that a binding belongs to an earlier template of the same
-// name. It goes away once the garbage collector has removed that binding.
+// OwnerError reports that a binding belongs to a deleted template of the same
+// name. The error ends when the garbage collector removes that binding.
 type OwnerError struct {
 	Binding  string
 	Got, Own types.UID
@@ -56,9 +56,9 @@ func (e *OwnerError) Error() string {
 	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", e.Binding, e.Got, e.Own)
 }
 
-// CollisionError says that the binding of a template is taken: names of bindings
-// do not contain the API group, so two templates can need the same one. The
-// first keeps it.
+// CollisionError reports that the binding of a template belongs to another template.
+// Names of bindings do not contain the API group, so two templates can need the
+// same name. The first template keeps the binding.
 type CollisionError struct {
 	Binding         string
 	Holder, Refused workv1alpha2.ObjectReference
@@ -66,15 +66,15 @@ type CollisionError struct {
 
 // Error implements error.
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("binding %s belongs to %s, so that %s cannot have it; rename one of them",
-		e.Binding, describe(e.Holder), describe(e.Refused))
+	return fmt.Sprintf("binding %s belongs to %s, so %s cannot use it; rename one of them",
+		e.Binding, describeReference(e.Holder), describeReference(e.Refused))
 }
 
-// Bind brings a binding in line with the template and the policy that claims it. An
-// object without a name (binding.New) is filled for creation. What others decide
-// (clusters, eviction tasks, requiredBy, rescheduling, suspension of scheduling,
-// status) is left alone. On error (*OwnerError, *CollisionError) nothing is
-// changed.
+// Bind updates a binding from its template and the policy that claims the template.
+// An object without a name (binding.New) is filled for creation. Fields of other
+// writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of
+// scheduling, status) are not changed. On error (*OwnerError, *CollisionError) the
+// binding is not changed.
 func Bind(existing binding.Object, in BindInput) error {
 	reference := referenceTo(in.Template)
 	if err := CheckHolder(existing, in.Template); err != nil {
@@ -92,7 +92,7 @@ func Bind(existing binding.Object, in BindInput) error {
 	bindTemplate(existing, in, reference)
 	bindPolicy(existing, in.Policy.PropagationSpec())
 	if binding.Namespaced(existing) {
-		bindNamespaced(existing.BindingSpec(), in)
+		bindNamespacedFields(existing.BindingSpec(), in)
 	}
 	return nil
 }
@@ -108,10 +108,9 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// CheckHolder returns an error (*OwnerError, *CollisionError) when a binding is not
-// one that the template can have. It tells a different object from an earlier or
-// a converted one: the same uid is the same object, whatever API version it is
-// read in.
+// CheckHolder returns an error (*OwnerError, *CollisionError) if a binding belongs to
+// an object other than the template. Objects are compared by uid, so the API version
+// in which the template is read does not matter.
 func CheckHolder(existing binding.Object, template *unstructured.Unstructured) error {
 	if existing.GetName() == "" {
 		return nil
@@ -131,8 +130,8 @@ func CheckHolder(existing binding.Object, template *unstructured.Unstructured) e
 	return nil
 }
 
-// Holds reports whether a binding is for the template of that kind and name, in
-// the binding's namespace. One that names no template is for any that needs it.
+// Holds reports whether a binding is for the template of that kind and name in
+// the namespace of the binding. A binding without a template is for every template.
 func Holds(existing binding.Object, kind schema.GroupKind, name string) bool {
 	held := existing.BindingSpec().Resource
 	return held.Name == "" ||
@@ -140,7 +139,7 @@ func Holds(existing binding.Object, kind schema.GroupKind, name string) bool {
 			schema.FromAPIVersionAndKind(held.APIVersion, held.Kind).GroupKind() == kind
 }
 
-func describe(r workv1alpha2.ObjectReference) string {
+func describeReference(r workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %s %s", r.APIVersion, r.Kind, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 }
 
@@ -150,19 +149,19 @@ func bindMetadata(existing binding.Object, in BindInput, state string) {
 	existing.SetOwnerReferences([]metav1.OwnerReference{
 		*metav1.NewControllerRef(in.Template, in.Template.GroupVersionKind()),
 	})
-	// The API server refuses new finalizers on what is being deleted.
+	// The API server rejects new finalizers on an object that is being deleted.
 	finalizer := binding.Finalizer(existing)
 	if existing.GetDeletionTimestamp() == nil && !slices.Contains(existing.GetFinalizers(), finalizer) {
 		existing.SetFinalizers(append(slices.Clone(existing.GetFinalizers()), finalizer))
 	}
 	ClaimOf(in.Policy).Apply(existing)
-	annotations := copyOf(existing.GetAnnotations())
+	annotations := copyMap(existing.GetAnnotations())
 	annotations[TemplateStateAnnotation] = state
 	delete(annotations, UserStateAnnotation)
 	if in.UserState != "" {
 		annotations[UserStateAnnotation] = in.UserState
 	}
-	store(existing, copyOf(existing.GetLabels()), annotations)
+	setMetadata(existing, copyMap(existing.GetLabels()), annotations)
 }
 
 func bindTemplate(existing binding.Object, in BindInput, reference workv1alpha2.ObjectReference) {
@@ -190,8 +189,8 @@ func bindPolicy(existing binding.Object, policy *policyv1alpha1.PropagationSpec)
 	spec.Suspension = Suspend(policy.Suspension, spec.Suspension)
 }
 
-// bindNamespaced sets what only bindings of namespaced templates have.
-func bindNamespaced(spec *workv1alpha2.ResourceBindingSpec, in BindInput) {
+// bindNamespacedFields sets the fields that only bindings of namespaced templates have.
+func bindNamespacedFields(spec *workv1alpha2.ResourceBindingSpec, in BindInput) {
 	spec.SchedulePriority = nil
 	if in.SchedulePriority != nil {
 		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *in.SchedulePriority}

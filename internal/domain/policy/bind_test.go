@@ -17,9 +17,9 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-func fullPolicy(p Object) {
+func setFullSpec(p Object) {
 	*p.PropagationSpec() = policyv1alpha1.PropagationSpec{
-		ResourceSelectors:           []policyv1alpha1.ResourceSelector{namedWeb},
+		ResourceSelectors:           []policyv1alpha1.ResourceSelector{webByName},
 		PropagateDeps:               true,
 		SchedulerName:               "default-scheduler",
 		ConflictResolution:          policyv1alpha1.ConflictAbort,
@@ -35,7 +35,7 @@ func fullPolicy(p Object) {
 
 func fullInput(policy Object) BindInput {
 	return BindInput{
-		Template:         deployment("shop", "web", map[string]string{"app": "web"}),
+		Template:         newDeployment("shop", "web", map[string]string{"app": "web"}),
 		Policy:           policy,
 		Replicas:         2,
 		Requirements:     &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": resource.MustParse("1")}},
@@ -44,8 +44,8 @@ func fullInput(policy Object) BindInput {
 	}
 }
 
-func wantedSpec() workv1alpha2.ResourceBindingSpec {
-	p := policyOf("shop", "web", fullPolicy).PropagationSpec()
+func wantSpec() workv1alpha2.ResourceBindingSpec {
+	p := newPolicy("shop", "web", setFullSpec).PropagationSpec()
 	return workv1alpha2.ResourceBindingSpec{
 		Resource:                    workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "812"},
 		PropagateDeps:               true,
@@ -62,7 +62,7 @@ func wantedSpec() workv1alpha2.ResourceBindingSpec {
 	}
 }
 
-func wantedMeta() metav1.ObjectMeta {
+func wantMetadata() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: "web-deployment", Namespace: "shop",
 		Labels:          map[string]string{ppID: "id-web"},
@@ -72,69 +72,69 @@ func wantedMeta() metav1.ObjectMeta {
 	}
 }
 
-// withoutState takes off the note of the template's state, of which
-// TestAStatusAloneDoesNotMoveTheBinding speaks.
-func withoutState(b binding.Object) binding.Object {
+// withoutTemplateState removes TemplateStateAnnotation. TestBindIgnoresStatusOfTemplate
+// covers it.
+func withoutTemplateState(b binding.Object) binding.Object {
 	annotations := b.GetAnnotations()
 	delete(annotations, TemplateStateAnnotation)
 	b.SetAnnotations(annotations)
 	return b
 }
 
-func TestAStatusAloneDoesNotMoveTheBinding(t *testing.T) {
-	in := fullInput(policyOf("shop", "web", fullPolicy))
+func TestBindIgnoresStatusOfTemplate(t *testing.T) {
+	in := fullInput(newPolicy("shop", "web", setFullSpec))
 	bound := binding.New(true)
 	if err := Bind(bound, in); err != nil {
 		t.Fatal(err)
 	}
 	recorded := bound.BindingSpec().Resource.ResourceVersion
 	cases := map[string]struct {
-		change func(*unstructured.Unstructured)
-		moves  bool
+		change  func(*unstructured.Unstructured)
+		changes bool
 	}{
-		"a status": {func(template *unstructured.Unstructured) {
+		"the status": {func(template *unstructured.Unstructured) {
 			template.Object["status"] = map[string]any{"replicas": int64(2)}
 		}, false},
 		"a label": {func(template *unstructured.Unstructured) {
 			template.SetLabels(map[string]string{"app": "web", "tier": "front"})
 		}, true},
-		"a template of the same name made anew": {func(template *unstructured.Unstructured) {
+		"a recreated template of the same name": {func(template *unstructured.Unstructured) {
 			template.SetUID("uid-2")
 		}, true},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			again, later := bound.DeepCopyObject().(binding.Object), in
+			updated, later := bound.DeepCopyObject().(binding.Object), in
 			later.Template = in.Template.DeepCopy()
 			later.Template.SetResourceVersion("999")
 			test.change(later.Template)
 			if later.Template.GetUID() != in.Template.GetUID() {
-				again.SetOwnerReferences(nil)
+				updated.SetOwnerReferences(nil)
 			}
-			if err := Bind(again, later); err != nil {
+			if err := Bind(updated, later); err != nil {
 				t.Fatal(err)
 			}
-			if moved := again.BindingSpec().Resource.ResourceVersion != recorded; moved != test.moves {
-				t.Errorf("resourceVersion moved = %v, want %v", moved, test.moves)
+			if changed := updated.BindingSpec().Resource.ResourceVersion != recorded; changed != test.changes {
+				t.Errorf("resourceVersion changed = %v, want %v", changed, test.changes)
 			}
 		})
 	}
 }
 
-func TestBindCreates(t *testing.T) {
+func TestBindCreatesBinding(t *testing.T) {
 	got := binding.New(true)
-	if err := Bind(got, fullInput(policyOf("shop", "web", fullPolicy))); err != nil {
+	if err := Bind(got, fullInput(newPolicy("shop", "web", setFullSpec))); err != nil {
 		t.Fatal(err)
 	}
-	want := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
-	if diff := cmp.Diff(binding.Object(want), withoutState(got)); diff != "" {
+	want := &workv1alpha2.ResourceBinding{ObjectMeta: wantMetadata(), Spec: wantSpec()}
+	if diff := cmp.Diff(binding.Object(want), withoutTemplateState(got)); diff != "" {
 		t.Errorf("binding differs (-want +got):\n%s", diff)
 	}
 }
 
-func TestBindOfAClusterScopedTemplate(t *testing.T) {
-	in := fullInput(policyOf("", "all", fullPolicy))
-	in.Template = object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:foo", map[string]string{"app": "web"})
+func TestBindClusterScopedTemplate(t *testing.T) {
+	in := fullInput(newPolicy("", "all", setFullSpec))
+	in.Template = newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:foo", map[string]string{"app": "web"})
 	got := binding.New(false)
 	if err := Bind(got, in); err != nil {
 		t.Fatal(err)
@@ -148,23 +148,23 @@ func TestBindOfAClusterScopedTemplate(t *testing.T) {
 	if spec := got.BindingSpec(); spec.SchedulePriority != nil || spec.WorkloadAffinityGroups != nil || !spec.PropagateDeps {
 		t.Errorf("priority %v, groups %v, propagateDeps %v; want none, none, true", spec.SchedulePriority, spec.WorkloadAffinityGroups, spec.PropagateDeps)
 	}
-	if diff := cmp.Diff(marks{map[string]string{cpID: "id-all"}, map[string]string{cpName: "all"}}, marks{got.GetLabels(), withoutState(got).GetAnnotations()}); diff != "" {
+	if diff := cmp.Diff(claimMetadata{map[string]string{cpID: "id-all"}, map[string]string{cpName: "all"}}, claimMetadata{got.GetLabels(), withoutTemplateState(got).GetAnnotations()}); diff != "" {
 		t.Errorf("claim differs (-want +got):\n%s", diff)
 	}
 }
 
-func TestBindMerges(t *testing.T) {
+func TestBindUpdates(t *testing.T) {
 	tests := map[string]struct {
 		before func(*workv1alpha2.ResourceBinding)
 		input  func(*BindInput)
 		want   func(*workv1alpha2.ResourceBinding)
 	}{
-		"nothing to do": {},
-		"what the scheduler and others decided stays": {
-			before: othersDecisions,
-			want:   othersDecisions,
+		"no change": {},
+		"fields of the scheduler and other writers are kept": {
+			before: setFieldsOfOtherWriters,
+			want:   setFieldsOfOtherWriters,
 		},
-		"labels and annotations of others stay": {
+		"labels and annotations of other writers are kept": {
 			before: func(b *workv1alpha2.ResourceBinding) {
 				b.Labels["resourcebinding.karmada.io/permanent-id"] = "91aa"
 				b.Annotations["policy.karmada.io/applied-placement"] = "{}"
@@ -174,12 +174,12 @@ func TestBindMerges(t *testing.T) {
 				b.Annotations["policy.karmada.io/applied-placement"] = "{}"
 			},
 		},
-		"a cluster claim gives way": {
+		"a claim of a ClusterPropagationPolicy is replaced": {
 			before: func(b *workv1alpha2.ResourceBinding) {
 				b.Labels, b.Annotations = map[string]string{cpID: "id-all"}, map[string]string{cpName: "all"}
 			},
 		},
-		"a finalizer is added to others": {
+		"the finalizer is added to other finalizers": {
 			before: func(b *workv1alpha2.ResourceBinding) { b.Finalizers = []string{"x"} },
 			want:   func(b *workv1alpha2.ResourceBinding) { b.Finalizers = []string{"x", "karmada.io/binding-controller"} },
 		},
@@ -196,17 +196,17 @@ func TestBindMerges(t *testing.T) {
 				b.OwnerReferences = append(b.OwnerReferences, metav1.OwnerReference{Name: "x", UID: "y"})
 			},
 		},
-		"the same object in another API version stays the holder": {
+		"the same object in another API version keeps the binding": {
 			before: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.APIVersion = "extensions/v1beta1" },
 		},
 		"a binding without owner is adopted": {
 			before: func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = nil },
 		},
-		"a priority that the policy has no more is removed": {
+		"a priority is removed if the policy has none": {
 			input: func(in *BindInput) { in.SchedulePriority = nil },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulePriority = nil },
 		},
-		"without the feature there are no affinity groups": {
+		"no affinity groups if the feature is disabled": {
 			input: func(in *BindInput) { in.WorkloadAffinity = false },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.WorkloadAffinityGroups = nil },
 		},
@@ -219,18 +219,18 @@ func TestBindMerges(t *testing.T) {
 				b.Spec.Components = []workv1alpha2.Component{{Name: "driver", Replicas: 1}}
 			},
 		},
-		"the user's state is recorded": {
+		"the user state is recorded": {
 			input: func(in *BindInput) { in.UserState = "abc" },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
 		},
-		"the record goes when the policy is no longer lazy": {
+		"the user state is removed if the policy is no longer lazy": {
 			before: func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := fullInput(policyOf("shop", "web", fullPolicy))
-			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
+			in := fullInput(newPolicy("shop", "web", setFullSpec))
+			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantMetadata(), Spec: wantSpec()}
 			want := got.DeepCopy()
 			for change, object := range map[*func(*workv1alpha2.ResourceBinding)]*workv1alpha2.ResourceBinding{&test.before: got, &test.want: want} {
 				if *change != nil {
@@ -243,14 +243,14 @@ func TestBindMerges(t *testing.T) {
 			if err := Bind(got, in); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(binding.Object(want), withoutState(got)); diff != "" {
+			if diff := cmp.Diff(binding.Object(want), withoutTemplateState(got)); diff != "" {
 				t.Errorf("binding differs (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func othersDecisions(b *workv1alpha2.ResourceBinding) {
+func setFieldsOfOtherWriters(b *workv1alpha2.ResourceBinding) {
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
 	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m3"}}
 	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Name: "x"}}
@@ -259,13 +259,13 @@ func othersDecisions(b *workv1alpha2.ResourceBinding) {
 	b.Status.SchedulerObservedGeneration = 3
 }
 
-func TestBindRefusesWhatBelongsToOthers(t *testing.T) {
+func TestBindRejectsBindingOfOtherTemplate(t *testing.T) {
 	tests := map[string]struct {
 		before    func(*workv1alpha2.ResourceBinding)
 		owner     bool
 		collision []string
 	}{
-		"a binding of an earlier template of the same name": {
+		"a binding of a deleted template of the same name": {
 			before: func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences[0].UID = "uid-0" },
 			owner:  true,
 		},
@@ -276,7 +276,7 @@ func TestBindRefusesWhatBelongsToOthers(t *testing.T) {
 			},
 			collision: []string{"example.io/v1 Deployment shop/web", "apps/v1 Deployment shop/web"},
 		},
-		"a binding of names that are split another way": {
+		"the same binding name from a different name and kind": {
 			before: func(b *workv1alpha2.ResourceBinding) {
 				b.OwnerReferences[0].UID = "uid-2"
 				b.Spec.Resource.Name, b.Spec.Resource.Kind = "web-deployment", ""
@@ -286,12 +286,12 @@ func TestBindRefusesWhatBelongsToOthers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantedMeta(), Spec: wantedSpec()}
+			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantMetadata(), Spec: wantSpec()}
 			test.before(got)
 			before := got.DeepCopy()
-			err := Bind(got, fullInput(policyOf("shop", "web", fullPolicy)))
+			err := Bind(got, fullInput(newPolicy("shop", "web", setFullSpec)))
 			if cmp.Diff(before, got) != "" {
-				t.Error("the binding of another is changed")
+				t.Error("the binding of another template is changed")
 			}
 			var owner *OwnerError
 			if errors.As(err, &owner) != test.owner || test.owner && !strings.Contains(err.Error(), "different owner reference UID") {
@@ -310,12 +310,12 @@ func TestBindRefusesWhatBelongsToOthers(t *testing.T) {
 	}
 }
 
-func TestBindTwiceChangesOnce(t *testing.T) {
+func TestBindIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		namespace := rapid.SampledFrom([]string{"", "shop"}).Draw(t, "scope")
 		got := binding.New(namespace != "")
 		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
-			in := drawInput(t, namespace)
+			in := generateInput(t, namespace)
 			if err := Bind(got, in); err != nil {
 				t.Fatal(err)
 			}
@@ -324,18 +324,18 @@ func TestBindTwiceChangesOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(once, got.DeepCopyObject()); diff != "" {
-				t.Fatalf("the second Bind changes:\n%s", diff)
+				t.Fatalf("the second Bind changes the binding:\n%s", diff)
 			}
 		}
 	})
 }
 
-func drawInput(t *rapid.T, namespace string) BindInput {
+func generateInput(t *rapid.T, namespace string) BindInput {
 	policyNamespace := namespace
 	if rapid.Bool().Draw(t, "cluster policy") {
 		policyNamespace = ""
 	}
-	policy := policyOf(policyNamespace, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "policy"), fullPolicy)
+	policy := newPolicy(policyNamespace, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "policy"), setFullSpec)
 	if rapid.Bool().Draw(t, "not suspended") {
 		policy.PropagationSpec().Suspension = nil
 	}
@@ -350,29 +350,29 @@ func drawInput(t *rapid.T, namespace string) BindInput {
 	return in
 }
 
-func TestSuspend(t *testing.T) {
+func TestMergeSuspension(t *testing.T) {
 	dispatching := &policyv1alpha1.Suspension{Dispatching: new(true)}
 	tests := map[string]struct {
 		policy *policyv1alpha1.Suspension
 		before *workv1alpha2.Suspension
 		want   *workv1alpha2.Suspension
 	}{
-		"set, nothing before": {policy: dispatching, want: &workv1alpha2.Suspension{Suspension: *dispatching}},
-		"set, the dispatch part is replaced and scheduling kept": {
+		"policy suspends, binding without suspension": {policy: dispatching, want: &workv1alpha2.Suspension{Suspension: *dispatching}},
+		"policy suspends, dispatching is replaced and scheduling is kept": {
 			policy: dispatching,
 			before: &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}}}, Scheduling: new(true)},
 			want:   &workv1alpha2.Suspension{Suspension: *dispatching, Scheduling: new(true)},
 		},
-		"none, nothing before": {},
-		"none, scheduling is kept": {
+		"no suspension at all": {},
+		"policy does not suspend, scheduling is kept": {
 			before: &workv1alpha2.Suspension{Suspension: *dispatching, Scheduling: new(true)},
 			want:   &workv1alpha2.Suspension{Scheduling: new(true)},
 		},
-		"none, scheduling is kept when false": {
+		"policy does not suspend, scheduling is kept if false": {
 			before: &workv1alpha2.Suspension{Scheduling: new(false)},
 			want:   &workv1alpha2.Suspension{Scheduling: new(false)},
 		},
-		"none, without scheduling nothing is left": {before: &workv1alpha2.Suspension{Suspension: *dispatching}},
+		"policy does not suspend, dispatching is removed": {before: &workv1alpha2.Suspension{Suspension: *dispatching}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -383,7 +383,7 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-func TestAffinityGroups(t *testing.T) {
+func TestWorkloadAffinityGroups(t *testing.T) {
 	both := &policyv1alpha1.WorkloadAffinity{
 		Affinity:     &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"},
 		AntiAffinity: &policyv1alpha1.WorkloadAntiAffinityTerm{GroupByLabelKey: "tier"},

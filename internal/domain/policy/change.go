@@ -13,73 +13,73 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// RelevantChange reports whether an update of a template can matter for its
-// binding. Only status, managedFields and resourceVersion cannot. Neither object
+// RelevantChange reports whether an update of a template can change its binding.
+// Updates of status, managedFields and resourceVersion alone cannot. Neither object
 // is modified.
 func RelevantChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(
-		without(before.Object, "managedFields", "resourceVersion"),
-		without(after.Object, "managedFields", "resourceVersion"),
+		copyWithout(before.Object, "managedFields", "resourceVersion"),
+		copyWithout(after.Object, "managedFields", "resourceVersion"),
 	)
 }
 
-// UserChange reports whether an update of a template contains anything but this
-// project's own marks: labels and annotations with ".karmada.io" in their key.
-// generation is left out as well, since it follows from the rest.
+// UserChange reports whether an update of a template changes more than Karmada's own
+// metadata: labels and annotations with ".karmada.io" in their key. generation is
+// ignored as well, because every change of the spec increments it.
 func UserChange(before, after *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(userPart(before), userPart(after))
+	return !reflect.DeepEqual(userContent(before), userContent(after))
 }
 
-// UserHash fingerprints the part of a template that is the user's: equal for two
-// objects exactly when UserChange is false (up to collisions of 64 bits). It is
-// stable across processes and releases, for it is stored.
+// UserHash returns a hash of the content of a template that users write. The hashes
+// of two objects are equal exactly if UserChange is false (up to collisions of 64
+// bits). The hash is stored, so it must be the same in all processes and releases.
 func UserHash(template *unstructured.Unstructured) (string, error) {
-	return hash(template, userPart(template))
+	return hashContent(template, userContent(template))
 }
 
-// RelevantHash fingerprints what can matter of a template for its binding: equal
-// for two states exactly when RelevantChange is false (up to collisions of 64
-// bits). It is stable across processes and releases, for it is stored.
+// RelevantHash returns a hash of the content of a template that can change its
+// binding. The hashes of two states are equal exactly if RelevantChange is false (up
+// to collisions of 64 bits). The hash is stored, so it must be the same in all
+// processes and releases.
 func RelevantHash(template *unstructured.Unstructured) (string, error) {
-	return hash(template, without(template.Object, "managedFields", "resourceVersion"))
+	return hashContent(template, copyWithout(template.Object, "managedFields", "resourceVersion"))
 }
 
-func hash(template *unstructured.Unstructured, part map[string]any) (string, error) {
+func hashContent(template *unstructured.Unstructured, content map[string]any) (string, error) {
 	// encoding/json sorts map keys, so the bytes are canonical.
-	data, err := json.Marshal(part)
+	data, err := json.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("encoding %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
 	}
 	sum := fnv.New64a()
-	_, _ = sum.Write(data) // a hash never fails to write
+	_, _ = sum.Write(data) // hash.Hash never returns an error
 	return fmt.Sprintf("%016x", sum.Sum64()), nil
 }
 
-func userPart(template *unstructured.Unstructured) map[string]any {
-	object := without(template.Object, "managedFields", "resourceVersion", "generation")
+func userContent(template *unstructured.Unstructured) map[string]any {
+	object := copyWithout(template.Object, "managedFields", "resourceVersion", "generation")
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		return object
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		marks, ok := metadata[field].(map[string]any)
+		values, ok := metadata[field].(map[string]any)
 		if !ok {
 			continue
 		}
-		// metadata is already a copy of ours; an emptied map equals a missing one.
+		// metadata is already a copy. An empty map must compare equal to a missing map.
 		delete(metadata, field)
-		if rest := usersMarks(marks); len(rest) > 0 {
+		if rest := onlyUserKeys(values); len(rest) > 0 {
 			metadata[field] = rest
 		}
 	}
 	return object
 }
 
-// usersMarks leaves out the keys of this project, but for the one that only users
-// set.
-func usersMarks(marks map[string]any) map[string]any {
-	rest := make(map[string]any, len(marks))
-	for key, value := range marks {
+// onlyUserKeys drops the keys of Karmada, except for the key that only users set.
+func onlyUserKeys(values map[string]any) map[string]any {
+	rest := make(map[string]any, len(values))
+	for key, value := range values {
 		if key == policyv1alpha1.NamespaceSkipAutoPropagationLabel || !strings.Contains(key, ".karmada.io") {
 			rest[key] = value
 		}
@@ -87,9 +87,10 @@ func usersMarks(marks map[string]any) map[string]any {
 	return rest
 }
 
-// without copies object and its metadata, one level deep, and leaves out status
-// and the named metadata fields. The values below are shared with the original.
-func without(object map[string]any, metadataFields ...string) map[string]any {
+// copyWithout returns a copy of object and of its metadata, one level deep, without
+// the status and the given metadata fields. Deeper values are shared with the
+// original.
+func copyWithout(object map[string]any, metadataFields ...string) map[string]any {
 	result := make(map[string]any, len(object))
 	for key, value := range object {
 		if key != "status" {

@@ -9,27 +9,28 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Claim names the policy that an object (a template or its binding) belongs to.
-// Claims are comparable with ==; the zero value means "none".
+// Claim identifies the policy that claims an object (a template or its binding).
+// Claims are comparable with ==. The zero value means "no claim".
 type Claim struct {
 	// Namespace of a PropagationPolicy; empty for a ClusterPropagationPolicy.
 	Namespace string
 	Name      string
 	// ID is the permanent id of the policy. A policy that was deleted and
-	// created anew under the same name has another one.
+	// recreated under the same name has a different id.
 	ID string
 }
 
-// ClaimOf returns the claim that the policy makes. Its ID is empty when the
-// policy passed no admission; such a claim must not be applied.
+// ClaimOf returns the claim of a policy. Its ID is empty if the policy did not pass
+// the admission webhook. Such a claim must not be applied.
 func ClaimOf(policy Object) Claim {
 	claim := Claim{Namespace: policy.GetNamespace(), Name: policy.GetName()}
 	claim.ID = policy.GetLabels()[claim.label()]
 	return claim
 }
 
-// ClaimedBy reads the claim on an object. A claim counts only when all its keys
-// have values; that of a PropagationPolicy goes first.
+// ClaimedBy returns the claim that is recorded on an object, and false if there is
+// none. A claim is valid only if all its keys have values. The claim of a
+// PropagationPolicy takes precedence.
 func ClaimedBy(object metav1.Object) (Claim, bool) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	claim := Claim{
@@ -50,19 +51,19 @@ func ClaimedBy(object metav1.Object) (Claim, bool) {
 	return Claim{}, false
 }
 
-// Released reports whether a binding was made for a policy that has let go of it
-// since: it bears the mark of Bind, but no claim, and no other binding needs it.
-// What was made of it stays as it is; it follows its template no longer.
+// Released reports whether a policy released the binding that was made for it: the
+// binding has the annotation of Bind but no claim, and no other binding requires it.
+// Its Works stay in place, and changes of the template no longer reach it.
 func Released(of binding.Object) bool {
 	_, made := of.GetAnnotations()[TemplateStateAnnotation]
 	_, claimed := ClaimedBy(of)
 	return made && !claimed && len(of.BindingSpec().RequiredBy) == 0
 }
 
-// IsCluster reports whether the claim is one of a ClusterPropagationPolicy.
+// IsCluster reports whether the claim is that of a ClusterPropagationPolicy.
 func (c Claim) IsCluster() bool { return c.Namespace == "" }
 
-// String is the name for people: namespace/name, or name alone.
+// String returns namespace/name, or the name alone for a ClusterPropagationPolicy.
 func (c Claim) String() string {
 	if c.IsCluster() {
 		return c.Name
@@ -70,7 +71,7 @@ func (c Claim) String() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// Title is the name for people, with the kind of the policy.
+// Title returns the kind and name of the policy for messages to users.
 func (c Claim) Title() string {
 	if c.IsCluster() {
 		return "ClusterPropagationPolicy " + c.String()
@@ -78,43 +79,43 @@ func (c Claim) Title() string {
 	return "PropagationPolicy " + c.String()
 }
 
-// Names reports whether the claim names that policy, whatever its id: policies
-// are looked up by name, so that one created anew takes over.
+// Names reports whether the claim has the namespace and name of that policy. The id is
+// ignored: policies are looked up by name, so a recreated policy takes over.
 func (c Claim) Names(policy Object) bool {
 	return c.Namespace == policy.GetNamespace() && c.Name == policy.GetName()
 }
 
-// Apply writes the claim on an object and reports whether that changed it. The
-// claim of a PropagationPolicy removes one of a ClusterPropagationPolicy, not
-// the other way round: an object with a complete claim of a PropagationPolicy is
-// never offered to a ClusterPropagationPolicy.
+// Apply writes the claim to an object and reports whether the object changed. The
+// claim of a PropagationPolicy removes the claim of a ClusterPropagationPolicy, but
+// not the reverse: an object with a complete claim of a PropagationPolicy is never
+// matched against ClusterPropagationPolicies.
 func (c Claim) Apply(object metav1.Object) (changed bool) {
-	labels := copyOf(object.GetLabels())
-	annotations := copyOf(object.GetAnnotations())
+	labels := copyMap(object.GetLabels())
+	annotations := copyMap(object.GetAnnotations())
 	labels[c.label()] = c.ID
 	maps.Copy(annotations, c.annotations())
 	if !c.IsCluster() {
 		delete(labels, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
 		delete(annotations, policyv1alpha1.ClusterPropagationPolicyAnnotation)
 	}
-	return store(object, labels, annotations)
+	return setMetadata(object, labels, annotations)
 }
 
-// Remove takes the claim off an object, with what was recorded along with it, and
-// reports whether that changed the object. One that does not carry this very id
-// is left alone: another policy may have taken it over since.
+// Remove deletes the claim and the recorded user state from an object, and reports
+// whether the object changed. An object with a different id is not changed: another
+// policy may have claimed it in the meantime.
 func (c Claim) Remove(object metav1.Object) (changed bool) {
 	if c.ID == "" || object.GetLabels()[c.label()] != c.ID {
 		return false
 	}
-	labels := copyOf(object.GetLabels())
-	annotations := copyOf(object.GetAnnotations())
+	labels := copyMap(object.GetLabels())
+	annotations := copyMap(object.GetAnnotations())
 	delete(labels, c.label())
 	for key := range c.annotations() {
 		delete(annotations, key)
 	}
 	delete(annotations, UserStateAnnotation)
-	return store(object, labels, annotations)
+	return setMetadata(object, labels, annotations)
 }
 
 func (c Claim) label() string {
@@ -134,28 +135,28 @@ func (c Claim) annotations() map[string]string {
 	}
 }
 
-func copyOf(marks map[string]string) map[string]string {
-	result := make(map[string]string, len(marks)+2)
-	maps.Copy(result, marks)
+func copyMap(values map[string]string) map[string]string {
+	result := make(map[string]string, len(values)+2)
+	maps.Copy(result, values)
 	return result
 }
 
-func store(object metav1.Object, labels, annotations map[string]string) (changed bool) {
+func setMetadata(object metav1.Object, labels, annotations map[string]string) (changed bool) {
 	if !maps.Equal(labels, object.GetLabels()) {
-		object.SetLabels(orNil(labels))
+		object.SetLabels(nilIfEmpty(labels))
 		changed = true
 	}
 	if !maps.Equal(annotations, object.GetAnnotations()) {
-		object.SetAnnotations(orNil(annotations))
+		object.SetAnnotations(nilIfEmpty(annotations))
 		changed = true
 	}
 	return changed
 }
 
-// orNil keeps objects without marks in the form in which they are read back.
-func orNil(marks map[string]string) map[string]string {
-	if len(marks) == 0 {
+// nilIfEmpty returns nil for an empty map, as an object read from the API server has it.
+func nilIfEmpty(values map[string]string) map[string]string {
+	if len(values) == 0 {
 		return nil
 	}
-	return marks
+	return values
 }

@@ -17,48 +17,48 @@ const (
 	cpName = "clusterpropagationpolicy.karmada.io/name"
 )
 
-type marks struct{ Labels, Annotations map[string]string }
+type claimMetadata struct{ Labels, Annotations map[string]string }
 
 var (
-	ppMarks = marks{map[string]string{ppID: "id-web", "app": "web"}, map[string]string{ppNS: "shop", ppName: "web"}}
-	cpMarks = marks{map[string]string{cpID: "id-all", "app": "web"}, map[string]string{cpName: "all"}}
-	free    = marks{Labels: map[string]string{"app": "web"}}
+	propagationClaim = claimMetadata{map[string]string{ppID: "id-web", "app": "web"}, map[string]string{ppNS: "shop", ppName: "web"}}
+	clusterClaim     = claimMetadata{map[string]string{cpID: "id-all", "app": "web"}, map[string]string{cpName: "all"}}
+	unclaimed        = claimMetadata{Labels: map[string]string{"app": "web"}}
 )
 
 func TestClaimApplyAndRemove(t *testing.T) {
-	pp, cp := ClaimOf(policyOf("shop", "web")), ClaimOf(policyOf("", "all"))
+	pp, cp := ClaimOf(newPolicy("shop", "web")), ClaimOf(newPolicy("", "all"))
 	stale := pp
 	stale.ID = "another"
 	tests := map[string]struct {
-		before  marks
-		do      func(Claim, *policyv1alpha1.PropagationPolicy) bool
+		before  claimMetadata
+		update  func(Claim, *policyv1alpha1.PropagationPolicy) bool
 		claim   Claim
-		want    marks
+		want    claimMetadata
 		changed bool
 	}{
-		"a PropagationPolicy claims":                    {before: free, do: applyClaim, claim: pp, want: ppMarks, changed: true},
-		"a ClusterPropagationPolicy claims":             {before: free, do: applyClaim, claim: cp, want: cpMarks, changed: true},
-		"a claim that is there changes nothing":         {before: ppMarks, do: applyClaim, claim: pp, want: ppMarks},
-		"a new id replaces the old one":                 {before: marks{map[string]string{ppID: "old", "app": "web"}, ppMarks.Annotations}, do: applyClaim, claim: pp, want: ppMarks, changed: true},
-		"a PropagationPolicy takes a cluster claim off": {before: cpMarks, do: applyClaim, claim: pp, want: ppMarks, changed: true},
-		"a lost annotation is repaired":                 {before: marks{ppMarks.Labels, map[string]string{ppNS: "shop"}}, do: applyClaim, claim: pp, want: ppMarks, changed: true},
-		"a claim is removed":                            {before: ppMarks, do: removeClaim, claim: pp, want: free, changed: true},
-		"a cluster claim is removed":                    {before: cpMarks, do: removeClaim, claim: cp, want: free, changed: true},
-		"a recorded state goes with the claim":          {before: marks{ppMarks.Labels, map[string]string{ppNS: "shop", ppName: "web", UserStateAnnotation: "1"}}, do: removeClaim, claim: pp, want: free, changed: true},
-		"a claim with another id is left alone":         {before: ppMarks, do: removeClaim, claim: stale, want: ppMarks},
-		"the claim of the other kind is left alone":     {before: ppMarks, do: removeClaim, claim: cp, want: ppMarks},
-		"a claim without id removes nothing":            {before: free, do: removeClaim, claim: Claim{Name: "all"}, want: free},
+		"a PropagationPolicy claims":                  {before: unclaimed, update: applyClaim, claim: pp, want: propagationClaim, changed: true},
+		"a ClusterPropagationPolicy claims":           {before: unclaimed, update: applyClaim, claim: cp, want: clusterClaim, changed: true},
+		"an existing claim is not changed":            {before: propagationClaim, update: applyClaim, claim: pp, want: propagationClaim},
+		"a new id replaces the old one":               {before: claimMetadata{map[string]string{ppID: "old", "app": "web"}, propagationClaim.Annotations}, update: applyClaim, claim: pp, want: propagationClaim, changed: true},
+		"a PropagationPolicy removes a cluster claim": {before: clusterClaim, update: applyClaim, claim: pp, want: propagationClaim, changed: true},
+		"a lost annotation is repaired":               {before: claimMetadata{propagationClaim.Labels, map[string]string{ppNS: "shop"}}, update: applyClaim, claim: pp, want: propagationClaim, changed: true},
+		"a claim is removed":                          {before: propagationClaim, update: removeClaim, claim: pp, want: unclaimed, changed: true},
+		"a cluster claim is removed":                  {before: clusterClaim, update: removeClaim, claim: cp, want: unclaimed, changed: true},
+		"a recorded state is removed with the claim":  {before: claimMetadata{propagationClaim.Labels, map[string]string{ppNS: "shop", ppName: "web", UserStateAnnotation: "1"}}, update: removeClaim, claim: pp, want: unclaimed, changed: true},
+		"a claim with another id is not removed":      {before: propagationClaim, update: removeClaim, claim: stale, want: propagationClaim},
+		"the claim of the other kind is not removed":  {before: propagationClaim, update: removeClaim, claim: cp, want: propagationClaim},
+		"a claim without id removes nothing":          {before: unclaimed, update: removeClaim, claim: Claim{Name: "all"}, want: unclaimed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := &policyv1alpha1.PropagationPolicy{}
 			object.Labels, object.Annotations = test.before.Labels, test.before.Annotations
 			object = object.DeepCopy()
-			if changed := test.do(test.claim, object); changed != test.changed {
+			if changed := test.update(test.claim, object); changed != test.changed {
 				t.Errorf("changed = %v, want %v", changed, test.changed)
 			}
-			if diff := cmp.Diff(test.want, marks{object.Labels, object.Annotations}); diff != "" {
-				t.Errorf("marks differ (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, claimMetadata{object.Labels, object.Annotations}); diff != "" {
+				t.Errorf("labels or annotations differ (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -68,33 +68,33 @@ func applyClaim(c Claim, object *policyv1alpha1.PropagationPolicy) bool  { retur
 func removeClaim(c Claim, object *policyv1alpha1.PropagationPolicy) bool { return c.Remove(object) }
 
 func TestClaimedBy(t *testing.T) {
-	without := func(m marks, key string) marks {
-		object := deployment("shop", "web", m.Labels)
+	without := func(m claimMetadata, key string) claimMetadata {
+		object := newDeployment("shop", "web", m.Labels)
 		object.SetAnnotations(m.Annotations)
 		labels, annotations := object.GetLabels(), object.GetAnnotations()
 		delete(labels, key)
 		delete(annotations, key)
-		return marks{labels, annotations}
+		return claimMetadata{labels, annotations}
 	}
-	both := marks{map[string]string{ppID: "id-web", cpID: "id-all"}, map[string]string{ppNS: "shop", ppName: "web", cpName: "all"}}
+	both := claimMetadata{map[string]string{ppID: "id-web", cpID: "id-all"}, map[string]string{ppNS: "shop", ppName: "web", cpName: "all"}}
 	tests := map[string]struct {
-		marks marks
-		want  Claim
+		metadata claimMetadata
+		want     Claim
 	}{
-		"all keys of a PropagationPolicy":           {ppMarks, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
-		"all keys of a ClusterPropagationPolicy":    {cpMarks, Claim{Name: "all", ID: "id-all"}},
-		"the PropagationPolicy goes first":          {both, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
-		"an incomplete one gives way to the other":  {without(both, ppNS), Claim{Name: "all", ID: "id-all"}},
-		"a missing id is no claim":                  {without(ppMarks, ppID), Claim{}},
-		"a missing name is no claim":                {without(ppMarks, ppName), Claim{}},
-		"a missing namespace is no claim":           {without(ppMarks, ppNS), Claim{}},
-		"a missing cluster policy name is no claim": {without(cpMarks, cpName), Claim{}},
-		"nothing is no claim":                       {free, Claim{}},
+		"all keys of a PropagationPolicy":           {propagationClaim, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
+		"all keys of a ClusterPropagationPolicy":    {clusterClaim, Claim{Name: "all", ID: "id-all"}},
+		"a PropagationPolicy takes precedence":      {both, Claim{Namespace: "shop", Name: "web", ID: "id-web"}},
+		"an incomplete claim is ignored":            {without(both, ppNS), Claim{Name: "all", ID: "id-all"}},
+		"a missing id is no claim":                  {without(propagationClaim, ppID), Claim{}},
+		"a missing name is no claim":                {without(propagationClaim, ppName), Claim{}},
+		"a missing namespace is no claim":           {without(propagationClaim, ppNS), Claim{}},
+		"a missing cluster policy name is no claim": {without(clusterClaim, cpName), Claim{}},
+		"no labels and annotations":                 {unclaimed, Claim{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := deployment("shop", "web", test.marks.Labels)
-			object.SetAnnotations(test.marks.Annotations)
+			object := newDeployment("shop", "web", test.metadata.Labels)
+			object.SetAnnotations(test.metadata.Annotations)
 			got, ok := ClaimedBy(object)
 			if got != test.want || ok != (test.want != Claim{}) {
 				t.Errorf("ClaimedBy = %+v, %v; want %+v", got, ok, test.want)
@@ -103,22 +103,22 @@ func TestClaimedBy(t *testing.T) {
 	}
 }
 
-func TestReleased(t *testing.T) {
+func TestIsReleased(t *testing.T) {
 	tests := map[string]struct {
 		labels, annotations map[string]string
 		requiredBy          []workv1alpha2.BindingSnapshot
 		want                bool
 	}{
-		"a policy holds it": {
-			labels: ppMarks.Labels, annotations: map[string]string{ppNS: "shop", ppName: "web", TemplateStateAnnotation: "1"},
+		"claimed by a PropagationPolicy": {
+			labels: propagationClaim.Labels, annotations: map[string]string{ppNS: "shop", ppName: "web", TemplateStateAnnotation: "1"},
 		},
-		"a ClusterPropagationPolicy holds it": {
-			labels: cpMarks.Labels, annotations: map[string]string{cpName: "all", TemplateStateAnnotation: "1"},
+		"claimed by a ClusterPropagationPolicy": {
+			labels: clusterClaim.Labels, annotations: map[string]string{cpName: "all", TemplateStateAnnotation: "1"},
 		},
-		"its policy has let go": {annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
-		"half a claim is none":  {labels: ppMarks.Labels, annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
-		"no policy made it":     {},
-		"another binding needs it all the same": {
+		"released by its policy": {annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
+		"an incomplete claim":    {labels: propagationClaim.Labels, annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
+		"not made for a policy":  {},
+		"released, but required by another binding": {
 			annotations: map[string]string{TemplateStateAnnotation: "1"},
 			requiredBy:  []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment"}},
 		},

@@ -11,38 +11,37 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Policies is what Decide needs to know of the policies that exist. Index
-// provides it.
+// Policies gives Decide access to the existing policies. Index implements it.
 type Policies interface {
-	// Get returns a policy by name, or nil; namespace is empty for a
+	// Get returns a policy by name, or nil. namespace is empty for a
 	// ClusterPropagationPolicy.
 	Get(namespace, name string) Object
 	// Best returns the policy for an unclaimed template, or nil.
 	Best(template *unstructured.Unstructured) Object
 }
 
-// Decision is what to do about one template: one of Ignore, Wait, Apply, Release
+// Decision is the action for one template: one of Ignore, Wait, Apply, Release
 // and Retry.
 type Decision interface{ isDecision() }
 
-// Ignore means that policies have no say: the template is gone or belongs to a
-// controller. Forget it, also as a waiting one.
+// Ignore means that no policy applies: the template does not exist or belongs to a
+// controller. The caller stops tracking it, also as a waiting template.
 type Ignore struct{}
 
-// Wait means that no policy wants the template yet. Remember it, so that a
-// policy that comes later finds it.
+// Wait means that no policy selects the template yet. The caller tracks the template,
+// so that a policy that is created later finds it.
 type Wait struct{}
 
-// Apply means: claim the template for the policy and bring its binding in line,
-// once the overrides that the policy depends on exist (MissingOverrides).
+// Apply means: claim the template for the policy and update its binding, as soon as
+// the overrides that the policy depends on exist (CheckDependentOverrides).
 type Apply struct{ Policy Object }
 
 // Release means: remove the claim from the binding, then from the template. The
-// policy is gone, or selects the template no longer. That change of the template
-// leads to the next decision.
+// policy was deleted or no longer selects the template. The update of the template
+// triggers the next decision.
 type Release struct{ Claim Claim }
 
-// Retry means that nothing can be decided now; Err says why.
+// Retry means that no decision is possible yet. Err is the reason.
 type Retry struct{ Err error }
 
 func (Ignore) isDecision()  {}
@@ -51,16 +50,16 @@ func (Apply) isDecision()   {}
 func (Release) isDecision() {}
 func (Retry) isDecision()   {}
 
-// ErrTerminating says that the policy that claims a template is being deleted:
-// its own deletion is about to release the template.
+// ErrTerminating reports that the policy that claims a template is being deleted. The
+// deletion of the policy releases the template.
 var ErrTerminating = errors.New("the claiming policy is being deleted")
 
-// ErrNoPermanentID says that a policy passed no admission and cannot claim.
+// ErrNoPermanentID reports that a policy did not pass admission and cannot claim.
 var ErrNoPermanentID = errors.New("the policy has no permanent id")
 
-// Decide answers for one template; nil means that it does not exist. A claimed
-// template stays with its policy, found by name: one that was deleted and
-// created anew takes over with its new id.
+// Decide returns the decision for one template; nil means that the template does not
+// exist. A claimed template stays with its policy. The policy is found by name, so a
+// recreated policy takes over with its new id.
 func Decide(template *unstructured.Unstructured, policies Policies) Decision {
 	if template == nil || template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel] != "" {
 		return Ignore{}
@@ -72,7 +71,7 @@ func Decide(template *unstructured.Unstructured, policies Policies) Decision {
 	if policy == nil {
 		return Wait{}
 	}
-	return apply(policy)
+	return decideApply(policy)
 }
 
 func decideClaimed(template *unstructured.Unstructured, claim Claim, policy Object) Decision {
@@ -82,24 +81,24 @@ func decideClaimed(template *unstructured.Unstructured, claim Claim, policy Obje
 	if isTerminating(policy) {
 		return Retry{Err: fmt.Errorf("policy %s: %w", claim, ErrTerminating)}
 	}
-	// A policy never reaches into other namespaces, even if a template copied
-	// from there, marks and all, says that it is claimed.
+	// A policy never applies to other namespaces. A template that was copied from
+	// another namespace still carries the labels of a claim.
 	if !inScope(policy, template) || !Selects(policy, template) {
 		return Release{Claim: claim}
 	}
-	return apply(policy)
+	return decideApply(policy)
 }
 
-func apply(policy Object) Decision {
+func decideApply(policy Object) Decision {
 	if claim := ClaimOf(policy); claim.ID == "" {
 		return Retry{Err: fmt.Errorf("policy %s: %w", claim, ErrNoPermanentID)}
 	}
 	return Apply{Policy: policy}
 }
 
-// DependentOverrides names the override policies that must exist before the
-// policy is applied: OverridePolicies of the policy's namespace, or
-// ClusterOverridePolicies when the namespace is empty.
+// DependentOverrides returns the override policies that must exist before the
+// policy is applied: OverridePolicies in the namespace of the policy, or
+// ClusterOverridePolicies if the namespace is empty.
 func DependentOverrides(policy Object) []types.NamespacedName {
 	names := policy.PropagationSpec().DependentOverrides
 	overrides := make([]types.NamespacedName, 0, len(names))
@@ -109,8 +108,8 @@ func DependentOverrides(policy Object) []types.NamespacedName {
 	return overrides
 }
 
-// CheckDependentOverrides returns a *MissingOverridesError when any override
-// policy does not exist that the policy depends on.
+// CheckDependentOverrides returns a *MissingOverridesError if an override policy
+// that the policy depends on does not exist.
 func CheckDependentOverrides(policy Object, exists func(types.NamespacedName) bool) error {
 	var missing []string
 	for _, override := range DependentOverrides(policy) {
@@ -124,7 +123,7 @@ func CheckDependentOverrides(policy Object, exists func(types.NamespacedName) bo
 	return &MissingOverridesError{Names: missing}
 }
 
-// MissingOverridesError says which overrides a policy is waiting for.
+// MissingOverridesError lists the overrides that a policy waits for.
 type MissingOverridesError struct{ Names []string }
 
 // Error implements error.

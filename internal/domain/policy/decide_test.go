@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func claimed(by Object) *unstructured.Unstructured {
-	template := deployment("shop", "web", map[string]string{"app": "web"})
+func claimedTemplate(by Object) *unstructured.Unstructured {
+	template := newDeployment("shop", "web", map[string]string{"app": "web"})
 	ClaimOf(by).Apply(template)
 	return template
 }
 
 func TestDecide(t *testing.T) {
-	web := policyOf("shop", "web", selecting(namedWeb))
-	better := policyOf("shop", "better", priority(9), selecting(namedWeb))
-	all := policyOf("", "all", selecting(allDeployments))
-	reborn := policyOf("shop", "web", selecting(namedWeb))
-	reborn.SetLabels(map[string]string{ppID: "new"})
-	noID := policyOf("shop", "web", selecting(namedWeb))
+	web := newPolicy("shop", "web", withSelectors(webByName))
+	better := newPolicy("shop", "better", withPriority(9), withSelectors(webByName))
+	all := newPolicy("", "all", withSelectors(allDeployments))
+	recreated := newPolicy("shop", "web", withSelectors(webByName))
+	recreated.SetLabels(map[string]string{ppID: "new"})
+	noID := newPolicy("shop", "web", withSelectors(webByName))
 	noID.SetLabels(nil)
-	ofController := deployment("shop", "web", map[string]string{"resourcetemplate.karmada.io/claimed-by": "MultiClusterService"})
-	foreign := policyOf("other", "web", selecting(allDeployments))
+	ofController := newDeployment("shop", "web", map[string]string{"resourcetemplate.karmada.io/claimed-by": "MultiClusterService"})
+	foreign := newPolicy("other", "web", withSelectors(allDeployments))
 
 	tests := map[string]struct {
 		template *unstructured.Unstructured
@@ -33,19 +33,19 @@ func TestDecide(t *testing.T) {
 		want     Decision
 		err      error
 	}{
-		"a template that is gone is forgotten":                   {policies: []Object{web}, want: Ignore{}},
-		"a template of a controller is not matched":              {template: ofController, policies: []Object{web}, want: Ignore{}},
-		"the best policy is applied":                             {template: deployment("shop", "web", nil), policies: []Object{all, web, better}, want: Apply{better}},
-		"a cluster policy is applied when no other matches":      {template: deployment("shop", "db", nil), policies: []Object{all, web}, want: Apply{all}},
-		"without a policy the template waits":                    {template: deployment("shop", "db", nil), policies: []Object{web}, want: Wait{}},
-		"a claimed template stays though a better policy came":   {template: claimed(web), policies: []Object{web, better}, want: Apply{web}},
-		"a template claimed by a cluster policy stays with it":   {template: claimed(all), policies: []Object{all, web}, want: Apply{all}},
-		"a policy created anew takes over by name":               {template: claimed(web), policies: []Object{reborn}, want: Apply{reborn}},
-		"a claim of a policy that is gone is released":           {template: claimed(web), policies: []Object{all}, want: Release{ClaimOf(web)}},
-		"a claim of a policy that matches no longer is released": {template: claimed(policyOf("shop", "l")), policies: []Object{policyOf("shop", "l", selecting(labelledOther)), web}, want: Release{Claim{Namespace: "shop", Name: "l", ID: "id-l"}}},
-		"a claim copied from another namespace is released":      {template: claimed(foreign), policies: []Object{foreign}, want: Release{ClaimOf(foreign)}},
-		"a claim of a policy that is being deleted is retried":   {template: claimed(web), policies: []Object{policyOf("shop", "web", terminating, selecting(namedWeb))}, err: ErrTerminating},
-		"a policy without permanent id cannot claim":             {template: deployment("shop", "web", nil), policies: []Object{noID}, err: ErrNoPermanentID},
+		"a template that does not exist is ignored":                      {policies: []Object{web}, want: Ignore{}},
+		"a template of a controller is ignored":                          {template: ofController, policies: []Object{web}, want: Ignore{}},
+		"the best policy is applied":                                     {template: newDeployment("shop", "web", nil), policies: []Object{all, web, better}, want: Apply{better}},
+		"a cluster policy is applied if no other policy matches":         {template: newDeployment("shop", "db", nil), policies: []Object{all, web}, want: Apply{all}},
+		"without a policy the template waits":                            {template: newDeployment("shop", "db", nil), policies: []Object{web}, want: Wait{}},
+		"a claimed template keeps its policy when a better one is added": {template: claimedTemplate(web), policies: []Object{web, better}, want: Apply{web}},
+		"a template keeps its cluster policy":                            {template: claimedTemplate(all), policies: []Object{all, web}, want: Apply{all}},
+		"a recreated policy takes over by name":                          {template: claimedTemplate(web), policies: []Object{recreated}, want: Apply{recreated}},
+		"a claim of a deleted policy is released":                        {template: claimedTemplate(web), policies: []Object{all}, want: Release{ClaimOf(web)}},
+		"a claim of a policy that no longer matches is released":         {template: claimedTemplate(newPolicy("shop", "l")), policies: []Object{newPolicy("shop", "l", withSelectors(labelledOther)), web}, want: Release{Claim{Namespace: "shop", Name: "l", ID: "id-l"}}},
+		"a claim copied from another namespace is released":              {template: claimedTemplate(foreign), policies: []Object{foreign}, want: Release{ClaimOf(foreign)}},
+		"a claim of a policy that is being deleted is retried":           {template: claimedTemplate(web), policies: []Object{newPolicy("shop", "web", withDeletionTimestamp, withSelectors(webByName))}, err: ErrTerminating},
+		"a policy without permanent id cannot claim":                     {template: newDeployment("shop", "web", nil), policies: []Object{noID}, err: ErrNoPermanentID},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestCheckDependentOverrides(t *testing.T) {
-	policy := policyOf("shop", "web")
+	policy := newPolicy("shop", "web")
 	policy.PropagationSpec().DependentOverrides = []string{"a", "b", "c"}
 	exists := func(n types.NamespacedName) bool { return n == types.NamespacedName{Namespace: "shop", Name: "b"} }
 	err := CheckDependentOverrides(policy, exists)
@@ -80,20 +80,20 @@ func TestCheckDependentOverrides(t *testing.T) {
 		t.Errorf("missing overrides differ (-want +got):\n%s", diff)
 	}
 	if err := CheckDependentOverrides(policy, func(types.NamespacedName) bool { return true }); err != nil {
-		t.Errorf("all overrides exist, but: %v", err)
+		t.Errorf("error although all overrides exist: %v", err)
 	}
 }
 
 func TestActivate(t *testing.T) {
-	policy := policyOf("shop", "web", lazy, selecting(namedWeb))
-	template := deployment("shop", "web", map[string]string{"app": "web"})
-	state := hashOf(t, template)
+	policy := newPolicy("shop", "web", withLazyActivation, withSelectors(webByName))
+	template := newDeployment("shop", "web", map[string]string{"app": "web"})
+	state := userHash(t, template)
 	withState := func(state string) *unstructured.Unstructured {
-		object := deployment("shop", "web", map[string]string{"app": "web"})
+		object := newDeployment("shop", "web", map[string]string{"app": "web"})
 		object.SetAnnotations(map[string]string{UserStateAnnotation: state})
 		return object
 	}
-	eager := policyOf("shop", "web", selecting(namedWeb))
+	notLazy := newPolicy("shop", "web", withSelectors(webByName))
 	tests := map[string]struct {
 		policy   Object
 		template *unstructured.Unstructured
@@ -101,20 +101,20 @@ func TestActivate(t *testing.T) {
 		cause    Cause
 		deferred bool
 	}{
-		"a policy that is not lazy acts on its own change":          {policy: eager, template: template, cause: PolicyChanged},
-		"a template created after the policy is propagated":         {policy: policy, template: template, cause: TemplateChanged},
-		"a template that waited for the policy is only claimed":     {policy: policy, template: template, cause: PolicyChanged, deferred: true},
-		"a claimed template stays as it is over a restart":          {policy: policy, template: withState(state), cause: TemplateChanged, deferred: true},
-		"a claimed template is propagated when its user changes it": {policy: policy, template: withState("before"), cause: TemplateChanged},
-		"a change of the policy leaves the binding":                 {policy: policy, template: template, binding: withState(state), cause: PolicyChanged, deferred: true},
-		"a restart leaves the binding":                              {policy: policy, template: template, binding: withState(state), cause: TemplateChanged, deferred: true},
-		"a user's change rebuilds the binding":                      {policy: policy, template: template, binding: withState("before"), cause: TemplateChanged},
-		"a user's change is not lost to a change of the policy":     {policy: policy, template: template, binding: withState("before"), cause: PolicyChanged},
-		"a binding without a record waits for the user":             {policy: policy, template: withState(state), binding: template, cause: PolicyChanged, deferred: true},
+		"a change of a policy that is not lazy is applied":                  {policy: notLazy, template: template, cause: PolicyChanged},
+		"a template created after the policy is propagated":                 {policy: policy, template: template, cause: TemplateChanged},
+		"a template that waited for the policy is only claimed":             {policy: policy, template: template, cause: PolicyChanged, deferred: true},
+		"a restart does not propagate a claimed template":                   {policy: policy, template: withState(state), cause: TemplateChanged, deferred: true},
+		"a claimed template is propagated when the user changes it":         {policy: policy, template: withState("before"), cause: TemplateChanged},
+		"a change of the policy does not update the binding":                {policy: policy, template: template, binding: withState(state), cause: PolicyChanged, deferred: true},
+		"a restart does not update the binding":                             {policy: policy, template: template, binding: withState(state), cause: TemplateChanged, deferred: true},
+		"a change by the user updates the binding":                          {policy: policy, template: template, binding: withState("before"), cause: TemplateChanged},
+		"a change by the user is applied with a later change of the policy": {policy: policy, template: template, binding: withState("before"), cause: PolicyChanged},
+		"a binding without a recorded state waits for the user":             {policy: policy, template: withState(state), binding: template, cause: PolicyChanged, deferred: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Activate(test.policy, test.template, orNoBinding(test.binding), test.cause)
+			got, err := Activate(test.policy, test.template, bindingOrNil(test.binding), test.cause)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,15 +122,15 @@ func TestActivate(t *testing.T) {
 				t.Errorf("Deferred = %v, want %v", got.Deferred, test.deferred)
 			}
 			if wantState := test.policy == policy; (got.UserState == state) != wantState {
-				t.Errorf("UserState = %q, want it: %v", got.UserState, wantState)
+				t.Errorf("UserState = %q, want one: %v", got.UserState, wantState)
 			}
 		})
 	}
 }
 
 func TestPreempts(t *testing.T) {
-	pp := func(name string, p int32) Object { return policyOf("shop", name, priority(p)) }
-	cp := func(name string, p int32) Object { return policyOf("", name, priority(p)) }
+	pp := func(name string, p int32) Object { return newPolicy("shop", name, withPriority(p)) }
+	cp := func(name string, p int32) Object { return newPolicy("", name, withPriority(p)) }
 	tests := map[string]struct {
 		preemptor, claimant Object
 		unreadable          bool
@@ -144,7 +144,7 @@ func TestPreempts(t *testing.T) {
 		"higher cluster policy over lower one":         {preemptor: cp("a", 2), claimant: cp("b", 1), want: true},
 		"lower cluster policy over higher one":         {preemptor: cp("a", 1), claimant: cp("b", 2)},
 		"a policy over itself":                         {preemptor: pp("a", 2), claimant: pp("a", 1)},
-		"nobody's template":                            {preemptor: pp("a", 2)},
+		"a template without a claim":                   {preemptor: pp("a", 2)},
 		"a claimant that cannot be read":               {preemptor: pp("a", 2), claimant: pp("b", 1), unreadable: true, err: true},
 		"an unreadable cluster policy does not matter": {preemptor: pp("a", 2), claimant: cp("b", 1), unreadable: true, want: true},
 	}
@@ -165,30 +165,30 @@ func TestPreempts(t *testing.T) {
 	}
 }
 
-func TestOvertakersAreThoseBetweenOldAndNewPriority(t *testing.T) {
+func TestPreemptionCandidatesBetweenOldAndNewPriority(t *testing.T) {
 	candidates := []Object{
-		policyOf("shop", "at-new", priority(1), preempting),
-		policyOf("shop", "low", priority(2), preempting),
-		policyOf("shop", "high", priority(4), preempting),
-		policyOf("shop", "high-too", priority(4), preempting),
-		policyOf("shop", "meek", priority(3)),
-		policyOf("shop", "going", priority(3), preempting, terminating),
-		policyOf("shop", "at-old", priority(5), preempting),
-		policyOf("shop", "none", preempting),
+		newPolicy("shop", "at-new", withPriority(1), withPreemption),
+		newPolicy("shop", "low", withPriority(2), withPreemption),
+		newPolicy("shop", "high", withPriority(4), withPreemption),
+		newPolicy("shop", "high-too", withPriority(4), withPreemption),
+		newPolicy("shop", "no-preemption", withPriority(3)),
+		newPolicy("shop", "terminating", withPriority(3), withPreemption, withDeletionTimestamp),
+		newPolicy("shop", "at-old", withPriority(5), withPreemption),
+		newPolicy("shop", "none", withPreemption),
 	}
 	var got []string
 	for _, p := range Overtakers(5, 1, candidates) {
 		got = append(got, p.GetName())
 	}
 	if diff := cmp.Diff([]string{"high", "high-too", "low"}, got); diff != "" {
-		t.Errorf("overtakers differ (-want +got):\n%s", diff)
+		t.Errorf("policies differ (-want +got):\n%s", diff)
 	}
 }
 
-func preempting(p Object) { p.PropagationSpec().Preemption = "Always" }
+func withPreemption(p Object) { p.PropagationSpec().Preemption = "Always" }
 
-// orNoBinding keeps a nil pointer from becoming a non-nil interface.
-func orNoBinding(binding *unstructured.Unstructured) metav1.Object {
+// bindingOrNil keeps a nil pointer from becoming a non-nil interface.
+func bindingOrNil(binding *unstructured.Unstructured) metav1.Object {
 	if binding == nil {
 		return nil
 	}

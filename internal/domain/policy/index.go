@@ -10,36 +10,36 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Index holds policies so that a template meets only those selectors that can
-// select it: selectors are filed by kind, and within a kind by name, by one label
-// that they require (once for each value that they take), or as a match for all.
-// Label selectors are compiled once. The time of a match grows with the labels of
+// Index holds policies so that a template is compared only with selectors that can
+// select it. Selectors are indexed by kind, and within a kind by name, by one label
+// that they require (once for each accepted value), or as selectors of all objects.
+// Label selectors are compiled once. The time of a lookup grows with the labels of
 // the template and the selectors that share one of them, not with the number of
-// policies; only selectors that require no label at all, such as "tier is not
-// test", are gone through one by one.
+// policies. Only selectors that require no label, such as "tier is not test", are
+// checked one by one.
 //
-// Index has no lock. Any number of readers may use it at a time, but callers
-// keep Put and Delete apart from everything else. Policies handed to Put belong
-// to the index until they are replaced: they must not be changed.
+// Index has no lock. Concurrent reads are safe, but callers must serialize Put and
+// Delete with all other calls. Policies that are passed to Put must not be changed
+// until they are replaced.
 type Index struct {
 	policies map[types.NamespacedName]Object
-	slots    map[slot][]*entry
-	// kinds are the policies by kind alone, sorted by name; see NearestMiss.
-	kinds map[kindSlot][]Object
+	entries  map[indexKey][]*entry
+	// byKind holds the policies by kind alone, sorted by name; see NearestMiss.
+	byKind map[kindKey][]Object
 }
 
-// slot is the place of a selector: the most selective facts about a template
-// that it demands. Empty fields are not demanded. At most one of name and label
-// is set.
-type slot struct {
+// indexKey is the key of a selector in the index: the most selective properties that
+// the selector requires of a template. Empty fields are not required. At most one of
+// name and label is set.
+type indexKey struct {
 	policyNamespace  string
 	apiVersion, kind string
 	namespace, name  string
-	label            demand
+	labelRequirement labelRequirement
 }
 
-// entry is one selector of a policy, ranked for the case that it matches.
-// labels is nil when the slot says all that the selector demands.
+// entry is one selector of a policy with the rank that the policy has if the selector
+// matches. labels is nil if the key contains all requirements of the selector.
 type entry struct {
 	candidate
 	labels labels.Selector
@@ -49,25 +49,25 @@ type entry struct {
 func NewIndex() *Index {
 	return &Index{
 		policies: make(map[types.NamespacedName]Object),
-		slots:    make(map[slot][]*entry),
-		kinds:    make(map[kindSlot][]Object),
+		entries:  make(map[indexKey][]*entry),
+		byKind:   make(map[kindKey][]Object),
 	}
 }
 
 // Put adds a policy, or replaces the one of its namespace and name.
 func (x *Index) Put(policy Object) {
 	x.Delete(policy.GetNamespace(), policy.GetName())
-	x.policies[keyOf(policy)] = policy
-	x.putKinds(policy)
-	for at, s := range entries(policy) {
-		list := x.slots[at]
-		i, _ := slices.BinarySearchFunc(list, s, compareEntries)
-		x.slots[at] = slices.Insert(list, i, s)
+	x.policies[namespacedName(policy)] = policy
+	x.addToKinds(policy)
+	for key, added := range indexEntries(policy) {
+		list := x.entries[key]
+		i, _ := slices.BinarySearchFunc(list, added, compareEntries)
+		x.entries[key] = slices.Insert(list, i, added)
 	}
 }
 
-// Delete removes a policy; namespace is empty for a ClusterPropagationPolicy.
-// Removing what is not there does nothing.
+// Delete removes a policy. namespace is empty for a ClusterPropagationPolicy.
+// Deleting a policy that is not in the index does nothing.
 func (x *Index) Delete(namespace, name string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	policy, ok := x.policies[key]
@@ -75,27 +75,27 @@ func (x *Index) Delete(namespace, name string) {
 		return
 	}
 	delete(x.policies, key)
-	x.removeKinds(policy)
-	for at, s := range entries(policy) {
-		x.remove(at, s)
+	x.removeFromKinds(policy)
+	for entryKey, s := range indexEntries(policy) {
+		x.remove(entryKey, s)
 	}
 }
 
-func (x *Index) remove(at slot, s *entry) {
-	list := x.slots[at]
+func (x *Index) remove(key indexKey, s *entry) {
+	list := x.entries[key]
 	i, found := slices.BinarySearchFunc(list, s, compareEntries)
 	if !found {
 		return
 	}
 	list = slices.Delete(list, i, i+1)
 	if len(list) == 0 {
-		delete(x.slots, at)
+		delete(x.entries, key)
 		return
 	}
-	x.slots[at] = list
+	x.entries[key] = list
 }
 
-// Get returns the policy of that name, or nil; namespace is empty for a
+// Get returns the policy of that name, or nil. namespace is empty for a
 // ClusterPropagationPolicy.
 func (x *Index) Get(namespace, name string) Object {
 	return x.policies[types.NamespacedName{Namespace: namespace, Name: name}]
@@ -104,26 +104,26 @@ func (x *Index) Get(namespace, name string) Object {
 // Len returns the number of policies.
 func (x *Index) Len() int { return len(x.policies) }
 
-// Best answers as the function Best does for all policies of the index.
+// Best returns the result of the function Best for all policies in the index.
 func (x *Index) Best(template *unstructured.Unstructured) Object {
-	probe := newProbe(template)
-	if probe.template.namespace != "" {
-		if best := x.bestOf(probe, probe.template.namespace); best != nil {
+	probe := newTemplateProperties(template)
+	if probe.key.namespace != "" {
+		if best := x.bestInNamespace(probe, probe.key.namespace); best != nil {
 			return best.policy
 		}
 	}
-	if best := x.bestOf(probe, ""); best != nil {
+	if best := x.bestInNamespace(probe, ""); best != nil {
 		return best.policy
 	}
 	return nil
 }
 
-// bestOf asks one scope: the policies of one namespace, or the cluster's.
-func (x *Index) bestOf(p probe, policyNamespace string) *entry {
+// bestInNamespace searches one scope: the policies of one namespace, or the cluster policies.
+func (x *Index) bestInNamespace(p templateProperties, policyNamespace string) *entry {
 	var best *entry
-	for at := range p.slots(policyNamespace) {
-		// A slot is sorted by rank, so its first match is its best.
-		for _, s := range x.slots[at] {
+	for key := range p.indexKeys(policyNamespace) {
+		// The entries of a key are sorted by rank, so the first match is the best.
+		for _, s := range x.entries[key] {
 			if best != nil && s.compare(&best.candidate) >= 0 {
 				break
 			}
@@ -140,28 +140,28 @@ func (s *entry) matches(of labels.Set) bool {
 	return !isTerminating(s.policy) && (s.labels == nil || s.labels.Matches(of))
 }
 
-// compareEntries orders by rank. Two selectors of one policy that rank the
-// same are interchangeable within a slot only when they demand the same labels,
-// so these come last in the order.
+// compareEntries orders by rank, then by label selector. Two selectors of one policy
+// with the same rank and key can have different label selectors. The second criterion
+// makes the order total, so that remove finds the right entry.
 func compareEntries(a, b *entry) int {
 	if order := a.compare(&b.candidate); order != 0 {
 		return order
 	}
-	return compareLabels(a.labels, b.labels)
+	return compareSelectors(a.labels, b.labels)
 }
 
-func keyOf(policy Object) types.NamespacedName {
+func namespacedName(policy Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: policy.GetNamespace(), Name: policy.GetName()}
 }
 
-// entries yields each selector of the policy with every slot that it belongs to.
-// Invalid label selectors select nothing and are left out.
-func entries(policy Object) func(yield func(slot, *entry) bool) {
-	return func(yield func(slot, *entry) bool) {
+// indexEntries yields each selector of the policy with every key under which it is stored.
+// Invalid label selectors select nothing and are skipped.
+func indexEntries(policy Object) func(yield func(indexKey, *entry) bool) {
+	return func(yield func(indexKey, *entry) bool) {
 		for i := range policy.PropagationSpec().ResourceSelectors {
-			at, of, s := newEntry(policy, &policy.PropagationSpec().ResourceSelectors[i])
-			for _, at.label = range of {
-				if !yield(at, s) {
+			key, required, s := newEntry(policy, &policy.PropagationSpec().ResourceSelectors[i])
+			for _, key.labelRequirement = range required {
+				if !yield(key, s) {
 					return
 				}
 			}
@@ -169,9 +169,9 @@ func entries(policy Object) func(yield func(slot, *entry) bool) {
 	}
 }
 
-// newEntry returns a selector, where it belongs, and by which labels.
-func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, []demand, *entry) {
-	at := slot{
+// newEntry returns the key of a selector without its label, the labels, and the entry.
+func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (indexKey, []labelRequirement, *entry) {
+	key := indexKey{
 		policyNamespace: policy.GetNamespace(),
 		apiVersion:      selector.APIVersion,
 		kind:            selector.Kind,
@@ -180,14 +180,14 @@ func newEntry(policy Object, selector *policyv1alpha1.ResourceSelector) (slot, [
 	}
 	switch {
 	case selector.Name != "":
-		return at, []demand{{}}, &entry{candidate: *newCandidate(policy, MatchName)}
+		return key, []labelRequirement{{}}, &entry{candidate: *newCandidate(policy, MatchName)}
 	case selector.LabelSelector == nil:
-		return at, []demand{{}}, &entry{candidate: *newCandidate(policy, MatchAll)}
+		return key, []labelRequirement{{}}, &entry{candidate: *newCandidate(policy, MatchAll)}
 	}
 	compiled, ok := compileSelector(selector.LabelSelector)
 	if !ok {
-		return at, nil, nil
+		return key, nil, nil
 	}
-	of, rest := demands(compiled)
-	return at, of, &entry{candidate: *newCandidate(policy, MatchLabel), labels: rest}
+	required, rest := indexableRequirements(compiled)
+	return key, required, &entry{candidate: *newCandidate(policy, MatchLabel), labels: rest}
 }

@@ -11,33 +11,33 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func requiring(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
+func expression(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 }
 
-func expressing(requirements ...metav1.LabelSelectorRequirement) policyv1alpha1.ResourceSelector {
+func selectorWithExpressions(requirements ...metav1.LabelSelectorRequirement) policyv1alpha1.ResourceSelector {
 	s := allDeployments
 	s.LabelSelector = &metav1.LabelSelector{MatchExpressions: requirements}
 	return s
 }
 
-func TestWhereLabelSelectorsAreFiled(t *testing.T) {
+func TestIndexableRequirements(t *testing.T) {
 	const in, notIn, exists, absent = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist
 	tests := map[string]struct {
 		requirements []metav1.LabelSelectorRequirement
-		want         []demand
-		checked      bool
+		want         []labelRequirement
+		hasRest      bool
 	}{
-		"none is filed with those that take all":       {want: []demand{{}}},
-		"one value needs no further look":              {requirements: []metav1.LabelSelectorRequirement{requiring("app", in, "web")}, want: []demand{{key: "app", value: "web"}}},
-		"several values are filed under each":          {requirements: []metav1.LabelSelectorRequirement{requiring("app", in, "a", "b")}, want: []demand{{key: "app", value: "a"}, {key: "app", value: "b"}}},
-		"a label of any value":                         {requirements: []metav1.LabelSelectorRequirement{requiring("app", exists)}, want: []demand{{key: "app", any: true}}},
-		"what a template without labels meets":         {requirements: []metav1.LabelSelectorRequirement{requiring("app", notIn, "web")}, want: []demand{{}}, checked: true},
-		"the absence of a label":                       {requirements: []metav1.LabelSelectorRequirement{requiring("app", absent)}, want: []demand{{}}, checked: true},
-		"the fewest values are preferred":              {requirements: []metav1.LabelSelectorRequirement{requiring("a", in, "1", "2"), requiring("b", in, "1")}, want: []demand{{key: "b", value: "1"}}, checked: true},
-		"a value is preferred to any":                  {requirements: []metav1.LabelSelectorRequirement{requiring("a", exists), requiring("b", in, "1", "2")}, want: []demand{{key: "b", value: "1"}, {key: "b", value: "2"}}, checked: true},
-		"a label is preferred to what needs none":      {requirements: []metav1.LabelSelectorRequirement{requiring("a", notIn, "1"), requiring("b", exists)}, want: []demand{{key: "b", any: true}}, checked: true},
-		"any does not replace a value that came first": {requirements: []metav1.LabelSelectorRequirement{requiring("a", in, "1", "2"), requiring("b", exists)}, want: []demand{{key: "a", value: "1"}, {key: "a", value: "2"}}, checked: true},
+		"an empty selector":      {want: []labelRequirement{{}}},
+		"one value":              {requirements: []metav1.LabelSelectorRequirement{expression("app", in, "web")}, want: []labelRequirement{{key: "app", value: "web"}}},
+		"several values":         {requirements: []metav1.LabelSelectorRequirement{expression("app", in, "a", "b")}, want: []labelRequirement{{key: "app", value: "a"}, {key: "app", value: "b"}}},
+		"a label with any value": {requirements: []metav1.LabelSelectorRequirement{expression("app", exists)}, want: []labelRequirement{{key: "app", anyValue: true}}},
+		"not one of some values": {requirements: []metav1.LabelSelectorRequirement{expression("app", notIn, "web")}, want: []labelRequirement{{}}, hasRest: true},
+		"the absence of a label": {requirements: []metav1.LabelSelectorRequirement{expression("app", absent)}, want: []labelRequirement{{}}, hasRest: true},
+		"the requirement with the fewest values is preferred":           {requirements: []metav1.LabelSelectorRequirement{expression("a", in, "1", "2"), expression("b", in, "1")}, want: []labelRequirement{{key: "b", value: "1"}}, hasRest: true},
+		"a value is preferred to any value":                             {requirements: []metav1.LabelSelectorRequirement{expression("a", exists), expression("b", in, "1", "2")}, want: []labelRequirement{{key: "b", value: "1"}, {key: "b", value: "2"}}, hasRest: true},
+		"a required label is preferred to an excluded value":            {requirements: []metav1.LabelSelectorRequirement{expression("a", notIn, "1"), expression("b", exists)}, want: []labelRequirement{{key: "b", anyValue: true}}, hasRest: true},
+		"any value does not replace an earlier requirement with values": {requirements: []metav1.LabelSelectorRequirement{expression("a", in, "1", "2"), expression("b", exists)}, want: []labelRequirement{{key: "a", value: "1"}, {key: "a", value: "2"}}, hasRest: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,37 +45,37 @@ func TestWhereLabelSelectorsAreFiled(t *testing.T) {
 			if !ok {
 				t.Fatal("the selector does not compile")
 			}
-			got, rest := demands(compiled)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(demand{})); diff != "" {
-				t.Errorf("filed (-want +got):\n%s", diff)
+			got, rest := indexableRequirements(compiled)
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(labelRequirement{})); diff != "" {
+				t.Errorf("requirements (-want +got):\n%s", diff)
 			}
-			if (rest != nil) != test.checked {
-				t.Errorf("left to check: %v, want any: %v", rest, test.checked)
+			if (rest != nil) != test.hasRest {
+				t.Errorf("remaining selector: %v, want one: %v", rest, test.hasRest)
 			}
 		})
 	}
 }
 
-// The shapes of a large control plane, all of one kind but for the last; none may
-// take 1 ms a decision.
+// The policies of large control planes, most of them for one kind. Every decision must
+// take less than 1 ms.
 func BenchmarkDecide(b *testing.B) {
 	const policies, namespaces = 10_000, 100
 	byName := func(i int) policyv1alpha1.ResourceSelector {
-		s := namedWeb
+		s := webByName
 		s.Name = fmt.Sprintf("web-%d", i)
 		return s
 	}
 	byLabel := func(i int) policyv1alpha1.ResourceSelector {
-		return labelled(map[string]string{"app": fmt.Sprintf("web-%d", i)})
+		return selectByLabels(map[string]string{"app": fmt.Sprintf("web-%d", i)})
 	}
 	byTwoLabels := func(i int) policyv1alpha1.ResourceSelector {
-		return labelled(map[string]string{"app": fmt.Sprintf("web-%d", i), "tier": "1"})
+		return selectByLabels(map[string]string{"app": fmt.Sprintf("web-%d", i), "tier": "1"})
 	}
 	byValues := func(i int) policyv1alpha1.ResourceSelector {
-		return expressing(requiring("app", metav1.LabelSelectorOpIn, fmt.Sprintf("a-%d", i), fmt.Sprintf("b-%d", i)))
+		return selectorWithExpressions(expression("app", metav1.LabelSelectorOpIn, fmt.Sprintf("a-%d", i), fmt.Sprintf("b-%d", i)))
 	}
 	byAbsence := func(i int) policyv1alpha1.ResourceSelector {
-		return expressing(requiring("tier", metav1.LabelSelectorOpNotIn, "1", fmt.Sprintf("t-%d", i)))
+		return selectorWithExpressions(expression("tier", metav1.LabelSelectorOpNotIn, "1", fmt.Sprintf("t-%d", i)))
 	}
 	all := func(int) policyv1alpha1.ResourceSelector { return allDeployments }
 	ofOtherKinds := func(i int) policyv1alpha1.ResourceSelector {
@@ -101,7 +101,7 @@ func BenchmarkDecide(b *testing.B) {
 		"by one label":                 {byLabel, cluster},
 		"by two labels":                {byTwoLabels, cluster},
 		"by one of two values":         {byValues, cluster},
-		"by a value that must not be":  {byAbsence, cluster},
+		"by an excluded value":         {byAbsence, cluster},
 		"all match":                    {all, cluster},
 		"of other kinds":               {ofOtherKinds, cluster},
 		"a mix over 100 namespaces":    {func(i int) policyv1alpha1.ResourceSelector { return mix[i%len(mix)](i) }, spread},
@@ -113,9 +113,9 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			index := NewIndex()
 			for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(policies) {
-				index.Put(policyOf(shape.namespace(i), fmt.Sprintf("p%d", i), selecting(shape.selector(i))))
+				index.Put(newPolicy(shape.namespace(i), fmt.Sprintf("p%d", i), withSelectors(shape.selector(i))))
 			}
-			template := deployment("shop-1", "web-77", map[string]string{"app": "web-77", "tier": "1", "team": "blue", "version": "v7"})
+			template := newDeployment("shop-1", "web-77", map[string]string{"app": "web-77", "tier": "1", "team": "blue", "version": "v7"})
 			b.ReportAllocs()
 			for b.Loop() {
 				Decide(template, index)

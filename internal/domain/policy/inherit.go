@@ -5,10 +5,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Suspend merges the suspension of a policy into that of a binding. The policy
-// owns what concerns dispatching; scheduling belongs to whoever set it on the
-// binding, and stays, even when false. The arguments are not modified and the
-// result shares nothing with them.
+// Suspend merges the suspension of a policy into the suspension of a binding. The
+// policy owns the fields of dispatching. The field scheduling belongs to the writer
+// that set it on the binding and is kept, even if it is false. The arguments are not
+// modified, and the result shares no memory with them.
 func Suspend(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Suspension) *workv1alpha2.Suspension {
 	var scheduling *bool
 	if binding != nil && binding.Scheduling != nil {
@@ -24,19 +24,19 @@ func Suspend(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Suspension
 	return merged
 }
 
-// AffinityGroups returns the groups that the labels of a template put it into:
-// "key=value" for each label key that the placement groups by and that the
-// template has, even with an empty value. It returns nil for no group at all.
+// AffinityGroups returns the workload affinity groups of a template. A group is
+// "key=value" for a label key of the placement that the template has, even with an
+// empty value. It returns nil if the template is in no group.
 func AffinityGroups(placement *policyv1alpha1.Placement, templateLabels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
 	if placement.WorkloadAffinity == nil {
 		return nil
 	}
 	groups := workv1alpha2.WorkloadAffinityGroups{}
 	if term := placement.WorkloadAffinity.Affinity; term != nil {
-		groups.AffinityGroup = groupOf(term.GroupByLabelKey, templateLabels)
+		groups.AffinityGroup = affinityGroup(term.GroupByLabelKey, templateLabels)
 	}
 	if term := placement.WorkloadAffinity.AntiAffinity; term != nil {
-		groups.AntiAffinityGroup = groupOf(term.GroupByLabelKey, templateLabels)
+		groups.AntiAffinityGroup = affinityGroup(term.GroupByLabelKey, templateLabels)
 	}
 	if groups == (workv1alpha2.WorkloadAffinityGroups{}) {
 		return nil
@@ -44,7 +44,7 @@ func AffinityGroups(placement *policyv1alpha1.Placement, templateLabels map[stri
 	return &groups
 }
 
-func groupOf(key string, templateLabels map[string]string) string {
+func affinityGroup(key string, templateLabels map[string]string) string {
 	value, ok := templateLabels[key]
 	if !ok {
 		return ""

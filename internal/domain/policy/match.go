@@ -8,8 +8,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Priority is the implicit priority of a policy for one template: how precisely
-// the policy points at it.
+// Priority is the implicit priority of a policy for one template. A more precise
+// selector has a higher priority.
 type Priority int
 
 // The implicit priorities, from no match to the most precise one.
@@ -35,8 +35,8 @@ func Selects(policy Object, template *unstructured.Unstructured) bool {
 	return ImplicitPriority(policy.PropagationSpec().ResourceSelectors, template) != MatchNone
 }
 
-// matchSelector compares apiVersion strings exactly: only a kind's preferred
-// version is ever looked at.
+// matchSelector compares apiVersion strings exactly, because templates are read in
+// the preferred version of their kind only.
 func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) Priority {
 	if selector.APIVersion != template.GetAPIVersion() || selector.Kind != template.GetKind() {
 		return MatchNone
@@ -60,8 +60,8 @@ func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstruct
 	return MatchNone
 }
 
-// compileSelector returns false for an invalid selector, which selects nothing:
-// a selector that cannot be understood must not claim anything.
+// compileSelector returns false for an invalid selector. An invalid selector selects
+// nothing, so that it cannot claim objects by mistake.
 func compileSelector(selector *metav1.LabelSelector) (labels.Selector, bool) {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
 	return compiled, err == nil

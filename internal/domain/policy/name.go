@@ -8,9 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/fnv"
 )
 
-// NameFor is the name of the policy that a command line makes for one object: its
-// name and a hash of its kind and namespace, which is empty for an object without
-// one. The same object has the same policy every time.
+// NameFor returns the name of the policy that karmadactl creates for one object: the
+// name of the object and a hash of its kind and namespace. namespace is empty for a
+// cluster-scoped object. The name is always the same for the same object.
 func NameFor(kind schema.GroupVersionKind, namespace, name string) string {
 	return nameFor(kind.String(), namespace, name)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Names of policies outlive the program that made them.
-func TestNamesOfMadePoliciesAreThoseOfOtherReleases(t *testing.T) {
+func TestGeneratedNamesAreStable(t *testing.T) {
 	if got, want := nameFor("rand", "ns-foo", "foo"), "foo-b4978784"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -18,7 +18,7 @@ import (
 // Miss is a policy that selects the kind of a template, but not the template.
 type Miss struct {
 	Policy Object
-	// Differences say why the selector that comes nearest does not select the
+	// Differences explain why the nearest selector does not select the
 	// template. There is at least one.
 	Differences []string
 	distance    int
@@ -29,26 +29,25 @@ func (m Miss) String() string {
 	return fmt.Sprintf("%s comes nearest: %s", Title(m.Policy), strings.Join(m.Differences, "; "))
 }
 
-// Title names a policy for people, with its kind.
+// Title returns the kind and name of a policy for messages to users.
 func Title(policy Object) string { return ClaimOf(policy).Title() }
 
-// The weights of differences. From far on, a difference does not look like a
-// mistake: the author of one selector for the whole control plane means
-// these objects not to be selected.
+// The weights of differences. A distance of farDistance or more is not regarded as a
+// mistake: a selector for all namespaces excludes most objects on purpose.
 const (
-	differsInVersion = 1
-	differsInCase    = 1
-	isTerminated     = 1
-	differsInGroup   = 2
-	differsSlightly  = 2
-	far              = 10
+	versionDistance     = 1
+	caseDistance        = 1
+	terminatingDistance = 1
+	groupDistance       = 2
+	similarDistance     = 2
+	farDistance         = 10
 )
 
-// NearestMiss returns the candidate that comes nearest to selecting the template.
-// It returns false when a candidate selects it, or when none was written for such
-// objects: one of the template's kind counts if it is limited to the template's
-// namespace; one for all namespaces only if it nearly selects the template. The
-// order of the candidates is irrelevant.
+// NearestMiss returns the candidate that is closest to selecting the template. It
+// returns false if a candidate selects the template, or if no candidate is close. A
+// candidate for the kind is close if it is limited to the namespace of the template.
+// A candidate for all namespaces is close only if it nearly selects the template.
+// The order of the candidates is irrelevant.
 func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Miss, bool) {
 	var nearest Miss
 	for _, candidate := range candidates {
@@ -83,7 +82,7 @@ func (m *Miss) Compare(other *Miss) int {
 	return cmp.Or(cmp.Compare(m.distance, other.distance), cmp.Compare(m.Policy.GetName(), other.Policy.GetName()))
 }
 
-// compareSelector returns false when the selector is not about such objects.
+// compareSelector returns false if the selector is for other kinds or namespaces.
 func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) (Miss, bool) {
 	if !strings.EqualFold(selector.Kind, template.GetKind()) ||
 		selector.Namespace != "" && selector.Namespace != template.GetNamespace() {
@@ -91,16 +90,16 @@ func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, t
 	}
 	miss := Miss{Policy: policy}
 	miss.compareVersion(selector, template)
-	otherGroup := miss.distance == differsInGroup
+	otherGroup := miss.distance == groupDistance
 	miss.compareObject(selector, template)
 	if isTerminating(policy) {
-		miss.add(isTerminated, "it is being deleted")
+		miss.add(terminatingDistance, "it is being deleted")
 	}
 	if otherGroup && len(miss.Differences) > 1 {
-		return Miss{}, false // a kind of another group that has the same name
+		return Miss{}, false // a different kind of the same name in another group
 	}
-	confined := !IsCluster(policy) || selector.Namespace != ""
-	return miss, confined || miss.distance < far
+	limitedToNamespace := !IsCluster(policy) || selector.Namespace != ""
+	return miss, limitedToNamespace || miss.distance < farDistance
 }
 
 func (m *Miss) add(distance int, format string, args ...any) {
@@ -110,26 +109,26 @@ func (m *Miss) add(distance int, format string, args ...any) {
 
 func (m *Miss) compareVersion(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	if selector.APIVersion != template.GetAPIVersion() {
-		distance := differsInGroup
+		distance := groupDistance
 		if wanted, err := schema.ParseGroupVersion(selector.APIVersion); err == nil && wanted.Group == template.GroupVersionKind().Group {
-			distance = differsInVersion
+			distance = versionDistance
 		}
 		m.add(distance, "selects %s, the server prefers %s", selector.APIVersion, template.GetAPIVersion())
 	}
 	if selector.Kind != template.GetKind() {
-		m.add(differsInCase, "selects kind %q, not %q", selector.Kind, template.GetKind())
+		m.add(caseDistance, "selects kind %q, not %q", selector.Kind, template.GetKind())
 	}
 }
 
-// compareObject looks at the name, or else at the labels.
+// compareObject compares the name, or the labels if the selector has no name.
 func (m *Miss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	name := template.GetName()
 	switch {
 	case selector.Name == name:
 	case selector.Name != "":
-		distance := far + differsSlightly
-		if resembles(selector.Name, name) {
-			distance = differsSlightly
+		distance := farDistance + similarDistance
+		if isSimilarName(selector.Name, name) {
+			distance = similarDistance
 		}
 		m.add(distance, "selects name %q, not %q", selector.Name, name)
 	case selector.LabelSelector != nil:
@@ -137,9 +136,9 @@ func (m *Miss) compareObject(selector *policyv1alpha1.ResourceSelector, template
 	}
 }
 
-// resembles reports whether one of two names of objects may have been written in
-// place of the other.
-func resembles(a, b string) bool {
+// isSimilarName reports whether one of two object names may be a misspelling or a
+// variant of the other.
+func isSimilarName(a, b string) bool {
 	const enough = 3
 	return spelling.Similar(a, b) ||
 		min(len(a), len(b)) >= enough && (strings.Contains(a, b) || strings.Contains(b, a))
@@ -148,7 +147,7 @@ func resembles(a, b string) bool {
 func (m *Miss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
 	compiled, ok := compileSelector(selector)
 	if !ok {
-		m.add(differsSlightly, "its labelSelector is not valid")
+		m.add(similarDistance, "its labelSelector is not valid")
 		return
 	}
 	requirements, _ := compiled.Requirements()
@@ -159,45 +158,45 @@ func (m *Miss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
 		}
 		key := requirement.Key()
 		if value, found := has[key]; found {
-			m.add(differsSlightly, "wants %s, has %s=%s", requirement, key, value)
+			m.add(similarDistance, "requires %s, has %s=%s", requirement, key, value)
 			continue
 		}
-		m.add(far, "wants %s, has no label %s", requirement, key)
+		m.add(farDistance, "requires %s, has no label %s", requirement, key)
 	}
 }
 
-// maxCandidates bounds how many policies of each scope NearestMiss looks at.
+// maxCandidates limits how many policies of each scope NearestMiss compares.
 const maxCandidates = 256
 
-// kindSlot is the place of the policies of one scope that select a kind, in any
-// version and whatever its case.
-type kindSlot struct{ policyNamespace, kind string }
+// kindKey is the index key of the policies of one scope that select a kind. Version
+// and letter case are ignored.
+type kindKey struct{ policyNamespace, kind string }
 
-func kindSlotsOf(policy Object) []kindSlot {
-	var slots []kindSlot
+func kindKeys(policy Object) []kindKey {
+	var keys []kindKey
 	for _, selector := range policy.PropagationSpec().ResourceSelectors {
-		at := kindSlot{policy.GetNamespace(), strings.ToLower(selector.Kind)}
-		if !slices.Contains(slots, at) {
-			slots = append(slots, at)
+		key := kindKey{policy.GetNamespace(), strings.ToLower(selector.Kind)}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
 		}
 	}
-	return slots
+	return keys
 }
 
-// NearestMiss answers as the function NearestMiss does for the policies of the
-// index. Of many policies for one kind it looks at those whose names are next to
-// that of the template in the alphabet.
+// NearestMiss returns the result of the function NearestMiss for the policies of the
+// index. If more than maxCandidates policies select the kind, only those whose names
+// are alphabetically next to the name of the template are compared.
 func (x *Index) NearestMiss(template *unstructured.Unstructured) (Miss, bool) {
 	kind := strings.ToLower(template.GetKind())
-	candidates := x.window(kindSlot{"", kind}, template.GetName())
+	candidates := x.candidatesNear(kindKey{"", kind}, template.GetName())
 	if namespace := template.GetNamespace(); namespace != "" {
-		candidates = slices.Concat(x.window(kindSlot{namespace, kind}, template.GetName()), candidates)
+		candidates = slices.Concat(x.candidatesNear(kindKey{namespace, kind}, template.GetName()), candidates)
 	}
 	return NearestMiss(template, candidates)
 }
 
-func (x *Index) window(at kindSlot, around string) []Object {
-	list := x.kinds[at]
+func (x *Index) candidatesNear(key kindKey, around string) []Object {
+	list := x.byKind[key]
 	if len(list) <= maxCandidates {
 		return list
 	}
@@ -208,24 +207,24 @@ func (x *Index) window(at kindSlot, around string) []Object {
 
 func compareName(policy Object, name string) int { return cmp.Compare(policy.GetName(), name) }
 
-func (x *Index) putKinds(policy Object) {
-	for _, at := range kindSlotsOf(policy) {
-		i, _ := slices.BinarySearchFunc(x.kinds[at], policy.GetName(), compareName)
-		x.kinds[at] = slices.Insert(x.kinds[at], i, policy)
+func (x *Index) addToKinds(policy Object) {
+	for _, key := range kindKeys(policy) {
+		i, _ := slices.BinarySearchFunc(x.byKind[key], policy.GetName(), compareName)
+		x.byKind[key] = slices.Insert(x.byKind[key], i, policy)
 	}
 }
 
-func (x *Index) removeKinds(policy Object) {
-	for _, at := range kindSlotsOf(policy) {
-		list := x.kinds[at]
+func (x *Index) removeFromKinds(policy Object) {
+	for _, key := range kindKeys(policy) {
+		list := x.byKind[key]
 		i, found := slices.BinarySearchFunc(list, policy.GetName(), compareName)
 		if !found {
 			continue
 		}
 		if list = slices.Delete(list, i, i+1); len(list) == 0 {
-			delete(x.kinds, at)
+			delete(x.byKind, key)
 			continue
 		}
-		x.kinds[at] = list
+		x.byKind[key] = list
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// NoMatchError says that no policy selects a template which a user meant to
-// propagate.
+// NoMatchError reports that no policy selects a template that a user apparently
+// intended to propagate.
 type NoMatchError struct {
-	// Nearest is the policy that comes nearest; nil when there is none.
+	// Nearest is the policy that is closest to selecting the template, or nil.
 	Nearest *Miss
-	// Released names the binding that a policy left behind; empty when there is
+	// Released is the name of the binding that a policy released; empty if there is
 	// none.
 	Released string
 }
@@ -30,41 +30,41 @@ func (e *NoMatchError) Error() string {
 		text += ": " + e.Nearest.String()
 	}
 	if e.Released != "" {
-		text += "; the policy that had claimed it is gone or no longer selects it, and binding " + e.Released + " stays as it is"
+		text += "; the policy that claimed it was deleted or no longer selects it, and binding " + e.Released + " is kept unchanged"
 	}
 	return conditions.Clip(text)
 }
 
-// CheckMatch returns a *NoMatchError for a template that no policy selects, if
-// anything shows that a user meant to propagate it: a policy that comes near, or
-// the binding that a policy released. It returns nil for all others, which are
-// most objects of a control plane. bound is the binding of the template, or nil.
+// CheckMatch returns a *NoMatchError for a template that no policy selects, if a user
+// apparently intended to propagate it: a policy nearly selects it, or a policy
+// released its binding. It returns nil for all other templates, which are most objects
+// of a control plane. bound is the binding of the template, or nil.
 func CheckMatch(template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (Miss, bool)) error {
 	if template.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	failure := &NoMatchError{}
+	noMatch := &NoMatchError{}
 	if bound != nil && len(bound.BindingSpec().RequiredBy) > 0 {
-		return nil // the object follows those that refer to it
+		return nil // the object is propagated as a dependency
 	}
 	if bound != nil && metav1.IsControlledBy(bound, template) && Released(bound) {
-		failure.Released = types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}.String()
+		noMatch.Released = types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}.String()
 	}
-	if failure.Released == "" && madeBySystem(template) {
+	if noMatch.Released == "" && isSystemObject(template) {
 		return nil
 	}
 	if miss, ok := nearest(template); ok {
-		failure.Nearest = &miss
+		noMatch.Nearest = &miss
 	}
-	if failure.Nearest == nil && failure.Released == "" {
+	if noMatch.Nearest == nil && noMatch.Released == "" {
 		return nil
 	}
-	return failure
+	return noMatch
 }
 
-// madeBySystem reports whether the object was made by a controller and not by a
-// user: users do not miss policies for those.
-func madeBySystem(template *unstructured.Unstructured) bool {
+// isSystemObject reports whether the object was created by Kubernetes or a controller
+// and not by a user. Users do not expect policies for such objects.
+func isSystemObject(template *unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(template) != nil || template.GetLabels()["kubernetes.io/bootstrapping"] != "" {
 		return true
 	}

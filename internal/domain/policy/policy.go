@@ -1,21 +1,21 @@
-// Package policy answers: which propagation policy claims a template, and what
-// does the claim make of the template's binding?
+// Package policy answers: which propagation policy claims a template, and how does
+// the claim change the binding of the template?
 //
 // A template is any object that a user stores in the control plane. A policy
-// selects templates; the chosen policy marks the template with a claim (labels
-// and annotations that name it), and a binding is built that carries the
-// policy's wishes to the scheduler.
+// selects templates. The chosen policy claims the template with labels and
+// annotations that identify the policy. A binding is built that carries the settings
+// of the policy to the scheduler.
 //
 // Invariants:
-//   - PropagationPolicy and ClusterPropagationPolicy take one code path;
-//   - the choice among policies is a total order over (scope, explicit priority,
-//     implicit priority, name): it depends neither on time nor on the order in
-//     which policies are seen;
+//   - PropagationPolicy and ClusterPropagationPolicy share one code path;
+//   - policies are chosen by a total order over (scope, explicit priority, implicit
+//     priority, name): the choice depends neither on time nor on the order of the
+//     policies;
 //   - the choice is made once: a claimed template stays with its policy until
 //     the policy stops matching, is deleted, or is preempted;
-//   - a claim is removed only by whom it names: an id has to match;
-//   - nothing here writes: functions answer what to do, or change the object
-//     they are handed and say whether they did.
+//   - a claim is removed only if its id matches the id of the policy;
+//   - this package does not call the API server: functions return a decision, or
+//     change their argument and report whether it changed.
 package policy
 
 import (
@@ -37,20 +37,20 @@ var (
 	_ Object = (*policyv1alpha1.ClusterPropagationPolicy)(nil)
 )
 
-// IsCluster reports whether the policy is a ClusterPropagationPolicy. The
-// namespace decides: policies come from an API server, which gives every
-// PropagationPolicy one.
+// IsCluster reports whether the policy is a ClusterPropagationPolicy. It checks the
+// namespace only: a policy from an API server has a namespace exactly if it is a
+// PropagationPolicy.
 func IsCluster(policy Object) bool {
 	return policy.GetNamespace() == ""
 }
 
-// PermanentIDLabel returns the label key under which the id of such a policy
-// stands, on the policy itself and on what it claims.
+// PermanentIDLabel returns the key of the label that holds the permanent id of such a
+// policy, on the policy itself and on the objects that it claims.
 func PermanentIDLabel(policy Object) string {
 	return ClaimOf(policy).label()
 }
 
-// ExplicitPriority returns spec.priority; none means 0.
+// ExplicitPriority returns spec.priority, or 0 if it is not set.
 func ExplicitPriority(policy Object) int32 {
 	if p := policy.PropagationSpec().Priority; p != nil {
 		return *p
@@ -58,8 +58,8 @@ func ExplicitPriority(policy Object) int32 {
 	return 0
 }
 
-// IsLazy reports whether changes of the policy wait for the user's next change
-// of each template.
+// IsLazy reports whether a change of the policy takes effect on a template only with
+// the next change of the template by the user.
 func IsLazy(policy Object) bool {
 	return policy.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
 }

@@ -7,11 +7,11 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func deployment(namespace, name string, labels map[string]string) *unstructured.Unstructured {
-	return object("apps/v1", "Deployment", namespace, name, labels)
+func newDeployment(namespace, name string, labels map[string]string) *unstructured.Unstructured {
+	return newObject("apps/v1", "Deployment", namespace, name, labels)
 }
 
-func object(apiVersion, kind, namespace, name string, labels map[string]string) *unstructured.Unstructured {
+func newObject(apiVersion, kind, namespace, name string, labels map[string]string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -21,10 +21,10 @@ func object(apiVersion, kind, namespace, name string, labels map[string]string) 
 	return u
 }
 
-// edit changes a policy under construction.
-type edit func(Object)
+// policyOption changes a policy under construction.
+type policyOption func(Object)
 
-func policyOf(namespace, name string, edits ...edit) Object {
+func newPolicy(namespace, name string, edits ...policyOption) Object {
 	var policy Object = &policyv1alpha1.ClusterPropagationPolicy{}
 	if namespace != "" {
 		policy = &policyv1alpha1.PropagationPolicy{}
@@ -38,15 +38,17 @@ func policyOf(namespace, name string, edits ...edit) Object {
 	return policy
 }
 
-func priority(value int32) edit {
+func withPriority(value int32) policyOption {
 	return func(p Object) { p.PropagationSpec().Priority = &value }
 }
 
-func lazy(p Object) { p.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation }
+func withLazyActivation(p Object) {
+	p.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
+}
 
-func terminating(p Object) { p.SetDeletionTimestamp(&metav1.Time{}) }
+func withDeletionTimestamp(p Object) { p.SetDeletionTimestamp(&metav1.Time{}) }
 
-func selecting(selectors ...policyv1alpha1.ResourceSelector) edit {
+func withSelectors(selectors ...policyv1alpha1.ResourceSelector) policyOption {
 	return func(p Object) {
 		p.PropagationSpec().ResourceSelectors = append(p.PropagationSpec().ResourceSelectors, selectors...)
 	}
@@ -54,16 +56,16 @@ func selecting(selectors ...policyv1alpha1.ResourceSelector) edit {
 
 var (
 	allDeployments  = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
-	namedWeb        = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	webByName       = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	anyLabels       = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{}}
-	labelledWeb     = labelled(map[string]string{"app": "web"})
-	labelledOther   = labelled(map[string]string{"app": "other"})
+	labelledWeb     = selectByLabels(map[string]string{"app": "web"})
+	labelledOther   = selectByLabels(map[string]string{"app": "other"})
 	brokenSelector  = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}}
 	otherAPIVersion = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1beta1", Kind: "Deployment"}
 	otherKind       = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "StatefulSet"}
 )
 
-func labelled(labels map[string]string) policyv1alpha1.ResourceSelector {
+func selectByLabels(labels map[string]string) policyv1alpha1.ResourceSelector {
 	return policyv1alpha1.ResourceSelector{
 		APIVersion: "apps/v1", Kind: "Deployment",
 		LabelSelector: &metav1.LabelSelector{MatchLabels: labels},

@@ -8,17 +8,17 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Preempts reports whether a policy takes a template away from the policy that
-// claims it. claimant is the policy that the claim names, nil if it cannot be
-// found; where its priority matters, that is an error. Implicit priority and
-// name do not count here.
+// Preempts reports whether a policy takes a template over from the policy that claims
+// it. claimant is the policy of the claim, nil if it cannot be found. If its
+// priority is needed, a nil claimant is an error. Implicit priority and name are
+// ignored.
 //
 //	preemptor                 claimed by                       preempts
 //	PropagationPolicy         another PropagationPolicy        with higher spec.priority
 //	PropagationPolicy         a ClusterPropagationPolicy       always
 //	ClusterPropagationPolicy  another ClusterPropagationPolicy with higher spec.priority
 //	ClusterPropagationPolicy  a PropagationPolicy              never
-//	any                       itself, or nobody                never
+//	any                       itself, or no policy             never
 func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
 	switch {
 	case claim == Claim{} || claim.Names(preemptor):
@@ -31,14 +31,14 @@ func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
 	return ExplicitPriority(preemptor) > ExplicitPriority(claimant), nil
 }
 
-// MayPreempt reports whether the policy asks for preemption at all.
+// MayPreempt reports whether preemption is enabled in the policy.
 func MayPreempt(policy Object) bool {
 	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
 }
 
-// Overtakers returns the policies that may preempt now that another policy of
-// their kind lowered its spec.priority from before to after: those of explicit
-// priority between the two, highest first. candidates are the policies of that
+// Overtakers returns the policies that may preempt another policy of their kind after
+// its spec.priority was lowered from before to after: the policies with an explicit
+// priority between the two values, highest first. candidates are the policies of that
 // kind and, for PropagationPolicies, of that namespace.
 func Overtakers(before, after int32, candidates []Object) []Object {
 	var overtakers []Object

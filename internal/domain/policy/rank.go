@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Best returns the policy that gets an unclaimed template, or nil when none
-// selects it. Any PropagationPolicy of the template's namespace beats every
-// ClusterPropagationPolicy; then the higher explicit priority wins, then the
-// higher implicit one, then the smaller name. Policies that are being deleted
-// and PropagationPolicies of other namespaces do not take part. The order of
-// candidates is irrelevant.
+// Best returns the policy that claims an unclaimed template, or nil if no policy
+// selects it. A PropagationPolicy in the namespace of the template precedes every
+// ClusterPropagationPolicy; then the higher explicit priority wins, then the higher
+// implicit priority, then the smaller name. Policies that are being deleted and
+// PropagationPolicies of other namespaces are ignored. The order of candidates is
+// irrelevant.
 //
-// Best looks at every candidate. Index.Best gives the same answer from an index.
+// Best compares every candidate. Index.Best returns the same result from an index.
 func Best(template *unstructured.Unstructured, candidates []Object) Object {
 	var best *candidate
 	for _, policy := range candidates {
@@ -38,8 +38,8 @@ func inScope(policy Object, template *unstructured.Unstructured) bool {
 	return IsCluster(policy) || policy.GetNamespace() == template.GetNamespace()
 }
 
-// candidate is a policy together with what ranks it. The rank is read once:
-// sorted lists stay sorted whatever happens to the policy object.
+// candidate is a policy with its rank. The rank is copied, so sorted lists stay
+// sorted if the policy object changes.
 type candidate struct {
 	policy   Object
 	cluster  bool
@@ -58,7 +58,7 @@ func newCandidate(policy Object, implicit Priority) *candidate {
 	}
 }
 
-// compare is negative when c is to be preferred over other.
+// compare returns a negative number if c is preferred over other.
 func (c *candidate) compare(other *candidate) int {
 	if c.cluster != other.cluster {
 		if c.cluster {

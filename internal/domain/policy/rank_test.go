@@ -11,32 +11,32 @@ import (
 )
 
 func TestImplicitPriority(t *testing.T) {
-	wrongNameRightLabels := namedWeb
+	wrongNameRightLabels := webByName
 	wrongNameRightLabels.Name, wrongNameRightLabels.LabelSelector = "other", labelledWeb.LabelSelector
-	rightNameWrongLabels := namedWeb
+	rightNameWrongLabels := webByName
 	rightNameWrongLabels.LabelSelector = labelledOther.LabelSelector
 	tests := map[string]struct {
 		selectors []policyv1alpha1.ResourceSelector
 		want      Priority
 	}{
 		"no selector selects nothing":                         {want: MatchNone},
-		"the kind alone selects all":                          {selectors: []policyv1alpha1.ResourceSelector{allDeployments}, want: MatchAll},
+		"the kind alone matches all objects":                  {selectors: []policyv1alpha1.ResourceSelector{allDeployments}, want: MatchAll},
 		"another apiVersion of the kind does not match":       {selectors: []policyv1alpha1.ResourceSelector{otherAPIVersion}, want: MatchNone},
 		"another kind does not match":                         {selectors: []policyv1alpha1.ResourceSelector{otherKind}, want: MatchNone},
 		"the namespace has to be equal":                       {selectors: []policyv1alpha1.ResourceSelector{inNamespace(allDeployments, "other")}, want: MatchNone},
 		"an equal namespace matches":                          {selectors: []policyv1alpha1.ResourceSelector{inNamespace(allDeployments, "shop")}, want: MatchAll},
-		"a name is the most precise":                          {selectors: []policyv1alpha1.ResourceSelector{namedWeb}, want: MatchName},
-		"the label selector is not consulted beside a name":   {selectors: []policyv1alpha1.ResourceSelector{rightNameWrongLabels}, want: MatchName},
-		"matching labels do not help a wrong name":            {selectors: []policyv1alpha1.ResourceSelector{wrongNameRightLabels}, want: MatchNone},
+		"a name is the most precise":                          {selectors: []policyv1alpha1.ResourceSelector{webByName}, want: MatchName},
+		"the label selector is ignored if a name is set":      {selectors: []policyv1alpha1.ResourceSelector{rightNameWrongLabels}, want: MatchName},
+		"matching labels do not replace a matching name":      {selectors: []policyv1alpha1.ResourceSelector{wrongNameRightLabels}, want: MatchNone},
 		"labels that match":                                   {selectors: []policyv1alpha1.ResourceSelector{labelledWeb}, want: MatchLabel},
 		"labels that do not match":                            {selectors: []policyv1alpha1.ResourceSelector{labelledOther}, want: MatchNone},
 		"an empty label selector matches as a label selector": {selectors: []policyv1alpha1.ResourceSelector{anyLabels}, want: MatchLabel},
 		"an invalid label selector does not match":            {selectors: []policyv1alpha1.ResourceSelector{brokenSelector}, want: MatchNone},
-		"the highest of the selectors counts":                 {selectors: []policyv1alpha1.ResourceSelector{allDeployments, namedWeb, labelledWeb}, want: MatchName},
+		"the highest of the selectors counts":                 {selectors: []policyv1alpha1.ResourceSelector{allDeployments, webByName, labelledWeb}, want: MatchName},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := deployment("shop", "web", map[string]string{"app": "web"})
+			template := newDeployment("shop", "web", map[string]string{"app": "web"})
 			if got := ImplicitPriority(test.selectors, template); got != test.want {
 				t.Errorf("ImplicitPriority = %v, want %v", got, test.want)
 			}
@@ -50,49 +50,49 @@ func TestBest(t *testing.T) {
 		want     string
 	}{
 		"none": {},
-		"the explicit priority goes first": {
+		"the higher explicit priority wins": {
 			policies: []Object{
-				policyOf("shop", "b", selecting(namedWeb)),
-				policyOf("shop", "a", selecting(allDeployments)),
-				policyOf("shop", "z", priority(1), selecting(allDeployments)),
+				newPolicy("shop", "b", withSelectors(webByName)),
+				newPolicy("shop", "a", withSelectors(allDeployments)),
+				newPolicy("shop", "z", withPriority(1), withSelectors(allDeployments)),
 			},
 			want: "shop/z",
 		},
-		"then the implicit priority": {
+		"then the higher implicit priority": {
 			policies: []Object{
-				policyOf("shop", "b", selecting(namedWeb)),
-				policyOf("shop", "a", selecting(allDeployments)),
+				newPolicy("shop", "b", withSelectors(webByName)),
+				newPolicy("shop", "a", withSelectors(allDeployments)),
 			},
 			want: "shop/b",
 		},
 		"then the smaller name": {
-			policies: []Object{policyOf("shop", "b", selecting(allDeployments)), policyOf("shop", "B", selecting(allDeployments))},
+			policies: []Object{newPolicy("shop", "b", withSelectors(allDeployments)), newPolicy("shop", "B", withSelectors(allDeployments))},
 			want:     "shop/B",
 		},
-		"a negative priority is below none": {
-			policies: []Object{policyOf("shop", "a", priority(-1), selecting(namedWeb)), policyOf("shop", "b", selecting(allDeployments))},
+		"a negative priority is lower than an unset priority": {
+			policies: []Object{newPolicy("shop", "a", withPriority(-1), withSelectors(webByName)), newPolicy("shop", "b", withSelectors(allDeployments))},
 			want:     "shop/b",
 		},
 		"a PropagationPolicy beats a ClusterPropagationPolicy of any priority": {
-			policies: []Object{policyOf("", "a", priority(100), selecting(namedWeb)), policyOf("shop", "b", priority(-5), selecting(allDeployments))},
+			policies: []Object{newPolicy("", "a", withPriority(100), withSelectors(webByName)), newPolicy("shop", "b", withPriority(-5), withSelectors(allDeployments))},
 			want:     "shop/b",
 		},
-		"an empty label selector beats none of a smaller name": {
-			policies: []Object{policyOf("shop", "a", selecting(allDeployments)), policyOf("shop", "b", selecting(anyLabels))},
+		"an empty label selector precedes no label selector": {
+			policies: []Object{newPolicy("shop", "a", withSelectors(allDeployments)), newPolicy("shop", "b", withSelectors(anyLabels))},
 			want:     "shop/b",
 		},
-		"a PropagationPolicy of another namespace does not take part": {
-			policies: []Object{policyOf("other", "a", selecting(allDeployments)), policyOf("", "c", selecting(allDeployments))},
+		"a PropagationPolicy of another namespace is ignored": {
+			policies: []Object{newPolicy("other", "a", withSelectors(allDeployments)), newPolicy("", "c", withSelectors(allDeployments))},
 			want:     "c",
 		},
-		"a policy that is being deleted does not take part": {
-			policies: []Object{policyOf("shop", "a", terminating, selecting(namedWeb)), policyOf("", "c", selecting(allDeployments))},
+		"a policy that is being deleted is ignored": {
+			policies: []Object{newPolicy("shop", "a", withDeletionTimestamp, withSelectors(webByName)), newPolicy("", "c", withSelectors(allDeployments))},
 			want:     "c",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := deployment("shop", "web", map[string]string{"app": "web"})
+			template := newDeployment("shop", "web", map[string]string{"app": "web"})
 			index := NewIndex()
 			for _, p := range test.policies {
 				index.Put(p)
@@ -113,12 +113,12 @@ func nameOf(policy Object) string {
 	return ClaimOf(policy).String()
 }
 
-// drawPolicies makes policies that often collide in rank and match often.
-func drawPolicies(t *rapid.T) []Object {
+// generatePolicies generates policies that often match and often have equal ranks.
+func generatePolicies(t *rapid.T) []Object {
 	selector := rapid.Custom(func(t *rapid.T) policyv1alpha1.ResourceSelector {
 		s := rapid.SampledFrom([]policyv1alpha1.ResourceSelector{
-			allDeployments, namedWeb, anyLabels, labelledWeb, labelledOther, brokenSelector, otherAPIVersion, otherKind,
-			labelled(map[string]string{"app": "web", "tier": "1"}),
+			allDeployments, webByName, anyLabels, labelledWeb, labelledOther, brokenSelector, otherAPIVersion, otherKind,
+			selectByLabels(map[string]string{"app": "web", "tier": "1"}),
 			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"1", "2"}},
 			}}},
@@ -139,22 +139,22 @@ func drawPolicies(t *rapid.T) []Object {
 	var policies []Object
 	for i := range rapid.IntRange(0, 8).Draw(t, "policies") {
 		namespace := rapid.SampledFrom([]string{"", "shop", "other"}).Draw(t, "namespace")
-		p := policyOf(namespace, fmt.Sprintf("p%d", i), selecting(rapid.SliceOfN(selector, 0, 3).Draw(t, "selectors")...))
+		p := newPolicy(namespace, fmt.Sprintf("p%d", i), withSelectors(rapid.SliceOfN(selector, 0, 3).Draw(t, "selectors")...))
 		if rapid.Bool().Draw(t, "has priority") {
-			priority(rapid.Int32Range(-1, 1).Draw(t, "priority"))(p)
+			withPriority(rapid.Int32Range(-1, 1).Draw(t, "priority"))(p)
 		}
 		if rapid.IntRange(0, 5).Draw(t, "terminating") == 0 {
-			terminating(p)
+			withDeletionTimestamp(p)
 		}
 		policies = append(policies, p)
 	}
 	return policies
 }
 
-func TestBestDependsNeitherOnOrderNorOnTheIndex(t *testing.T) {
+func TestBestIsIndependentOfOrderAndIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policies := drawPolicies(t)
-		template := deployment(
+		policies := generatePolicies(t)
+		template := newDeployment(
 			rapid.SampledFrom([]string{"shop", "other", ""}).Draw(t, "template namespace"),
 			rapid.SampledFrom([]string{"web", "db"}).Draw(t, "template name"),
 			rapid.MapOf(rapid.SampledFrom([]string{"app", "tier"}), rapid.SampledFrom([]string{"web", "1"})).Draw(t, "labels"),
@@ -175,17 +175,17 @@ func TestBestDependsNeitherOnOrderNorOnTheIndex(t *testing.T) {
 		for _, p := range policies {
 			index.Delete(p.GetNamespace(), p.GetName())
 		}
-		if index.Len() != 0 || len(index.slots) != 0 || index.Best(template) != nil {
-			t.Fatalf("an emptied index holds %d policies, %d slots", index.Len(), len(index.slots))
+		if index.Len() != 0 || len(index.entries) != 0 || index.Best(template) != nil {
+			t.Fatalf("an emptied index holds %d policies, %d keys", index.Len(), len(index.entries))
 		}
 	})
 }
 
-func TestIndexReplacesAPolicy(t *testing.T) {
+func TestIndexReplacesPolicy(t *testing.T) {
 	index := NewIndex()
-	index.Put(policyOf("shop", "a", selecting(namedWeb)))
-	index.Put(policyOf("shop", "a", selecting(labelledOther)))
-	template := deployment("shop", "web", nil)
+	index.Put(newPolicy("shop", "a", withSelectors(webByName)))
+	index.Put(newPolicy("shop", "a", withSelectors(labelledOther)))
+	template := newDeployment("shop", "web", nil)
 	if got := index.Best(template); got != nil {
 		t.Errorf("the selectors of a replaced policy still match: %q", nameOf(got))
 	}

@@ -9,32 +9,32 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// SuspensionNews is what the owner of a template has to know of a change of its
-// binding.
+// SuspensionNews is the event for the owner of a template after the suspension of its
+// binding changed.
 type SuspensionNews struct {
-	// Suspended reports whether anything is suspended now; else all of it goes on.
+	// Suspended reports whether scheduling or dispatching is suspended now.
 	Suspended bool
 	Message   string
 }
 
-// DescribeSuspension compares the suspension of a binding with what it was before.
-// It returns false when nothing changed. before is nil for a new binding.
+// DescribeSuspension describes how the suspension of a binding changed. It returns
+// false if the suspension did not change. before is nil for a new binding.
 func DescribeSuspension(before, after binding.Object) (SuspensionNews, bool) {
-	was := ""
+	previous := ""
 	if before != nil {
-		was = suspensionText(before)
+		previous = suspensionText(before)
 	}
-	is := suspensionText(after)
+	current := suspensionText(after)
 	switch {
-	case was == is:
+	case previous == current:
 		return SuspensionNews{}, false
-	case is == "":
-		return SuspensionNews{Message: "Nothing is suspended any longer: changes are scheduled and dispatched to all clusters"}, true
+	case current == "":
+		return SuspensionNews{Message: "Suspension ended: changes are scheduled and dispatched to all clusters"}, true
 	}
-	return SuspensionNews{Suspended: true, Message: conditions.Clip(is)}, true
+	return SuspensionNews{Suspended: true, Message: conditions.Clip(current)}, true
 }
 
-// suspensionText says what is suspended and by which object; empty for nothing.
+// suspensionText returns what is suspended and by which object; empty if nothing is.
 func suspensionText(of binding.Object) string {
 	suspension := of.BindingSpec().Suspension
 	if suspension == nil {
@@ -42,7 +42,7 @@ func suspensionText(of binding.Object) string {
 	}
 	var parts []string
 	if text := dispatchingText(suspension); text != "" {
-		parts = append(parts, suspenderOf(of)+" suspends "+text)
+		parts = append(parts, suspendingObject(of)+" suspends "+text)
 	}
 	if suspension.Scheduling != nil && *suspension.Scheduling {
 		parts = append(parts, "binding "+of.GetName()+" suspends scheduling: its clusters stay as they are")
@@ -65,7 +65,7 @@ func dispatchingText(suspension *workv1alpha2.Suspension) string {
 	return "dispatching: changes do not reach clusters " + strings.Join(slices.Compact(names), ", ")
 }
 
-func suspenderOf(of binding.Object) string {
+func suspendingObject(of binding.Object) string {
 	claim, claimed := ClaimedBy(of)
 	if !claimed {
 		return "binding " + of.GetName()

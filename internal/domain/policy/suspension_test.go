@@ -28,8 +28,8 @@ func TestDescribeSuspension(t *testing.T) {
 	}
 	both := on("m1")
 	both.Scheduling = new(true)
-	web, all := policyOf("shop", "web"), policyOf("", "all")
-	const end = "Nothing is suspended any longer: changes are scheduled and dispatched to all clusters"
+	web, all := newPolicy("shop", "web"), newPolicy("", "all")
+	const end = "Suspension ended: changes are scheduled and dispatched to all clusters"
 	tests := map[string]struct {
 		before, after binding.Object
 		suspended     bool
@@ -52,7 +52,7 @@ func TestDescribeSuspension(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, _ := DescribeSuspension(test.before, test.after)
 			if diff := cmp.Diff(SuspensionNews{test.suspended, test.want}, got); diff != "" {
-				t.Errorf("news (-want +got):\n%s", diff)
+				t.Errorf("suspension change (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -6,12 +6,12 @@ import (
 )
 
 // UserStateAnnotation holds the UserHash of a template of a Lazy policy. On a
-// binding it says which state of the template the binding was made from; on a
-// template it says in which state it was claimed without a binding being made.
-// With it a restart does not look like a change by the user.
+// binding it is the state of the template from which the binding was made. On a
+// template it is the state in which the template was claimed without a binding.
+// The annotation distinguishes a change by the user from a restart of the controller.
 const UserStateAnnotation = "policy.karmada.io/user-state"
 
-// Cause says why a template is looked at.
+// Cause is the reason for which a template is reconciled.
 type Cause int
 
 const (
@@ -21,10 +21,10 @@ const (
 	PolicyChanged
 )
 
-// Activation says what a policy may do to the binding of a template in one pass.
+// Activation describes what a policy may do to the binding of a template in one pass.
 type Activation struct {
-	// Deferred: only the claim is written, the binding is left alone, and not
-	// created, until the user changes the template.
+	// Deferred means that only the claim is written. The binding is neither created
+	// nor updated until the user changes the template.
 	Deferred bool
 	// UserState is the value for UserStateAnnotation: on the binding, or on the
 	// template together with the claim when Deferred. It is empty for policies
@@ -33,12 +33,12 @@ type Activation struct {
 }
 
 // Activate decides whether a pass may change the binding. Policies that are not
-// Lazy always may. A Lazy one may when the user changed the template since it
-// was last looked at. binding is nil when there is none.
+// Lazy always may. A Lazy policy may if the user changed the template since the
+// recorded state. binding is nil if there is none.
 //
-//	recorded state     cause            answer
+//	recorded state     cause            result
 //	the same           any              deferred
-//	another            any              activated
+//	different          any              activated
 //	none               TemplateChanged  activated: the template is new
 //	none               PolicyChanged    deferred: the template was waiting
 func Activate(policy Object, template *unstructured.Unstructured, binding metav1.Object, cause Cause) (Activation, error) {
@@ -57,8 +57,8 @@ func Activate(policy Object, template *unstructured.Unstructured, binding metav1
 	return Activation{Deferred: deferred, UserState: state}, nil
 }
 
-// recordedState prefers the binding, if there is one: it tells what was acted
-// upon, the template only what was not.
+// recordedState returns the state on the binding, if there is one, because the binding
+// was made from that state. The state on a template is only that of a deferred claim.
 func recordedState(template *unstructured.Unstructured, binding metav1.Object) string {
 	if binding != nil {
 		return binding.GetAnnotations()[UserStateAnnotation]
