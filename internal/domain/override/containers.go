@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// containersOf is where the containers of a kind are listed; nil for kinds that
-// have none as far as image, command and args overriders are concerned. Init
-// containers are never touched; an image predicate reaches them.
-func containersOf(kind string) pointer {
+// containersPath returns the path of the containers of a kind, or nil for kinds that
+// image, command and args overriders do not support. Init containers are not included.
+// An image overrider with a predicate can change them.
+func containersPath(kind string) pointer {
 	switch kind {
 	case "Pod":
 		return pointer{"spec", "containers"}
@@ -21,9 +21,9 @@ func containersOf(kind string) pointer {
 	}
 }
 
-// eachContainer visits the containers of a workload. The visitor may change them.
-func eachContainer(manifest *unstructured.Unstructured, visit func(path pointer, container map[string]any) error) error {
-	path := containersOf(manifest.GetKind())
+// forEachContainer calls visit for every container of a workload. visit may change it.
+func forEachContainer(manifest *unstructured.Unstructured, visit func(path pointer, container map[string]any) error) error {
+	path := containersPath(manifest.GetKind())
 	if path == nil {
 		return nil
 	}
@@ -36,15 +36,15 @@ func eachContainer(manifest *unstructured.Unstructured, visit func(path pointer,
 	}
 	containers, ok := listed.([]any)
 	if !ok {
-		return mismatchf(path.String(), "", "expected a list of containers, found %s", describe(listed))
+		return mismatchf(path.String(), "", "expected a list of containers, found %s", typeName(listed))
 	}
 	for i := range containers {
-		at := append(slices.Clone(path), strconv.Itoa(i))
+		containerPath := append(slices.Clone(path), strconv.Itoa(i))
 		container, ok := containers[i].(map[string]any)
 		if !ok {
-			return mismatchf(at.String(), "", "expected a container, found %s", describe(containers[i]))
+			return mismatchf(containerPath.String(), "", "expected a container, found %s", typeName(containers[i]))
 		}
-		if err := visit(at, container); err != nil {
+		if err := visit(containerPath, container); err != nil {
 			return err
 		}
 	}

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// RuleError tells which line of which policy does not fit a manifest and what its
-// author can do about it. It is the user's to fix: trying again changes nothing.
+// RuleError identifies the entry of a policy that cannot be applied to a manifest, and
+// how the author can correct it. Retries do not help until the user changes the policy.
 type RuleError struct {
-	// Policy is kind and name of the policy.
+	// Policy is the kind and name of the policy.
 	Policy string
-	// Rule counts the policy's rules from 0.
+	// Rule is the index of the rule in the policy, from 0.
 	Rule int
-	// Overrider names the kind of overrider, as in the policy: "plaintext". It is
-	// empty when no single entry is to blame.
+	// Overrider is the field of the overrider in the policy, such as "plaintext". It
+	// is empty if no single entry caused the error.
 	Overrider string
-	// Field is where the failing entry stands in the policy.
+	// Field is the path of the failed entry in the policy.
 	Field string
-	// Path is the JSON pointer into the manifest; empty when the entry has none.
+	// Path is the JSON pointer into the manifest; empty if the entry has none.
 	Path string
-	// Remedy is a hint, an imperative clause; empty when there is none to give.
+	// Remedy is a hint to the author, an imperative clause; may be empty.
 	Remedy string
 	// Err is the cause.
 	Err error
@@ -39,16 +39,16 @@ func (e *RuleError) Error() string {
 	return text.String()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// mismatchError is a cause that knows its place in the manifest and its remedy.
+// mismatchError is a cause with its path in the manifest and its remedy.
 type mismatchError struct {
 	path   string
 	remedy string
-	// orphan tells that what should hold the field is missing too.
-	orphan bool
-	err    error
+	// parentMissing reports whether the parent of the field is missing too.
+	parentMissing bool
+	err           error
 }
 
 func (m *mismatchError) Error() string { return m.err.Error() }
@@ -58,24 +58,24 @@ func mismatchf(path, remedy, format string, args ...any) error {
 	return &mismatchError{path: path, remedy: remedy, err: fmt.Errorf(format, args...)}
 }
 
-func (r rule) fail(overrider string, index int, err error) error {
-	return placed(r.at(overrider, index, err))
+func (r rule) wrapError(overrider string, index int, err error) error {
+	return withLocation(r.newRuleError(overrider, index, err))
 }
 
-func (r rule) at(overrider string, index int, err error) *RuleError {
+func (r rule) newRuleError(overrider string, index int, err error) *RuleError {
 	return &RuleError{
 		Policy: r.policy, Rule: r.index, Overrider: overrider,
 		Field: fmt.Sprintf("%s.%s[%d]", r.field, overrider, index), Err: err,
 	}
 }
 
-// spoiled says that every entry of the rule fits, but what they leave together is
-// no object.
-func (r rule) spoiled(err error) error {
-	return placed(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
+// invalidResultError reports that every entry of the rule was applied, but the result
+// is not a valid object.
+func (r rule) invalidResultError(err error) error {
+	return withLocation(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
 }
 
-func placed(failure *RuleError) *RuleError {
+func withLocation(failure *RuleError) *RuleError {
 	var place *mismatchError
 	if errors.As(failure.Err, &place) {
 		failure.Path, failure.Remedy = place.path, place.remedy

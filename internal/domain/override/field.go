@@ -15,17 +15,17 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// subpatch is one operation on the document inside a field. The operations of
-// both formats have the same three parts.
-type subpatch struct {
+// documentOperation is one operation on the document in a field. It unifies the
+// operations for YAML and JSON.
+type documentOperation struct {
 	path     string
 	operator policyv1alpha1.OverriderOperator
 	raw      []byte
 }
 
-// overrideField changes a document that is kept as text in a field, such as a
-// configuration file in a ConfigMap. An entry without operations changes nothing,
-// not even the layout of the text.
+// overrideField changes a document that is stored as text in a field, such as a
+// configuration file in a ConfigMap. An entry without operations does not change the
+// text or its layout.
 func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.FieldOverrider) error {
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
 		return nil
@@ -36,39 +36,39 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	}
 	current, err := path.get(manifest.Object)
 	if err != nil {
-		return edit{operator: policyv1alpha1.OverriderOpRemove, path: path}.advise(err)
+		return patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
 	}
 	text, ok := current.(string)
 	if !ok {
-		return mismatchf(entry.FieldPath, "let fieldPath lead to a string", "expected a string, found %s", describe(current))
+		return mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", typeName(current))
 	}
-	changed, err := changeText(text, entry)
+	changed, err := patchText(text, entry)
 	if err != nil {
-		return within(entry.FieldPath, err)
+		return atField(entry.FieldPath, err)
 	}
-	_, err = edit{operator: policyv1alpha1.OverriderOpReplace, path: path, value: changed}.apply(manifest.Object)
+	_, err = patchOperation{operator: policyv1alpha1.OverriderOpReplace, path: path, value: changed}.apply(manifest.Object)
 	return err
 }
 
-// changeText patches a YAML document if YAML operations are given, else a JSON
-// document. YAML loses its comments and the order of its keys.
-func changeText(text string, entry policyv1alpha1.FieldOverrider) (string, error) {
+// patchText patches a YAML document if the entry has YAML operations, else a JSON
+// document. A YAML document loses its comments and the order of its keys.
+func patchText(text string, entry policyv1alpha1.FieldOverrider) (string, error) {
 	if len(entry.YAML) > 0 {
-		operations := make([]subpatch, len(entry.YAML))
+		operations := make([]documentOperation, len(entry.YAML))
 		for i, op := range entry.YAML {
-			operations[i] = subpatch{op.SubPath, op.Operator, op.Value.Raw}
+			operations[i] = documentOperation{op.SubPath, op.Operator, op.Value.Raw}
 		}
-		return changeDocument(text, operations, decodeYAML, encodeYAML)
+		return patchDocument(text, operations, decodeYAML, encodeYAML)
 	}
-	operations := make([]subpatch, len(entry.JSON))
+	operations := make([]documentOperation, len(entry.JSON))
 	for i, op := range entry.JSON {
-		operations[i] = subpatch{op.SubPath, op.Operator, op.Value.Raw}
+		operations[i] = documentOperation{op.SubPath, op.Operator, op.Value.Raw}
 	}
-	return changeDocument(text, operations, decodeJSON, encodeJSON)
+	return patchDocument(text, operations, decodeJSON, encodeJSON)
 }
 
-func changeDocument(
-	text string, operations []subpatch,
+func patchDocument(
+	text string, operations []documentOperation,
 	decode func(string) (any, error), encode func(any) (string, error),
 ) (string, error) {
 	document, err := decode(text)
@@ -86,7 +86,7 @@ func changeDocument(
 				return "", fmt.Errorf("operation %d, decoding its value: %w", i, err)
 			}
 		}
-		document, err = edit{operator: operation.operator, path: path, value: value}.apply(document)
+		document, err = patchOperation{operator: operation.operator, path: path, value: value}.apply(document)
 		if err != nil {
 			return "", fmt.Errorf("operation %d at subPath %q: %w", i, operation.path, err)
 		}
@@ -94,16 +94,16 @@ func changeDocument(
 	return encode(document)
 }
 
-// decodeJSON keeps numbers as they are written: a document is not ours to round.
+// decodeJSON keeps numbers as they are written, so that they are not rounded.
 func decodeJSON(text string) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
 	var document any
 	if err := decoder.Decode(&document); err != nil {
-		return nil, &mismatchError{remedy: "let fieldPath lead to a JSON document, or use yaml", err: fmt.Errorf("decoding JSON: %w", err)}
+		return nil, &mismatchError{remedy: "set fieldPath to the path of a JSON document, or use yaml", err: fmt.Errorf("decoding JSON: %w", err)}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &mismatchError{remedy: "let the field hold a single JSON document", err: errors.New("decoding JSON: more text after the document")}
+		return nil, &mismatchError{remedy: "keep a single JSON document in the field", err: errors.New("decoding JSON: more text after the document")}
 	}
 	return document, nil
 }
@@ -119,30 +119,30 @@ func encodeJSON(document any) (string, error) {
 }
 
 func decodeYAML(text string) (any, error) {
-	if documents(text) > 1 {
-		// The decoder would drop all but the first without a word.
-		return nil, &mismatchError{remedy: "let the field hold a single YAML document", err: errors.New("decoding YAML: more than one document")}
+	if countDocuments(text) > 1 {
+		// The decoder would silently ignore all documents but the first.
+		return nil, &mismatchError{remedy: "keep a single YAML document in the field", err: errors.New("decoding YAML: more than one document")}
 	}
 	var document any
 	if err := utilyaml.Unmarshal([]byte(text), &document); err != nil {
-		return nil, &mismatchError{remedy: "let fieldPath lead to a YAML document", err: fmt.Errorf("decoding YAML: %w", err)}
+		return nil, &mismatchError{remedy: "set fieldPath to the path of a YAML document", err: fmt.Errorf("decoding YAML: %w", err)}
 	}
 	return document, nil
 }
 
-// documents counts the YAML documents in a text that say anything.
-func documents(text string) (count int) {
-	said := false
+// countDocuments counts the YAML documents in a text that have content.
+func countDocuments(text string) (count int) {
+	counted := false
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, " \t\r\n"); strings.HasPrefix(line, "%") {
-			continue // about the document that follows
+			continue // a directive
 		}
-		mark, rest, _ := strings.Cut(line, " ")
-		if mark == "---" || mark == "..." {
-			said, line = false, rest
+		marker, rest, _ := strings.Cut(line, " ")
+		if marker == "---" || marker == "..." {
+			counted, line = false, rest
 		}
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && !said {
-			said = true
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && !counted {
+			counted = true
 			count++
 		}
 	}
@@ -157,8 +157,8 @@ func encodeYAML(document any) (string, error) {
 	return string(text), nil
 }
 
-// within moves an error from the document to the field that holds it.
-func within(fieldPath string, err error) error {
+// atField sets the path of an error in a document to the field of the document.
+func atField(fieldPath string, err error) error {
 	var place *mismatchError
 	if errors.As(err, &place) {
 		return &mismatchError{path: fieldPath, remedy: place.remedy, err: err}

@@ -11,7 +11,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-const deployment = `
+const deploymentYAML = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: shop, labels: {app: web, tier: front}}
@@ -26,7 +26,7 @@ spec:
       - {name: side, image: side}
 `
 
-func object(t testing.TB, text string) *unstructured.Unstructured {
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	encoded, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -39,7 +39,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return result
 }
 
-func overriders(t testing.TB, text string) policyv1alpha1.Overriders {
+func parseOverriders(t testing.TB, text string) policyv1alpha1.Overriders {
 	t.Helper()
 	var result policyv1alpha1.Overriders
 	if err := yaml.UnmarshalStrict([]byte(text), &result); err != nil {
@@ -48,7 +48,7 @@ func overriders(t testing.TB, text string) policyv1alpha1.Overriders {
 	return result
 }
 
-func clusterPolicy(t testing.TB, name, spec string) *policyv1alpha1.ClusterOverridePolicy {
+func newClusterPolicy(t testing.TB, name, spec string) *policyv1alpha1.ClusterOverridePolicy {
 	t.Helper()
 	result := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &result.Spec); err != nil {
@@ -57,7 +57,7 @@ func clusterPolicy(t testing.TB, name, spec string) *policyv1alpha1.ClusterOverr
 	return result
 }
 
-func namespacePolicy(t testing.TB, namespace, name, spec string) *policyv1alpha1.OverridePolicy {
+func newNamespacePolicy(t testing.TB, namespace, name, spec string) *policyv1alpha1.OverridePolicy {
 	t.Helper()
 	result := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &result.Spec); err != nil {
@@ -66,15 +66,15 @@ func namespacePolicy(t testing.TB, namespace, name, spec string) *policyv1alpha1
 	return result
 }
 
-func member(name string) *clusterv1alpha1.Cluster {
+func newMember(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": "prod"}}}
 }
 
-// one applies a single set of overriders, as a policy for everything would.
-func one(t testing.TB, manifest *unstructured.Unstructured, text string) (*unstructured.Unstructured, error) {
+// applyOverriders applies a single set of overriders with a policy for all objects.
+func applyOverriders(t testing.TB, manifest *unstructured.Unstructured, text string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	source := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: overriders(t, text)}}
-	result, _, err := Apply(manifest, member("m1"), []Object{source}, nil)
+	source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: parseOverriders(t, text)}}
+	result, _, err := Apply(manifest, newMember("m1"), []Object{source}, nil)
 	return result, err
 }

@@ -9,24 +9,24 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-const sha = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+const sha256Digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func TestParseImage(t *testing.T) {
 	tests := map[string]struct {
 		in   string
 		want image
 	}{
-		"a name alone":                           {"nginx", image{repository: "nginx"}},
-		"a path without a host":                  {"library/nginx", image{repository: "library/nginx"}},
-		"a dot makes a host":                     {"docker.io/nginx", image{registry: "docker.io", repository: "nginx"}},
-		"a colon makes a host":                   {"reg:5000/a/b:1", image{registry: "reg:5000", repository: "a/b", tag: "1"}},
-		"localhost is a host":                    {"localhost/nginx", image{registry: "localhost", repository: "nginx"}},
-		"an IPv6 address is a host":              {"[fe80::1]:5000/nginx:1", image{registry: "[fe80::1]:5000", repository: "nginx", tag: "1"}},
-		"a tag":                                  {"nginx:1.27", image{repository: "nginx", tag: "1.27"}},
-		"a digest":                               {"nginx@" + sha, image{repository: "nginx", digest: sha}},
-		"tag and digest":                         {"nginx:1@" + sha, image{repository: "nginx", tag: "1", digest: sha}},
-		"a host is only a host before a slash":   {"nginx.d:1", image{repository: "nginx.d", tag: "1"}},
-		"an underscore twice separates in names": {"a__b/c-d.e", image{repository: "a__b/c-d.e"}},
+		"only a name":                    {"nginx", image{repository: "nginx"}},
+		"a path without a host":          {"library/nginx", image{repository: "library/nginx"}},
+		"a host with a dot":              {"docker.io/nginx", image{registry: "docker.io", repository: "nginx"}},
+		"a host with a port":             {"reg:5000/a/b:1", image{registry: "reg:5000", repository: "a/b", tag: "1"}},
+		"localhost is a host":            {"localhost/nginx", image{registry: "localhost", repository: "nginx"}},
+		"an IPv6 address is a host":      {"[fe80::1]:5000/nginx:1", image{registry: "[fe80::1]:5000", repository: "nginx", tag: "1"}},
+		"a tag":                          {"nginx:1.27", image{repository: "nginx", tag: "1.27"}},
+		"a digest":                       {"nginx@" + sha256Digest, image{repository: "nginx", digest: sha256Digest}},
+		"tag and digest":                 {"nginx:1@" + sha256Digest, image{repository: "nginx", tag: "1", digest: sha256Digest}},
+		"a name with a dot and no slash": {"nginx.d:1", image{repository: "nginx.d", tag: "1"}},
+		"a double underscore in a name":  {"a__b/c-d.e", image{repository: "a__b/c-d.e"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,15 +38,15 @@ func TestParseImage(t *testing.T) {
 				t.Errorf("parts (-want +got):\n%s", diff)
 			}
 			if got.String() != tc.in {
-				t.Errorf("put together: %q, want %q", got, tc.in)
+				t.Errorf("String() = %q, want %q", got, tc.in)
 			}
 		})
 	}
 }
 
-func TestParseImageRefuses(t *testing.T) {
+func TestParseImageRejectsInvalid(t *testing.T) {
 	for name, in := range map[string]string{
-		"nothing": "", "a space": "ng inx", "an upper case repository": "Nginx", "an empty tag": "nginx:",
+		"an empty text": "", "a space": "ng inx", "an upper case repository": "Nginx", "an empty tag": "nginx:",
 		"a short digest": "nginx@sha256:abc", "an empty path element": "a//b", "a bad tag": "nginx:-x", "a bare host": "docker.io/",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,27 +62,27 @@ func TestImageComponents(t *testing.T) {
 		in, component, operator, value, want string
 	}{
 		"registry add appends":                         {"reg.io/a:1", "Registry", "add", ":5000", "reg.io:5000/a:1"},
-		"registry add to none sets it":                 {"a:1", "Registry", "add", "reg.io", "reg.io/a:1"},
+		"registry add sets a missing registry":         {"a:1", "Registry", "add", "reg.io", "reg.io/a:1"},
 		"registry replace":                             {"reg.io/a:1", "Registry", "replace", "x.y", "x.y/a:1"},
-		"registry replace of none sets it":             {"a:1", "Registry", "replace", "x.y", "x.y/a:1"},
+		"registry replace sets a missing registry":     {"a:1", "Registry", "replace", "x.y", "x.y/a:1"},
 		"registry remove":                              {"reg.io/a:1", "Registry", "remove", "", "a:1"},
 		"repository add appends":                       {"reg.io/a:1", "Repository", "add", "/b", "reg.io/a/b:1"},
 		"repository replace":                           {"reg.io/a:1", "Repository", "replace", "b", "reg.io/b:1"},
 		"repository remove":                            {"reg.io/a:1", "Repository", "remove", "", "reg.io:1"},
 		"tag add appends":                              {"a:1", "Tag", "add", "-alpine", "a:1-alpine"},
-		"tag add to none sets it":                      {"a", "Tag", "add", "1", "a:1"},
+		"tag add sets a missing tag":                   {"a", "Tag", "add", "1", "a:1"},
 		"tag replace":                                  {"a:1", "Tag", "replace", "2", "a:2"},
-		"tag replaced by a digest":                     {"a:1", "Tag", "replace", sha, "a@" + sha},
-		"digest replaced by a tag":                     {"a@" + sha, "Tag", "replace", "2", "a:2"},
-		"digest extended":                              {"a@" + sha, "Tag", "add", "ab", "a@" + sha + "ab"},
+		"tag replaced by a digest":                     {"a:1", "Tag", "replace", sha256Digest, "a@" + sha256Digest},
+		"digest replaced by a tag":                     {"a@" + sha256Digest, "Tag", "replace", "2", "a:2"},
+		"digest extended":                              {"a@" + sha256Digest, "Tag", "add", "ab", "a@" + sha256Digest + "ab"},
 		"tag remove":                                   {"a:1", "Tag", "remove", "", "a"},
-		"digest remove":                                {"a@" + sha, "Tag", "remove", "", "a"},
-		"an invalid tag leaves the image":              {"a:1", "Tag", "replace", "no tag", "a:1"},
-		"a digest with an at sign leaves the image":    {"a:1", "Tag", "replace", "@" + sha, "a:1"},
-		"a tag that grows too long leaves the image":   {"a:1", "Tag", "add", strings.Repeat("x", 128), "a:1"},
-		"the registry of an image with tag and digest": {"a:1@" + sha, "Registry", "replace", "x.y", "x.y/a:1@" + sha},
-		"the tag of an image with tag and digest":      {"a:1@" + sha, "Tag", "replace", "2", "a:2"},
-		"removing the tag removes the digest too":      {"a:1@" + sha, "Tag", "remove", "", "a"},
+		"digest remove":                                {"a@" + sha256Digest, "Tag", "remove", "", "a"},
+		"an invalid tag does not change the image":     {"a:1", "Tag", "replace", "no tag", "a:1"},
+		"a digest with @ does not change the image":    {"a:1", "Tag", "replace", "@" + sha256Digest, "a:1"},
+		"a tag that is too long does not change it":    {"a:1", "Tag", "add", strings.Repeat("x", 128), "a:1"},
+		"the registry of an image with tag and digest": {"a:1@" + sha256Digest, "Registry", "replace", "x.y", "x.y/a:1@" + sha256Digest},
+		"the tag of an image with tag and digest":      {"a:1@" + sha256Digest, "Tag", "replace", "2", "a:2"},
+		"removing the tag removes the digest too":      {"a:1@" + sha256Digest, "Tag", "remove", "", "a"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestImageComponents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := parsed.with(policyv1alpha1.ImageOverrider{
+			got := parsed.withOverride(policyv1alpha1.ImageOverrider{
 				Component: policyv1alpha1.ImageComponent(tc.component),
 				Operator:  policyv1alpha1.OverriderOperator(tc.operator), Value: tc.value,
 			}).String()
@@ -101,16 +101,16 @@ func TestImageComponents(t *testing.T) {
 	}
 }
 
-func TestImageOverriderReaches(t *testing.T) {
+func TestImageOverriderChangesContainers(t *testing.T) {
 	mirror := `imageOverrider: [{component: Registry, operator: replace, value: r.x}]`
 	pod := `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: a}]}}`
 	template := `spec: {template: {spec: {initContainers: [{image: i}], containers: [{name: a, image: a}, {name: b}]}}}`
 	tests := map[string]struct{ manifest, overrider, want string }{
 		"the containers of a Pod":         {pod, mirror, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: r.x/a}]}}`},
-		"no kind that it does not know":   {"kind: Rollout\n" + template, mirror, "kind: Rollout\n" + template},
-		"a CronJob is none it knows":      {"kind: CronJob\n" + template, mirror, "kind: CronJob\n" + template},
+		"an unknown kind is not changed":  {"kind: Rollout\n" + template, mirror, "kind: Rollout\n" + template},
+		"a CronJob is not changed":        {"kind: CronJob\n" + template, mirror, "kind: CronJob\n" + template},
 		"a workload without any template": {"{kind: Job, spec: {}}", mirror, "{kind: Job, spec: {}}"},
-		"the predicate's field of any kind": {
+		"the predicate path in any kind": {
 			"{kind: Rollout, spec: {images: [{at: a}, {at: b}]}}",
 			`imageOverrider: [{predicate: {path: /spec/images/1/at}, component: Registry, operator: replace, value: r.x}]`,
 			"{kind: Rollout, spec: {images: [{at: a}, {at: r.x/b}]}}",
@@ -129,11 +129,11 @@ func TestImageOverriderReaches(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := one(t, object(t, tc.manifest), tc.overrider)
+			got, err := applyOverriders(t, parseObject(t, tc.manifest), tc.overrider)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+			if diff := cmp.Diff(parseObject(t, tc.want), got); diff != "" {
 				t.Errorf("manifest (-want +got):\n%s", diff)
 			}
 		})
@@ -143,21 +143,21 @@ func TestImageOverriderReaches(t *testing.T) {
 func TestImageOverriderFails(t *testing.T) {
 	for name, text := range map[string]string{
 		"when the predicate does not begin with a slash": `imageOverrider: [{predicate: {path: spec/x}, component: Tag, operator: add, value: "1"}]`,
-		"when the predicate leads nowhere":               `imageOverrider: [{predicate: {path: /spec/x}, component: Tag, operator: add, value: "1"}]`,
-		"when the predicate leads to a number":           `imageOverrider: [{predicate: {path: /spec/replicas}, component: Tag, operator: add, value: "1"}]`,
-		"when the predicate leads to an unparsable text": `imageOverrider: [{predicate: {path: /kind}, component: Tag, operator: add, value: "1"}]`,
+		"when the predicate path is missing":             `imageOverrider: [{predicate: {path: /spec/x}, component: Tag, operator: add, value: "1"}]`,
+		"when the predicate path is a number":            `imageOverrider: [{predicate: {path: /spec/replicas}, component: Tag, operator: add, value: "1"}]`,
+		"when the predicate path is not an image":        `imageOverrider: [{predicate: {path: /kind}, component: Tag, operator: add, value: "1"}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := one(t, object(t, deployment), text); err == nil {
+			if got, err := applyOverriders(t, parseObject(t, deploymentYAML), text); err == nil {
 				t.Errorf("no error, result %v", got)
 			}
 		})
 	}
 }
 
-// FuzzParseImage checks that whatever is taken apart goes together again.
+// FuzzParseImage checks that String returns the text that was parsed.
 func FuzzParseImage(f *testing.F) {
-	for _, seed := range []string{"nginx", "reg:5000/a/b:1@" + sha, "localhost/a", "[::1]:1/a", "a:b/c:d", "@", ":/@"} {
+	for _, seed := range []string{"nginx", "reg:5000/a/b:1@" + sha256Digest, "localhost/a", "[::1]:1/a", "a:b/c:d", "@", ":/@"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
@@ -169,7 +169,7 @@ func FuzzParseImage(f *testing.F) {
 			t.Errorf("%q has no repository", in)
 		}
 		if parsed.String() != in {
-			t.Errorf("%q became %q", in, parsed)
+			t.Errorf("String() of %q = %q", in, parsed)
 		}
 	})
 }

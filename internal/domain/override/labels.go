@@ -6,10 +6,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overrideKeys changes the labels or annotations (field) of the manifest. Adding
-// sets every key; replacing and removing leave absent keys alone, so that one
-// policy serves manifests of which only some have the key.
-func overrideKeys(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.LabelAnnotationOverrider) error {
+// overrideLabelsOrAnnotations changes the labels or annotations (field) of the manifest.
+// Add sets every key. Replace and remove ignore absent keys, so that one policy can
+// select manifests with and without the key.
+func overrideLabelsOrAnnotations(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.LabelAnnotationOverrider) error {
 	path := pointer{"metadata", field}
 	keys, found, err := unstructured.NestedMap(manifest.Object, path...)
 	if err != nil {
@@ -30,7 +30,7 @@ func overrideKeys(manifest *unstructured.Unstructured, field string, entry polic
 		case policyv1alpha1.OverriderOpRemove:
 			delete(keys, key)
 		default:
-			return edit{operator: entry.Operator, path: path}.unknown()
+			return patchOperation{operator: entry.Operator, path: path}.unknownOperatorError()
 		}
 	}
 	if !found && len(keys) == 0 {

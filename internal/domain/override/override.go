@@ -1,13 +1,13 @@
-// Package override answers: what is different about a manifest in one cluster?
+// Package override answers: how does a manifest differ in one cluster?
 //
-// ClusterOverridePolicies come first, then the OverridePolicies of the
-// template's namespace; within a group the less specific and then the smaller
-// name comes first, so that the more specific and the later name has the last
-// word. Every rule works on what the rules before it made.
+// ClusterOverridePolicies are applied first, then the OverridePolicies in the
+// namespace of the template. Within a group, policies are sorted by specificity and
+// then by name. The more specific policy and the later name are applied last and take
+// precedence. Every rule is applied to the result of the rules before it.
 //
-// Invariants: inputs are never changed; the result depends on nothing but the
-// inputs, in particular not on the order in which policies are given; either
-// every matching rule was applied or the result is an error.
+// Invariants: inputs are never changed; the result depends only on the inputs and not
+// on the order of the policies; either every matching rule was applied or the result
+// is an error.
 package override
 
 import (
@@ -28,7 +28,7 @@ import (
 type Object interface {
 	metav1.Object
 	runtime.Object
-	// OverrideSpec is the live spec, not a copy.
+	// OverrideSpec returns the spec itself, not a copy.
 	OverrideSpec() *policyv1alpha1.OverrideSpec
 }
 
@@ -37,14 +37,14 @@ var (
 	_ Object = (*policyv1alpha1.ClusterOverridePolicy)(nil)
 )
 
-// Allowed is what policies may change beyond what an object says.
+// Allowed holds the changes that policies may make beyond the content of an object.
 type Allowed struct {
-	// Identity lets ClusterOverridePolicies make another object of the manifest: change
-	// its group, kind, namespace or name. It is the feature gate OverrideIdentity.
+	// Identity lets ClusterOverridePolicies change the identity of the manifest: its
+	// group, kind, namespace or name. It is the feature gate OverrideIdentity.
 	Identity bool
 }
 
-// Apply is Allowed.Apply with nothing allowed.
+// Apply calls Allowed.Apply with the zero value.
 func Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
@@ -53,13 +53,12 @@ func Apply(
 	return Allowed{}.Apply(manifest, cluster, clusterPolicies, namespacePolicies)
 }
 
-// Apply makes the version of manifest that belongs in cluster.
+// Apply returns the manifest for the cluster, with all overrides applied.
 //
-// Of namespacePolicies those in the manifest's namespace count, as it was before
-// any override; a cluster-scoped manifest has none. A policy in deletion still
-// counts, until it is gone. The first rule that does not fit the manifest ends
-// the work with a *RuleError, and so does a rule that changes more than its policy
-// may: see bounds.
+// Only the namespacePolicies in the original namespace of the manifest are applied, and
+// none to a cluster-scoped manifest. A policy that is being deleted is applied until it
+// is removed. The first rule that cannot be applied ends Apply with a *RuleError. A
+// rule that changes more than its policy may is an error too: see restrictions.
 func (a Allowed) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
@@ -67,58 +66,58 @@ func (a Allowed) Apply(
 ) (*unstructured.Unstructured, Applied, error) {
 	result := manifest.DeepCopy()
 	var applied Applied
-	clusterRules, err := applyGroup(result, cluster, clusterPolicies, clusterBounds(manifest, a))
+	clusterRules, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, a))
 	if err != nil {
 		return nil, Applied{}, err
 	}
-	namespaceRules, err := applyGroup(result, cluster, inNamespace(namespacePolicies, manifest.GetNamespace()), namespaceBounds(result))
+	namespaceRules, err := applyPolicies(result, cluster, onlyInNamespace(namespacePolicies, manifest.GetNamespace()), namespaceRestrictions(result))
 	if err != nil {
 		return nil, Applied{}, err
 	}
-	if applied.Cluster, err = record(clusterRules); err != nil {
+	if applied.Cluster, err = encodeRecord(clusterRules); err != nil {
 		return nil, Applied{}, err
 	}
-	if applied.Namespaced, err = record(namespaceRules); err != nil {
+	if applied.Namespaced, err = encodeRecord(namespaceRules); err != nil {
 		return nil, Applied{}, err
 	}
 	return result, applied, nil
 }
 
-// applyGroup applies the policies of one scope to manifest, in place. All of them
-// are selected by what the manifest is before the first of them.
-func applyGroup(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, within *bounds) ([]appliedRule, error) {
+// applyPolicies applies the policies of one scope to manifest, in place. Selectors are
+// compared with the manifest before the first policy of the scope.
+func applyPolicies(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, limits *restrictions) ([]appliedRule, error) {
 	var applied []appliedRule
-	wasSound := sound(manifest) == nil
-	for _, matching := range match(manifest, policies) {
+	wasValid := validateObject(manifest) == nil
+	for _, matching := range matchingPolicies(manifest, policies) {
 		for _, rule := range rulesOf(matching) {
-			if rule.empty() || !rule.covers(cluster) {
+			if rule.isEmpty() || !rule.appliesTo(cluster) {
 				continue
 			}
-			if err := rule.apply(manifest, within); err != nil {
+			if err := rule.apply(manifest, limits); err != nil {
 				return nil, err
 			}
-			if err := sound(manifest); err != nil && wasSound {
-				return nil, rule.spoiled(err)
+			if err := validateObject(manifest); err != nil && wasValid {
+				return nil, rule.invalidResultError(err)
 			}
 			applied = append(applied, appliedRule{PolicyName: matching.GetName(), Overriders: *rule.overriders})
 		}
 	}
-	return applied, within.check(manifest)
+	return applied, limits.check(manifest)
 }
 
-// match selects the policies that concern manifest, least specific first.
-func match(manifest *unstructured.Unstructured, policies []Object) []Object {
-	type ranked struct {
+// matchingPolicies returns the policies that select manifest, least specific first.
+func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []Object {
+	type rankedPolicy struct {
 		Object
 		priority policy.Priority
 	}
-	var matching []ranked
+	var matching []rankedPolicy
 	for _, candidate := range policies {
 		if priority := Specificity(candidate, manifest); priority != policy.MatchNone {
-			matching = append(matching, ranked{candidate, priority})
+			matching = append(matching, rankedPolicy{candidate, priority})
 		}
 	}
-	slices.SortStableFunc(matching, func(a, b ranked) int {
+	slices.SortStableFunc(matching, func(a, b rankedPolicy) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	objects := make([]Object, 0, len(matching))
@@ -128,9 +127,9 @@ func match(manifest *unstructured.Unstructured, policies []Object) []Object {
 	return objects
 }
 
-// Specificity is how closely the policy's selectors describe the manifest; the
-// higher is applied later, policy.MatchNone does not concern it. A policy without selectors
-// concerns everything, at the lowest rank.
+// Specificity returns how specifically the policy selects the manifest. A policy with a
+// higher specificity is applied later; policy.MatchNone is not applied. A policy
+// without selectors selects every manifest with the lowest specificity.
 func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.Priority {
 	selectors := candidate.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {
@@ -139,20 +138,20 @@ func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.P
 	return policy.ImplicitPriority(selectors, manifest)
 }
 
-func inNamespace(policies []Object, namespace string) []Object {
+func onlyInNamespace(policies []Object, namespace string) []Object {
 	if namespace == "" {
 		return nil
 	}
-	var inside []Object
+	var result []Object
 	for _, candidate := range policies {
 		if candidate.GetNamespace() == namespace {
-			inside = append(inside, candidate)
+			result = append(result, candidate)
 		}
 	}
-	return inside
+	return result
 }
 
-// covers tells whether the rule is meant for the cluster.
-func (r rule) covers(cluster *clusterv1alpha1.Cluster) bool {
+// appliesTo reports whether the rule targets the cluster.
+func (r rule) appliesTo(cluster *clusterv1alpha1.Cluster) bool {
 	return r.target == nil || placement.Matches(cluster, r.target)
 }

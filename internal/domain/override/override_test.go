@@ -13,15 +13,15 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// label is the spec of a policy that sets the label "by" to value; when says more
-// about the policy.
-func label(value, when string) string {
-	return "overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {by: " + value + "}}]}}]\n" + when
+// labelPolicySpec returns the spec of a policy that sets the label "by" to value.
+// selectors is more YAML of the spec.
+func labelPolicySpec(value, selectors string) string {
+	return "overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {by: " + value + "}}]}}]\n" + selectors
 }
 
 const (
-	byKind = `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]`
-	byName = `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]`
+	selectByKind = `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]`
+	selectByName = `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]`
 )
 
 func TestApplyOrder(t *testing.T) {
@@ -29,53 +29,53 @@ func TestApplyOrder(t *testing.T) {
 		cluster, namespaced []Object
 		want                string
 	}{
-		"the OverridePolicy has the last word": {
-			cluster:    []Object{clusterPolicy(t, "a", label("a", byKind)), clusterPolicy(t, "b", label("b", byName))},
-			namespaced: []Object{namespacePolicy(t, "shop", "all", label("op", ""))},
+		"the OverridePolicy is applied last": {
+			cluster:    []Object{newClusterPolicy(t, "a", labelPolicySpec("a", selectByKind)), newClusterPolicy(t, "b", labelPolicySpec("b", selectByName))},
+			namespaced: []Object{newNamespacePolicy(t, "shop", "all", labelPolicySpec("op", ""))},
 			want:       "op",
 		},
-		"by name beats match all, whatever the policies are called": {
-			cluster: []Object{clusterPolicy(t, "a", label("named", byName)), clusterPolicy(t, "z", label("all", byKind))},
+		"a selector by name is applied after a selector by kind": {
+			cluster: []Object{newClusterPolicy(t, "a", labelPolicySpec("named", selectByName)), newClusterPolicy(t, "z", labelPolicySpec("all", selectByKind))},
 			want:    "named",
 		},
-		"a label selector beats match all and loses to a name": {
+		"a label selector is applied between kind and name": {
 			cluster: []Object{
-				clusterPolicy(t, "z", label("all", byKind)),
-				clusterPolicy(t, "y", label("labelled", `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {}}]`)),
-				clusterPolicy(t, "x", label("named", byName)),
+				newClusterPolicy(t, "z", labelPolicySpec("all", selectByKind)),
+				newClusterPolicy(t, "y", labelPolicySpec("labelled", `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {}}]`)),
+				newClusterPolicy(t, "x", labelPolicySpec("named", selectByName)),
 			},
 			want: "named",
 		},
-		"among equals the later name wins": {
-			cluster: []Object{clusterPolicy(t, "b", label("b", byKind)), clusterPolicy(t, "a", label("a", byKind))},
+		"policies of equal specificity are applied by name": {
+			cluster: []Object{newClusterPolicy(t, "b", labelPolicySpec("b", selectByKind)), newClusterPolicy(t, "a", labelPolicySpec("a", selectByKind))},
 			want:    "b",
 		},
-		"no selectors rank as low as match all": {
-			cluster: []Object{clusterPolicy(t, "z", label("none", "")), clusterPolicy(t, "a", label("all", byKind))},
+		"no selectors are as specific as a kind": {
+			cluster: []Object{newClusterPolicy(t, "z", labelPolicySpec("none", "")), newClusterPolicy(t, "a", labelPolicySpec("all", selectByKind))},
 			want:    "none",
 		},
-		"an OverridePolicy of another namespace does not count": {
-			namespaced: []Object{namespacePolicy(t, "other", "all", label("op", ""))},
+		"an OverridePolicy of another namespace is ignored": {
+			namespaced: []Object{newNamespacePolicy(t, "other", "all", labelPolicySpec("op", ""))},
 		},
-		"OverridePolicies see what ClusterOverridePolicies made": {
-			cluster: []Object{clusterPolicy(t, "mark", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {marked: "yes"}}]}}]`)},
-			namespaced: []Object{namespacePolicy(t, "shop", "marked", label("op",
+		"OverridePolicies select the result of ClusterOverridePolicies": {
+			cluster: []Object{newClusterPolicy(t, "mark", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {marked: "yes"}}]}}]`)},
+			namespaced: []Object{newNamespacePolicy(t, "shop", "marked", labelPolicySpec("op",
 				`resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {matchLabels: {marked: "yes"}}}]`))},
 			want: "op",
 		},
-		"a group is selected by what the manifest is before it": {
+		"policies of one scope select the manifest before the scope": {
 			cluster: []Object{
-				clusterPolicy(t, "a", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {marked: "yes"}}]}}]`),
-				clusterPolicy(t, "b", label("b", `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {matchLabels: {marked: "yes"}}}]`)),
+				newClusterPolicy(t, "a", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {marked: "yes"}}]}}]`),
+				newClusterPolicy(t, "b", labelPolicySpec("b", `resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {matchLabels: {marked: "yes"}}}]`)),
 			},
 		},
-		"a policy of another kind does not count": {
-			cluster: []Object{clusterPolicy(t, "a", label("a", `resourceSelectors: [{apiVersion: v1, kind: Pod}]`))},
+		"a policy for another kind is ignored": {
+			cluster: []Object{newClusterPolicy(t, "a", labelPolicySpec("a", `resourceSelectors: [{apiVersion: v1, kind: Pod}]`))},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, _, err := Apply(object(t, deployment), member("m1"), tc.cluster, tc.namespaced)
+			got, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), tc.cluster, tc.namespaced)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,20 +96,20 @@ func TestApplyRules(t *testing.T) {
 		"a rule for another cluster does not apply": {
 			`overrideRules: [{targetCluster: {clusterNames: [m2]}, overriders: {labelsOverrider: [{operator: add, value: {by: rule}}]}}]`, "",
 		},
-		"an excluded cluster is left out even when named": {
+		"an excluded cluster is not selected by its name": {
 			`overrideRules: [{targetCluster: {clusterNames: [m1], exclude: [m1]}, overriders: {labelsOverrider: [{operator: add, value: {by: rule}}]}}]`, "",
 		},
-		"an empty target is every cluster": {
+		"an empty target selects every cluster": {
 			`overrideRules: [{targetCluster: {}, overriders: {labelsOverrider: [{operator: add, value: {by: rule}}]}}]`, "rule",
 		},
 		"a cluster is matched by its labels": {
 			`overrideRules: [{targetCluster: {labelSelector: {matchLabels: {env: prod}}}, overriders: {labelsOverrider: [{operator: add, value: {by: rule}}]}}]`, "rule",
 		},
-		"without rules the deprecated overriders count": {
+		"deprecated overriders are applied without rules": {
 			`targetCluster: {clusterNames: [m1]}
 overriders: {labelsOverrider: [{operator: add, value: {by: old}}]}`, "old",
 		},
-		"with rules the deprecated overriders do not count": {
+		"deprecated overriders are ignored with rules": {
 			`overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {by: rule}}]}}]
 overriders: {labelsOverrider: [{operator: add, value: {by: old}}]}`, "rule",
 		},
@@ -121,7 +121,7 @@ overriders: {labelsOverrider: [{operator: add, value: {by: old}}]}`, "rule",
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, _, err := Apply(object(t, deployment), member("m1"), []Object{clusterPolicy(t, "p", tc.spec)}, nil)
+			got, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{newClusterPolicy(t, "p", tc.spec)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,21 +132,21 @@ overriders: {labelsOverrider: [{operator: add, value: {by: old}}]}`, "rule",
 	}
 }
 
-func TestTerminatingPoliciesStillCount(t *testing.T) {
-	source := clusterPolicy(t, "p", label("p", ""))
+func TestTerminatingPoliciesAreApplied(t *testing.T) {
+	source := newClusterPolicy(t, "p", labelPolicySpec("p", ""))
 	source.DeletionTimestamp = &metav1.Time{}
-	got, _, err := Apply(object(t, deployment), member("m1"), []Object{source}, nil)
+	got, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{source}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.GetLabels()["by"] != "p" {
-		t.Error("a policy in deletion was left out")
+		t.Error("a policy that is being deleted was not applied")
 	}
 }
 
-func TestOverridePoliciesDoNotReachClusterScopedManifests(t *testing.T) {
-	role := object(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`)
-	got, applied, err := Apply(role, member("m1"), nil, []Object{namespacePolicy(t, "", "odd", label("op", ""))})
+func TestOverridePoliciesIgnoreClusterScopedManifests(t *testing.T) {
+	role := parseObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`)
+	got, applied, err := Apply(role, newMember("m1"), nil, []Object{newNamespacePolicy(t, "", "odd", labelPolicySpec("op", ""))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,26 +166,26 @@ func TestRecord(t *testing.T) {
 		cluster, namespaced []Object
 		want                Applied
 	}{
-		"nothing applied leaves no record": {cluster: []Object{clusterPolicy(t, "none", "overrideRules: [{overriders: {}}]")}},
+		"no applied rule": {cluster: []Object{newClusterPolicy(t, "none", "overrideRules: [{overriders: {}}]")}},
 		"a registry mirror": {
-			cluster: []Object{clusterPolicy(t, "mirror", mirror)},
+			cluster: []Object{newClusterPolicy(t, "mirror", mirror)},
 			want: Applied{Cluster: `[{"policyName":"mirror","overriders":{"imageOverrider":` +
 				`[{"component":"Registry","operator":"replace","value":"reg.local"}]}}]`},
 		},
 		"one entry for each applied rule, in the order of the rules": {
-			namespaced: []Object{namespacePolicy(t, "shop", "two", two)},
+			namespaced: []Object{newNamespacePolicy(t, "shop", "two", two)},
 			want: Applied{Namespaced: `[{"policyName":"two","overriders":{"labelsOverrider":[{"operator":"add","value":{"a":"b"}}]}},` +
 				`{"policyName":"two","overriders":{"plaintext":[{"path":"/spec/replicas","operator":"remove"}]}}]`},
 		},
-		"by policy name, not in the order of application": {
-			cluster: []Object{clusterPolicy(t, "a", label("x", byName)), clusterPolicy(t, "b", label("late", byKind))},
+		"sorted by policy name": {
+			cluster: []Object{newClusterPolicy(t, "a", labelPolicySpec("x", selectByName)), newClusterPolicy(t, "b", labelPolicySpec("late", selectByKind))},
 			want: Applied{Cluster: `[{"policyName":"a","overriders":{"labelsOverrider":[{"operator":"add","value":{"by":"x"}}]}},` +
 				`{"policyName":"b","overriders":{"labelsOverrider":[{"operator":"add","value":{"by":"late"}}]}}]`},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, got, err := Apply(object(t, deployment), member("m1"), tc.cluster, tc.namespaced)
+			_, got, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), tc.cluster, tc.namespaced)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,14 +196,14 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhoWhereAndWhatToDo(t *testing.T) {
+func TestRuleErrorNamesPolicyFieldAndRemedy(t *testing.T) {
 	spec := `overrideRules:
 - {overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}
 - overriders:
     plaintext:
     - {path: /spec/paused, operator: add, value: true}
     - {path: /spec/minReadySeconds, operator: replace, value: 5}`
-	_, _, err := Apply(object(t, deployment), member("m1"), nil, []Object{namespacePolicy(t, "shop", "slow", spec)})
+	_, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), nil, []Object{newNamespacePolicy(t, "shop", "slow", spec)})
 	var failure *RuleError
 	if !errors.As(err, &failure) {
 		t.Fatalf("got %v, want a RuleError", err)
@@ -226,20 +226,20 @@ func TestErrorsSayWhoWhereAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestTheRemedyOfAReplacementWorks(t *testing.T) {
+func TestRemedyOfReplaceSucceeds(t *testing.T) {
 	const rest = `or select only resources that have the field`
 	tests := map[string]struct {
-		entry, remedy, remedied string
+		entry, remedy, corrected string
 	}{
-		"a field that is missing": {
+		"a missing field": {
 			`{path: /spec/minReadySeconds, operator: replace, value: 5}`,
 			`use operator "add", ` + rest, `{path: /spec/minReadySeconds, operator: add, value: 5}`,
 		},
-		"a field below one that is missing": {
+		"a field below a missing field": {
 			`{path: /spec/strategy/rollingUpdate/maxSurge, operator: replace, value: 1}`,
 			`use operator "add" with the object or list around it, ` + rest, `{path: /spec/strategy, operator: add, value: {rollingUpdate: {maxSurge: 1}}}`,
 		},
-		"a field below one that has no fields": {
+		"a field below a number": {
 			`{path: /spec/replicas/least, operator: replace, value: 1}`,
 			`use operator "add" with the object or list around it, ` + rest, `{path: /spec/replicas, operator: add, value: {least: 1}}`,
 		},
@@ -247,45 +247,45 @@ func TestTheRemedyOfAReplacementWorks(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			apply := func(entry string) error {
-				source := namespacePolicy(t, "shop", "slow", `overrideRules: [{overriders: {plaintext: [`+entry+`]}}]`)
-				_, _, err := Apply(object(t, deployment), member("m1"), nil, []Object{source})
+				source := newNamespacePolicy(t, "shop", "slow", `overrideRules: [{overriders: {plaintext: [`+entry+`]}}]`)
+				_, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), nil, []Object{source})
 				return err
 			}
 			var failure *RuleError
 			if err := apply(tc.entry); !errors.As(err, &failure) || failure.Remedy != tc.remedy {
 				t.Errorf("got %v, want the remedy %q", err, tc.remedy)
 			}
-			if err := apply(tc.remedied); err != nil {
-				t.Errorf("what it says to do fails too: %v", err)
+			if err := apply(tc.corrected); err != nil {
+				t.Errorf("the entry of the remedy fails: %v", err)
 			}
 		})
 	}
 }
 
-func TestAMissingPathFailsOnlyTheClustersOfItsRule(t *testing.T) {
-	source := clusterPolicy(t, "p", `overrideRules:
+func TestMissingPathFailsOnlyTargetedClusters(t *testing.T) {
+	source := newClusterPolicy(t, "p", `overrideRules:
 - {targetCluster: {clusterNames: [m2]}, overriders: {plaintext: [{path: /spec/none/x, operator: replace, value: 1}]}}`)
-	if _, _, err := Apply(object(t, deployment), member("m1"), []Object{source}, nil); err != nil {
+	if _, _, err := Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{source}, nil); err != nil {
 		t.Errorf("m1: %v", err)
 	}
-	if _, _, err := Apply(object(t, deployment), member("m2"), []Object{source}, nil); err == nil {
+	if _, _, err := Apply(parseObject(t, deploymentYAML), newMember("m2"), []Object{source}, nil); err == nil {
 		t.Error("m2: no error")
 	}
 }
 
-// TestApplyIsPure draws policies and checks that the result does not depend on the
-// order in which they are given, and that neither they nor the manifest change.
+// TestApplyIsPure generates policies. It checks that the result does not depend on
+// their order, and that neither the policies nor the manifest change.
 func TestApplyIsPure(t *testing.T) {
 	pool := []Object{
-		clusterPolicy(t, "a", label("a", byKind)),
-		clusterPolicy(t, "b", label("b", byName)),
-		clusterPolicy(t, "c", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/0/env, operator: add, value: [{name: A, value: {deep: [1]}}]}]}}]`),
-		clusterPolicy(t, "d", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/-, operator: add, value: {name: new, image: "x:1"}}]}}]`),
-		clusterPolicy(t, "e", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
-		clusterPolicy(t, "f", `overrideRules: [{overriders: {argsOverrider: [{containerName: web, operator: remove, value: [-a]}]}}]`),
-		clusterPolicy(t, "g", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/0, operator: remove}]}}]`),
+		newClusterPolicy(t, "a", labelPolicySpec("a", selectByKind)),
+		newClusterPolicy(t, "b", labelPolicySpec("b", selectByName)),
+		newClusterPolicy(t, "c", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/0/env, operator: add, value: [{name: A, value: {deep: [1]}}]}]}}]`),
+		newClusterPolicy(t, "d", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/-, operator: add, value: {name: new, image: "x:1"}}]}}]`),
+		newClusterPolicy(t, "e", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
+		newClusterPolicy(t, "f", `overrideRules: [{overriders: {argsOverrider: [{containerName: web, operator: remove, value: [-a]}]}}]`),
+		newClusterPolicy(t, "g", `overrideRules: [{overriders: {plaintext: [{path: /spec/template/spec/containers/0, operator: remove}]}}]`),
 	}
-	sample := object(t, deployment)
+	sample := parseObject(t, deploymentYAML)
 	rapid.Check(t, func(t *rapid.T) {
 		policies := rapid.SliceOfDistinct(rapid.SampledFrom(pool), func(o Object) string { return o.GetName() }).Draw(t, "policies")
 		copies := make([]any, len(policies))
@@ -293,18 +293,18 @@ func TestApplyIsPure(t *testing.T) {
 			copies[i] = source.DeepCopyObject()
 		}
 		manifest := sample.DeepCopy()
-		first, firstRecord, firstErr := Apply(manifest, member("m1"), policies, nil)
+		first, firstRecord, firstErr := Apply(manifest, newMember("m1"), policies, nil)
 		reversed := slices.Clone(policies)
 		slices.Reverse(reversed)
-		second, secondRecord, secondErr := Apply(manifest, member("m1"), reversed, nil)
+		second, secondRecord, secondErr := Apply(manifest, newMember("m1"), reversed, nil)
 		if diff := cmp.Diff(first, second); diff != "" || firstRecord != secondRecord || (firstErr == nil) != (secondErr == nil) {
-			t.Fatalf("the order of the policies matters: %s", diff)
+			t.Fatalf("the result depends on the order of the policies: %s", diff)
 		}
 		if diff := cmp.Diff(sample, manifest); diff != "" {
 			t.Fatalf("the manifest was changed: %s", diff)
 		}
 		if first != nil {
-			scribble(first.Object)
+			overwriteStrings(first.Object)
 		}
 		for i, source := range policies {
 			if diff := cmp.Diff(copies[i], any(source)); diff != "" {
@@ -317,19 +317,19 @@ func TestApplyIsPure(t *testing.T) {
 	})
 }
 
-// scribble overwrites every leaf, so that shared memory shows.
-func scribble(node any) {
+// overwriteStrings overwrites every string, so that shared memory is detected.
+func overwriteStrings(node any) {
 	switch parent := node.(type) {
 	case map[string]any:
 		for key := range parent {
-			scribble(parent[key])
+			overwriteStrings(parent[key])
 			if _, leaf := parent[key].(string); leaf {
 				parent[key] = "scribbled"
 			}
 		}
 	case []any:
 		for i := range parent {
-			scribble(parent[i])
+			overwriteStrings(parent[i])
 			if _, leaf := parent[i].(string); leaf {
 				parent[i] = "scribbled"
 			}
@@ -338,21 +338,21 @@ func scribble(node any) {
 }
 
 func TestSpecificity(t *testing.T) {
-	manifest := object(t, deployment)
-	if got := Specificity(clusterPolicy(t, "p", `resourceSelectors: [{apiVersion: v1, kind: Pod}]`), manifest); got != 0 {
-		t.Errorf("a policy for Pods concerns a Deployment, rank %d", got)
+	manifest := parseObject(t, deploymentYAML)
+	if got := Specificity(newClusterPolicy(t, "p", `resourceSelectors: [{apiVersion: v1, kind: Pod}]`), manifest); got != 0 {
+		t.Errorf("a policy for Pods has specificity %d for a Deployment", got)
 	}
 	if got := Specificity(&policyv1alpha1.ClusterOverridePolicy{}, manifest); got != 1 {
-		t.Errorf("a policy without selectors has rank %d, want 1", got)
+		t.Errorf("a policy without selectors has specificity %d, want 1", got)
 	}
 }
 
 func BenchmarkApply(b *testing.B) {
 	policies := []Object{
-		clusterPolicy(b, "mirror", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
-		clusterPolicy(b, "args", `overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {argsOverrider: [{containerName: web, operator: add, value: [-v]}]}}]`),
+		newClusterPolicy(b, "mirror", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
+		newClusterPolicy(b, "args", `overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {argsOverrider: [{containerName: web, operator: add, value: [-v]}]}}]`),
 	}
-	manifest, cluster := object(b, deployment), member("m1")
+	manifest, cluster := parseObject(b, deploymentYAML), newMember("m1")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := Apply(manifest, cluster, policies, nil); err != nil {

@@ -24,7 +24,7 @@ func TestOverriders(t *testing.T) {
 		"args remove makes a missing field an empty list": {
 			container(""), `argsOverrider: [{containerName: web, operator: remove, value: [b]}]`, container(", args: []"),
 		},
-		"a container of another name is left alone": {
+		"a container of another name is not changed": {
 			container(""), `argsOverrider: [{containerName: none, operator: add, value: [b]}]`, container(""),
 		},
 		"labels add creates the map": {
@@ -33,31 +33,31 @@ func TestOverriders(t *testing.T) {
 		"labels add overwrites": {
 			"{kind: X, metadata: {labels: {a: b}}}", `labelsOverrider: [{operator: add, value: {a: c}}]`, "{kind: X, metadata: {labels: {a: c}}}",
 		},
-		"labels replace acts on present keys only": {
+		"labels replace changes existing keys only": {
 			"{kind: X, metadata: {labels: {a: b}}}", `labelsOverrider: [{operator: replace, value: {a: c, d: e}}]`, "{kind: X, metadata: {labels: {a: c}}}",
 		},
-		"annotations remove acts on present keys only": {
+		"annotations remove changes existing keys only": {
 			"{kind: X, metadata: {annotations: {a: b, c: d}}}", `annotationsOverrider: [{operator: remove, value: {a: "", e: ""}}]`,
 			"{kind: X, metadata: {annotations: {c: d}}}",
 		},
-		"annotations remove without any": {
+		"annotations remove without annotations": {
 			"{kind: X, metadata: {name: x}}", `annotationsOverrider: [{operator: remove, value: {a: ""}}]`, "{kind: X, metadata: {name: x}}",
 		},
-		"plaintext runs in order": {
+		"plaintext is applied in order": {
 			"{kind: X, spec: {}}",
 			`plaintext: [{path: /spec/list, operator: add, value: [1]}, {path: /spec/list/0, operator: add, value: 0}, {path: /spec/list/-, operator: add, value: 2}]`,
 			"{kind: X, spec: {list: [0, 1, 2]}}",
 		},
-		"plaintext add overwrites a member": {
+		"plaintext add overwrites a field": {
 			"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: add, value: {b: [true, null, 1.5]}}]`, "{kind: X, spec: {a: {b: [true, null, 1.5]}}}",
 		},
 		"plaintext remove from a list": {
 			"{kind: X, spec: [a, b, c]}", `plaintext: [{path: /spec/1, operator: remove}]`, "{kind: X, spec: [a, c]}",
 		},
-		"plaintext counts from the end": {
+		"plaintext with a negative index": {
 			"{kind: X, spec: [a, b, c]}", `plaintext: [{path: /spec/-1, operator: replace, value: z}]`, "{kind: X, spec: [a, b, z]}",
 		},
-		"escapes in paths": {
+		"paths with escapes": {
 			"{kind: X, metadata: {annotations: {a/b~c: d}}}", `plaintext: [{path: /metadata/annotations/a~1b~0c, operator: replace, value: e}]`,
 			"{kind: X, metadata: {annotations: {a/b~c: e}}}",
 		},
@@ -69,12 +69,12 @@ func TestOverriders(t *testing.T) {
 			`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a/0/x, operator: replace, value: 2}, {subPath: /c, operator: add, value: true}]}]`,
 			"{kind: ConfigMap, data: {f: \"a:\\n- x: 2\\nb: 1\\nc: true\\n\"}}",
 		},
-		"a single YAML document between marks": {
+		"a single YAML document between markers": {
 			`{kind: ConfigMap, data: {f: "%YAML 1.1\n# why\n---\na: |\n  x\n  ---\n  y\n---\n# no more\n"}}`,
 			`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /b, operator: add, value: 1}]}]`,
 			`{kind: ConfigMap, data: {f: "a: |\n  x\n  ---\n  y\nb: 1\n"}}`,
 		},
-		"a YAML document on the line of its mark": {
+		"a YAML document on the line of its marker": {
 			`{kind: ConfigMap, data: {f: "--- {a: 1}\n"}}`, `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /b, operator: add, value: 2}]}]`,
 			`{kind: ConfigMap, data: {f: "a: 1\nb: 2\n"}}`,
 		},
@@ -87,56 +87,56 @@ func TestOverriders(t *testing.T) {
 			`{kind: ConfigMap, data: {f: '[1]'}}`, `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /-, operator: add, value: 2}]}]`,
 			`{kind: ConfigMap, data: {f: '[1,2]'}}`,
 		},
-		"a document without operations stays as it is": {
+		"a document without operations is not changed": {
 			`{kind: ConfigMap, data: {f: '{ "a" : 1 }'}}`, `fieldOverrider: [{fieldPath: /data/f}]`, `{kind: ConfigMap, data: {f: '{ "a" : 1 }'}}`,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := one(t, object(t, tc.manifest), tc.overriders)
+			got, err := applyOverriders(t, parseObject(t, tc.manifest), tc.overriders)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+			if diff := cmp.Diff(parseObject(t, tc.want), got); diff != "" {
 				t.Errorf("manifest (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestOverridersRefuse(t *testing.T) {
+func TestOverridersRejectInvalid(t *testing.T) {
 	tests := map[string]struct{ manifest, overriders, path string }{
-		"replacing a missing field":        {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: replace, value: 1}]`, "/spec/a"},
-		"removing a missing field":         {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: remove}]`, "/spec/a"},
-		"adding below a missing field":     {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a/b, operator: add, value: 1}]`, "/spec/a/b"},
-		"going below a string":             {"{kind: X, spec: s}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
-		"a word as an index":               {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
-		"an index behind the end":          {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/1, operator: replace, value: 1}]`, "/spec/1"},
-		"inserting far behind the end":     {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/2, operator: add, value: 1}]`, "/spec/2"},
-		"replacing the end of a list":      {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/-, operator: replace, value: 1}]`, "/spec/-"},
-		"a path without a slash":           {"{kind: X}", `plaintext: [{path: kind, operator: replace, value: Y}]`, "kind"},
-		"making the manifest a list":       {"{kind: X}", `plaintext: [{path: "", operator: replace, value: []}]`, ""},
-		"removing the manifest":            {"{kind: X}", `plaintext: [{path: "", operator: remove}]`, ""},
-		"an unknown operator":              {"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: move}]`, "/spec/a"},
-		"an unknown operator on labels":    {"{kind: X}", `labelsOverrider: [{operator: move, value: {a: b}}]`, "/metadata/labels"},
-		"replacing args":                   {"{kind: Pod, spec: {containers: [{name: a}]}}", `argsOverrider: [{containerName: a, operator: replace}]`, "/spec/containers/0/args"},
-		"args that are no list of strings": {"{kind: Pod, spec: {containers: [{name: a, args: [1]}]}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers/0/args"},
-		"containers that are no list":      {"{kind: Pod, spec: {containers: 1}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers"},
-		"labels that are no map":           {"{kind: X, metadata: {labels: 1}}", `labelsOverrider: [{operator: add, value: {a: b}}]`, "/metadata/labels"},
-		"a document in a missing field":    {"{kind: X, data: {}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
-		"a document in a number":           {"{kind: X, data: {f: 1}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
-		"a document that is no JSON":       {"{kind: X, data: {f: '{'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
-		"two documents in one field":       {"{kind: X, data: {f: '{} {}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
-		"two YAML documents in one field":  {"{kind: X, data: {f: \"a: 1\\n---\\nb: 2\\n\"}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: replace, value: 2}]}]`, "/data/f"},
-		"a document that is no YAML":       {"{kind: X, data: {f: 'a: b: c'}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: remove}]}]`, "/data/f"},
-		"a missing path inside a document": {"{kind: X, data: {f: '{}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
-		"adding below an empty YAML text":  {"{kind: X, data: {f: ''}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
+		"replacing a missing field":           {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: replace, value: 1}]`, "/spec/a"},
+		"removing a missing field":            {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a, operator: remove}]`, "/spec/a"},
+		"adding below a missing field":        {"{kind: X, spec: {}}", `plaintext: [{path: /spec/a/b, operator: add, value: 1}]`, "/spec/a/b"},
+		"adding below a string":               {"{kind: X, spec: s}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
+		"a word as an index":                  {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/a, operator: add, value: 1}]`, "/spec/a"},
+		"an index after the end":              {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/1, operator: replace, value: 1}]`, "/spec/1"},
+		"inserting after the end":             {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/2, operator: add, value: 1}]`, "/spec/2"},
+		"replacing the end of a list":         {"{kind: X, spec: [1]}", `plaintext: [{path: /spec/-, operator: replace, value: 1}]`, "/spec/-"},
+		"a path without a slash":              {"{kind: X}", `plaintext: [{path: kind, operator: replace, value: Y}]`, "kind"},
+		"making the manifest a list":          {"{kind: X}", `plaintext: [{path: "", operator: replace, value: []}]`, ""},
+		"removing the manifest":               {"{kind: X}", `plaintext: [{path: "", operator: remove}]`, ""},
+		"an unknown operator":                 {"{kind: X, spec: {a: 1}}", `plaintext: [{path: /spec/a, operator: move}]`, "/spec/a"},
+		"an unknown operator on labels":       {"{kind: X}", `labelsOverrider: [{operator: move, value: {a: b}}]`, "/metadata/labels"},
+		"replacing args":                      {"{kind: Pod, spec: {containers: [{name: a}]}}", `argsOverrider: [{containerName: a, operator: replace}]`, "/spec/containers/0/args"},
+		"args that are not a list of strings": {"{kind: Pod, spec: {containers: [{name: a, args: [1]}]}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers/0/args"},
+		"containers that are not a list":      {"{kind: Pod, spec: {containers: 1}}", `argsOverrider: [{containerName: a, operator: add}]`, "/spec/containers"},
+		"labels that are not a map":           {"{kind: X, metadata: {labels: 1}}", `labelsOverrider: [{operator: add, value: {a: b}}]`, "/metadata/labels"},
+		"a document in a missing field":       {"{kind: X, data: {}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a document in a number":              {"{kind: X, data: {f: 1}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a document that is not JSON":         {"{kind: X, data: {f: '{'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"two documents in one field":          {"{kind: X, data: {f: '{} {}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
+		"two YAML documents in one field":     {"{kind: X, data: {f: \"a: 1\\n---\\nb: 2\\n\"}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: replace, value: 2}]}]`, "/data/f"},
+		"a document that is not YAML":         {"{kind: X, data: {f: 'a: b: c'}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"a missing path inside a document":    {"{kind: X, data: {f: '{}'}}", `fieldOverrider: [{fieldPath: /data/f, json: [{subPath: /a, operator: remove}]}]`, "/data/f"},
+		"adding below an empty YAML text":     {"{kind: X, data: {f: ''}}", `fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: /a, operator: add, value: 1}]}]`, "/data/f"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			manifest := object(t, tc.manifest)
+			manifest := parseObject(t, tc.manifest)
 			before := manifest.DeepCopy()
-			_, err := one(t, manifest, tc.overriders)
+			_, err := applyOverriders(t, manifest, tc.overriders)
 			var failure *RuleError
 			if !errors.As(err, &failure) {
 				t.Fatalf("got %v, want a RuleError", err)

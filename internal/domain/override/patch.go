@@ -7,41 +7,41 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// edit is one operation of a JSON patch (RFC 6902), restricted to the three that
-// policies can express: replace and remove need their target, add overwrites the
-// member of an object and inserts into a list.
-type edit struct {
+// patchOperation is one operation of a JSON patch (RFC 6902), restricted to the three
+// operators of policies. Replace and remove require an existing target. Add overwrites
+// the field of an object and inserts into a list.
+type patchOperation struct {
 	operator policyv1alpha1.OverriderOperator
 	path     pointer
 	value    any
 }
 
-// apply changes document in place where it can and returns the changed document,
-// which is another value when the edit replaces it as a whole. The value becomes
-// part of the document; it must not be used elsewhere.
-func (e edit) apply(document any) (any, error) {
-	changed, err := e.at(0, document)
+// apply changes document in place and returns it, or returns the new document if the
+// operation replaces the whole document. The value becomes part of the document and
+// must not be used elsewhere.
+func (e patchOperation) apply(document any) (any, error) {
+	changed, err := e.applyAt(0, document)
 	if err != nil {
-		return nil, e.advise(err)
+		return nil, e.addRemedy(err)
 	}
 	return changed, nil
 }
 
-func (e edit) at(depth int, node any) (any, error) {
+func (e patchOperation) applyAt(depth int, node any) (any, error) {
 	if depth == len(e.path) {
-		return e.whole()
+		return e.applyToRoot()
 	}
 	last := depth == len(e.path)-1
 	switch parent := node.(type) {
 	case map[string]any:
 		if last {
-			return parent, e.inObject(parent)
+			return parent, e.applyToObject(parent)
 		}
 		child, found := parent[e.path[depth]]
 		if !found {
-			return nil, e.path.missing(depth)
+			return nil, e.path.missingFieldError(depth)
 		}
-		changed, err := e.at(depth+1, child)
+		changed, err := e.applyAt(depth+1, child)
 		if err != nil {
 			return nil, err
 		}
@@ -49,34 +49,34 @@ func (e edit) at(depth int, node any) (any, error) {
 		return parent, nil
 	case []any:
 		if last {
-			return e.inList(parent)
+			return e.applyToList(parent)
 		}
-		index, err := e.path.index(depth, len(parent))
+		index, err := e.path.listIndex(depth, len(parent))
 		if err != nil {
 			return nil, err
 		}
-		if parent[index], err = e.at(depth+1, parent[index]); err != nil {
+		if parent[index], err = e.applyAt(depth+1, parent[index]); err != nil {
 			return nil, err
 		}
 		return parent, nil
 	default:
-		return nil, e.path.leaf(depth, node)
+		return nil, e.path.noFieldsError(depth, node)
 	}
 }
 
-// whole applies the edit to the document itself.
-func (e edit) whole() (any, error) {
+// applyToRoot applies the operation to the document itself.
+func (e patchOperation) applyToRoot() (any, error) {
 	switch e.operator {
 	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:
 		return e.value, nil
 	case policyv1alpha1.OverriderOpRemove:
 		return nil, mismatchf("", "name the field to remove", "a whole document cannot be removed")
 	default:
-		return nil, e.unknown()
+		return nil, e.unknownOperatorError()
 	}
 }
 
-func (e edit) inObject(parent map[string]any) error {
+func (e patchOperation) applyToObject(parent map[string]any) error {
 	depth := len(e.path) - 1
 	key := e.path[depth]
 	_, found := parent[key]
@@ -85,34 +85,34 @@ func (e edit) inObject(parent map[string]any) error {
 		parent[key] = e.value
 	case policyv1alpha1.OverriderOpReplace:
 		if !found {
-			return e.path.missing(depth)
+			return e.path.missingFieldError(depth)
 		}
 		parent[key] = e.value
 	case policyv1alpha1.OverriderOpRemove:
 		if !found {
-			return e.path.missing(depth)
+			return e.path.missingFieldError(depth)
 		}
 		delete(parent, key)
 	default:
-		return e.unknown()
+		return e.unknownOperatorError()
 	}
 	return nil
 }
 
-func (e edit) inList(parent []any) (any, error) {
+func (e patchOperation) applyToList(parent []any) (any, error) {
 	depth := len(e.path) - 1
 	if e.operator == policyv1alpha1.OverriderOpAdd {
 		if e.path[depth] == "-" {
 			return append(parent, e.value), nil
 		}
-		// One position more than there are elements: the end is a place too.
-		index, err := e.path.index(depth, len(parent)+1)
+		// The index after the last element is valid for an insertion.
+		index, err := e.path.listIndex(depth, len(parent)+1)
 		if err != nil {
 			return nil, err
 		}
 		return slices.Insert(parent, index, e.value), nil
 	}
-	index, err := e.path.index(depth, len(parent))
+	index, err := e.path.listIndex(depth, len(parent))
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +123,16 @@ func (e edit) inList(parent []any) (any, error) {
 	case policyv1alpha1.OverriderOpRemove:
 		return slices.Delete(parent, index, index+1), nil
 	default:
-		return nil, e.unknown()
+		return nil, e.unknownOperatorError()
 	}
 }
 
-func (e edit) unknown() error {
+func (e patchOperation) unknownOperatorError() error {
 	return mismatchf(e.path.String(), "use add, replace or remove", "unknown operator %q", e.operator)
 }
 
-// advise adds what usually helps with the operator to an error that has no remedy
-// of its own.
-func (e edit) advise(err error) error {
+// addRemedy adds the usual remedy for the operator to an error without a remedy.
+func (e patchOperation) addRemedy(err error) error {
 	var place *mismatchError
 	if !errors.As(err, &place) || place.remedy != "" {
 		return err
@@ -141,7 +140,7 @@ func (e edit) advise(err error) error {
 	switch {
 	case e.operator == policyv1alpha1.OverriderOpAdd:
 		place.remedy = "add the object or list around it first"
-	case e.operator == policyv1alpha1.OverriderOpReplace && place.orphan:
+	case e.operator == policyv1alpha1.OverriderOpReplace && place.parentMissing:
 		place.remedy = `use operator "add" with the object or list around it, or select only resources that have the field`
 	case e.operator == policyv1alpha1.OverriderOpReplace:
 		place.remedy = `use operator "add", or select only resources that have the field`

@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// FuzzPointer checks that a pointer means the same after it was written again.
+// FuzzPointer checks that a pointer is the same after String and parsePointer.
 func FuzzPointer(f *testing.F) {
 	for _, seed := range []string{"", "/", "/a/b", "/a~1b/~0", "/~", "a", "//"} {
 		f.Add(seed)
@@ -21,7 +21,7 @@ func FuzzPointer(f *testing.F) {
 		parsed, err := parsePointer(text)
 		if err != nil {
 			if text == "" || text[0] == '/' {
-				t.Errorf("refused %q: %v", text, err)
+				t.Errorf("rejected %q: %v", text, err)
 			}
 			return
 		}
@@ -35,9 +35,9 @@ func FuzzPointer(f *testing.F) {
 	})
 }
 
-// FuzzEdit checks edits against the JSON patch library that policies were first
-// written against: both fail or both give the same document.
-func FuzzEdit(f *testing.F) {
+// FuzzPatchOperation compares patchOperation with the JSON patch library of upstream
+// Karmada: both fail, or both return the same document.
+func FuzzPatchOperation(f *testing.F) {
 	for _, path := range []string{"/a", "/l/0", "/l/-", "/l/-1", "/l/3", "/l/4", "/l/-4", "/l/-5", "/o/x~1y", "/none/x", "/n/x", "/s/x", "/l/1/deep", "/l/+1", "/l/01"} {
 		for operator := range uint8(3) {
 			f.Add(path, operator, `{"new":[1]}`)
@@ -46,8 +46,8 @@ func FuzzEdit(f *testing.F) {
 	const document = `{"a":1,"l":[1,{"deep":"x"},3],"o":{"x/y":true},"n":null,"s":"text"}`
 	f.Fuzz(func(t *testing.T, path string, choice uint8, raw string) {
 		operator := []policyv1alpha1.OverriderOperator{"add", "replace", "remove"}[choice%3]
-		// Differences that are meant: no relative paths, a whole document only where
-		// the caller allows it, no empty step into a list.
+		// Intended differences: no relative paths, a whole document only where the
+		// caller allows it, no empty token for a list.
 		if !strings.HasPrefix(path, "/") || path == "/" || strings.Contains(path, "//") || strings.HasSuffix(path, "/") {
 			return
 		}
@@ -62,7 +62,7 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Marshalling replaces invalid UTF-8; compare what both sides have read.
+		// Marshalling replaces invalid UTF-8. Use the path that the library decoded.
 		if path, err = patch[0].Path(); err != nil {
 			return
 		}
@@ -80,14 +80,14 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, gotErr := edit{operator: operator, path: parsed, value: value}.apply(tree)
+		got, gotErr := patchOperation{operator: operator, path: parsed, value: value}.apply(tree)
 		if (wantErr == nil) != (gotErr == nil) {
-			t.Fatalf("%s %q: library %v, here %v", operator, path, wantErr, gotErr)
+			t.Fatalf("%s %q: library error %v, got error %v", operator, path, wantErr, gotErr)
 		}
 		if gotErr != nil {
 			var place *mismatchError
 			if !errors.As(gotErr, &place) || place.remedy == "" {
-				t.Errorf("%s %q: %v offers no remedy", operator, path, gotErr)
+				t.Errorf("%s %q: %v has no remedy", operator, path, gotErr)
 			}
 			return
 		}
@@ -96,13 +96,13 @@ func FuzzEdit(f *testing.F) {
 			return
 		}
 		if diff := cmp.Diff(expected, got); diff != "" {
-			t.Errorf("%s %q (-library +here):\n%s", operator, path, diff)
+			t.Errorf("%s %q (-library +got):\n%s", operator, path, diff)
 		}
 	})
 }
 
-// FuzzField checks that no document, patched or refused, is ever left half done.
-func FuzzField(f *testing.F) {
+// FuzzOverrideField checks that a document is either patched or not changed.
+func FuzzOverrideField(f *testing.F) {
 	f.Add(`{"a":[1]}`, "/a/0", "2", true)
 	f.Add("a: [1]\n", "/a/-", `"x"`, false)
 	f.Add("", "/a", "null", false)
@@ -114,20 +114,20 @@ func FuzzField(f *testing.F) {
 		} else {
 			entry.YAML = []policyv1alpha1.YAMLPatchOperation{{SubPath: path, Operator: "add", Value: value}}
 		}
-		manifest := object(t, "{kind: ConfigMap, data: {f: x}}")
+		manifest := parseObject(t, "{kind: ConfigMap, data: {f: x}}")
 		manifest.Object["data"].(map[string]any)["f"] = text
 		if err := overrideField(manifest, entry); err != nil {
 			if got := manifest.Object["data"].(map[string]any)["f"]; got != text {
-				t.Errorf("refused (%v), yet changed to %q", err, got)
+				t.Errorf("error %v, but the text was changed to %q", err, got)
 			}
 			return
 		}
 		changed, ok := manifest.Object["data"].(map[string]any)["f"].(string)
 		if !ok {
-			t.Fatal("the field is no string any more")
+			t.Fatal("the field is no longer a string")
 		}
 		if asJSON && !json.Valid([]byte(changed)) {
-			t.Errorf("%q became %q, which is no JSON", text, changed)
+			t.Errorf("%q became %q, which is not JSON", text, changed)
 		}
 	})
 }

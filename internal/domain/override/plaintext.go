@@ -9,9 +9,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overridePlaintext applies one entry of a plaintext list. Applying the entries
-// one after the other equals applying them as one patch, since the first failure
-// discards the manifest.
+// overridePlaintext applies one entry of a plaintext list. Applying the entries one by
+// one is equivalent to applying them as one patch, because the first error discards
+// the manifest.
 func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) error {
 	path, err := parsePointer(entry.Path)
 	if err != nil {
@@ -21,20 +21,20 @@ func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1
 	if err != nil {
 		return &mismatchError{path: entry.Path, remedy: "give the value as JSON or YAML", err: err}
 	}
-	changed, err := edit{operator: entry.Operator, path: path, value: value}.apply(manifest.Object)
+	changed, err := patchOperation{operator: entry.Operator, path: path, value: value}.apply(manifest.Object)
 	if err != nil {
 		return err
 	}
 	object, ok := changed.(map[string]any)
 	if !ok {
-		return mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", describe(changed))
+		return mismatchf(entry.Path, "name a field of the manifest", "a manifest cannot be %s", typeName(changed))
 	}
 	manifest.Object = object
 	return nil
 }
 
-// decodeValue reads a JSON value the way objects are read, whole numbers as int64.
-// No value at all is null.
+// decodeValue decodes a JSON value as objects are decoded, with integers as int64.
+// An absent value is null.
 func decodeValue(raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// pointer is a JSON pointer (RFC 6901) taken apart. The empty pointer is the whole
+// pointer is a parsed JSON pointer (RFC 6901). The empty pointer refers to the whole
 // document.
 type pointer []string
 
-// parsePointer splits a JSON pointer. A tilde that begins no escape stands for
-// itself, as in the JSON patch library that policies were first written against.
+// parsePointer parses a JSON pointer. A tilde that does not begin an escape sequence is
+// kept, as in the JSON patch library of upstream Karmada.
 func parsePointer(text string) (pointer, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if text[0] != '/' {
-		return nil, mismatchf(text, `begin the path with "/"`, "path %q is no JSON pointer", text)
+		return nil, mismatchf(text, `begin the path with "/"`, "path %q is not a JSON pointer", text)
 	}
 	tokens := strings.Split(text[1:], "/")
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
@@ -27,7 +27,7 @@ func parsePointer(text string) (pointer, error) {
 	return tokens, nil
 }
 
-// String is the pointer in its written form.
+// String returns the pointer in its text form.
 func (p pointer) String() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var text strings.Builder
@@ -37,7 +37,7 @@ func (p pointer) String() string {
 	return text.String()
 }
 
-// get is the value that the pointer leads to.
+// get returns the value at the pointer.
 func (p pointer) get(document any) (any, error) {
 	node := document
 	for depth, token := range p {
@@ -45,29 +45,29 @@ func (p pointer) get(document any) (any, error) {
 		case map[string]any:
 			child, found := parent[token]
 			if !found {
-				return nil, p.missing(depth)
+				return nil, p.missingFieldError(depth)
 			}
 			node = child
 		case []any:
-			index, err := p.index(depth, len(parent))
+			index, err := p.listIndex(depth, len(parent))
 			if err != nil {
 				return nil, err
 			}
 			node = parent[index]
 		default:
-			return nil, p.leaf(depth, node)
+			return nil, p.noFieldsError(depth, node)
 		}
 	}
 	return node, nil
 }
 
-// index reads the token at depth as a position in a list of the given length.
-// Negative positions count from the end: -1 is the last element. That is no part
-// of JSON pointers, but policies in the field rely on it.
-func (p pointer) index(depth, length int) (int, error) {
+// listIndex parses the token at depth as an index into a list of the given length.
+// Negative indexes count from the end: -1 is the last element. JSON pointers do not
+// have them, but existing policies rely on them.
+func (p pointer) listIndex(depth, length int) (int, error) {
 	index, err := strconv.Atoi(p[depth])
 	if err != nil {
-		return 0, mismatchf(p.String(), "give the position in the list as a number", "%q is no list index", p[depth])
+		return 0, mismatchf(p.String(), "give the position in the list as a number", "%q is not a list index", p[depth])
 	}
 	if index < -length || index >= length {
 		return 0, mismatchf(p.String(), "", "index %d is outside a list of %d", index, length)
@@ -78,20 +78,20 @@ func (p pointer) index(depth, length int) (int, error) {
 	return index, nil
 }
 
-func (p pointer) missing(depth int) error {
+func (p pointer) missingFieldError(depth int) error {
 	return &mismatchError{
-		path: p.String(), orphan: depth < len(p)-1, err: fmt.Errorf("there is no field %q", p[:depth+1].String()),
+		path: p.String(), parentMissing: depth < len(p)-1, err: fmt.Errorf("there is no field %q", p[:depth+1].String()),
 	}
 }
 
-func (p pointer) leaf(depth int, node any) error {
+func (p pointer) noFieldsError(depth int, node any) error {
 	return &mismatchError{
-		path: p.String(), orphan: true, err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), describe(node)),
+		path: p.String(), parentMissing: true, err: fmt.Errorf("%q is %s, it has no fields", p[:depth].String(), typeName(node)),
 	}
 }
 
-// describe names the JSON type of a value.
-func describe(node any) string {
+// typeName returns the JSON type of a value.
+func typeName(node any) string {
 	switch node.(type) {
 	case nil:
 		return "null"

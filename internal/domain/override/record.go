@@ -9,9 +9,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Applied is the record of what was applied, ready to be annotations of a Work:
-// JSON lists with one entry per applied rule, by policy name. Each is empty when
-// no rule of its scope was applied.
+// Applied is the record of the applied rules, in the format of the annotations of a
+// Work: JSON lists with one entry per applied rule, sorted by policy name. A list is
+// empty if no rule of its scope was applied.
 type Applied struct {
 	// Cluster lists the rules of ClusterOverridePolicies.
 	Cluster string
@@ -19,14 +19,14 @@ type Applied struct {
 	Namespaced string
 }
 
-// appliedRule is an entry of the record. Its JSON form is read by people and
-// tools and must not change.
+// appliedRule is an entry of the record. Users and tools read its JSON form, so it must
+// not change.
 type appliedRule struct {
 	PolicyName string                    `json:"policyName"`
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
 }
 
-func record(rules []appliedRule) (string, error) {
+func encodeRecord(rules []appliedRule) (string, error) {
 	if len(rules) == 0 {
 		return "", nil
 	}

@@ -8,7 +8,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// rule is one set of overriders and where it stands in its policy.
+// rule is one set of overriders with its path in the policy.
 type rule struct {
 	policy     string
 	index      int
@@ -17,43 +17,43 @@ type rule struct {
 	overriders *policyv1alpha1.Overriders
 }
 
-// rulesOf lists the rules of a policy in order. A policy written before rules
-// existed has a single one, spelled out in the spec itself.
+// rulesOf returns the rules of a policy in order. A policy that uses the deprecated
+// fields spec.targetCluster and spec.overriders has a single rule.
 func rulesOf(source Object) []rule {
 	spec := source.OverrideSpec()
-	title := title(source)
+	policyName := displayName(source)
 	if len(spec.OverrideRules) == 0 {
 		return []rule{{
-			policy: title, field: "spec.overriders",
+			policy: policyName, field: "spec.overriders",
 			target: spec.TargetCluster, overriders: &spec.Overriders,
 		}}
 	}
 	rules := make([]rule, len(spec.OverrideRules))
 	for i := range spec.OverrideRules {
 		rules[i] = rule{
-			policy: title, index: i, field: fmt.Sprintf("spec.overrideRules[%d].overriders", i),
+			policy: policyName, index: i, field: fmt.Sprintf("spec.overrideRules[%d].overriders", i),
 			target: spec.OverrideRules[i].TargetCluster, overriders: &spec.OverrideRules[i].Overriders,
 		}
 	}
 	return rules
 }
 
-func title(source Object) string {
+func displayName(source Object) string {
 	if source.GetNamespace() == "" {
 		return fmt.Sprintf("ClusterOverridePolicy %q", source.GetName())
 	}
 	return fmt.Sprintf("OverridePolicy %q", source.GetNamespace()+"/"+source.GetName())
 }
 
-func (r rule) empty() bool {
+func (r rule) isEmpty() bool {
 	o := r.overriders
 	return len(o.ImageOverrider) == 0 && len(o.CommandOverrider) == 0 && len(o.ArgsOverrider) == 0 &&
 		len(o.LabelsOverrider) == 0 && len(o.AnnotationsOverrider) == 0 &&
 		len(o.FieldOverrider) == 0 && len(o.Plaintext) == 0
 }
 
-// apply runs the overriders of the rule in their fixed order, on manifest itself.
-func (r rule) apply(manifest *unstructured.Unstructured, within *bounds) error {
+// apply applies the overriders of the rule to manifest, in place and in a fixed order.
+func (r rule) apply(manifest *unstructured.Unstructured, limits *restrictions) error {
 	o := r.overriders
 	steps := []struct {
 		name  string
@@ -61,11 +61,11 @@ func (r rule) apply(manifest *unstructured.Unstructured, within *bounds) error {
 		run   func(i int) error
 	}{
 		{"imageOverrider", len(o.ImageOverrider), func(i int) error { return overrideImage(manifest, o.ImageOverrider[i]) }},
-		{"commandOverrider", len(o.CommandOverrider), func(i int) error { return overrideWords(manifest, "command", o.CommandOverrider[i]) }},
-		{"argsOverrider", len(o.ArgsOverrider), func(i int) error { return overrideWords(manifest, "args", o.ArgsOverrider[i]) }},
-		{"labelsOverrider", len(o.LabelsOverrider), func(i int) error { return overrideKeys(manifest, "labels", o.LabelsOverrider[i]) }},
+		{"commandOverrider", len(o.CommandOverrider), func(i int) error { return overrideCommandOrArgs(manifest, "command", o.CommandOverrider[i]) }},
+		{"argsOverrider", len(o.ArgsOverrider), func(i int) error { return overrideCommandOrArgs(manifest, "args", o.ArgsOverrider[i]) }},
+		{"labelsOverrider", len(o.LabelsOverrider), func(i int) error { return overrideLabelsOrAnnotations(manifest, "labels", o.LabelsOverrider[i]) }},
 		{"annotationsOverrider", len(o.AnnotationsOverrider), func(i int) error {
-			return overrideKeys(manifest, "annotations", o.AnnotationsOverrider[i])
+			return overrideLabelsOrAnnotations(manifest, "annotations", o.AnnotationsOverrider[i])
 		}},
 		{"fieldOverrider", len(o.FieldOverrider), func(i int) error { return overrideField(manifest, o.FieldOverrider[i]) }},
 		{"plaintext", len(o.Plaintext), func(i int) error { return overridePlaintext(manifest, o.Plaintext[i]) }},
@@ -73,9 +73,9 @@ func (r rule) apply(manifest *unstructured.Unstructured, within *bounds) error {
 	for _, step := range steps {
 		for i := range step.count {
 			if err := step.run(i); err != nil {
-				return r.fail(step.name, i, err)
+				return r.wrapError(step.name, i, err)
 			}
-			within.observe(manifest, r, step.name, i)
+			limits.recordViolations(manifest, r, step.name, i)
 		}
 	}
 	return nil

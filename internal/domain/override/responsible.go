@@ -11,23 +11,23 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// maxBlamed bounds how many overriders are named for one refusal.
-const maxBlamed = 3
+// maxResponsible limits how many overriders are listed for one rejection.
+const maxResponsible = 3
 
-// Refusal is what an API server said about fields of an object.
+// Refusal is the answer of an API server that rejected fields of an object.
 type Refusal struct {
-	// Text is its message.
+	// Text is the message of the API server.
 	Text string
-	// Fields are the paths that it lists as causes, such as spec.containers[0].image.
+	// Fields are the paths in the causes of the answer, such as spec.containers[0].image.
 	Fields []string
 }
 
-// Blame names the overriders that changed a refused field, out of the record of
-// what was applied to the manifest; nil when none did. A record that cannot be read
-// blames nothing.
+// Blame returns the overriders that changed a rejected field, or nil. The overriders
+// are read from the record of the applied overrides. A record that cannot be decoded
+// is ignored.
 func Blame(refusal Refusal, applied Applied, manifest *unstructured.Unstructured) []string {
-	containers := containersOf(manifest.GetKind()).String()
-	var blamed []string
+	containers := containersPath(manifest.GetKind()).String()
+	var responsible []string
 	for _, scope := range []struct{ record, prefix, kind string }{
 		{applied.Cluster, "", "ClusterOverridePolicy"},
 		{applied.Namespaced, manifest.GetNamespace() + "/", "OverridePolicy"},
@@ -37,21 +37,21 @@ func Blame(refusal Refusal, applied Applied, manifest *unstructured.Unstructured
 			continue
 		}
 		for i := range rules {
-			eachPath(&rules[i].Overriders, containers, func(entry, path string) {
-				if refusal.concerns(path) {
-					blamed = append(blamed, fmt.Sprintf("%s %q, %s at %q", scope.kind, scope.prefix+rules[i].PolicyName, entry, path))
+			forEachPath(&rules[i].Overriders, containers, func(entry, path string) {
+				if refusal.concernsPath(path) {
+					responsible = append(responsible, fmt.Sprintf("%s %q, %s at %q", scope.kind, scope.prefix+rules[i].PolicyName, entry, path))
 				}
 			})
 		}
 	}
-	if more := len(blamed) - maxBlamed; more > 0 {
-		return append(blamed[:maxBlamed], fmt.Sprintf("and %d more", more))
+	if more := len(responsible) - maxResponsible; more > 0 {
+		return append(responsible[:maxResponsible], fmt.Sprintf("and %d more", more))
 	}
-	return blamed
+	return responsible
 }
 
-// eachPath visits the overriders with the places that they change.
-func eachPath(o *policyv1alpha1.Overriders, containers string, visit func(entry, path string)) {
+// forEachPath calls visit for every overrider with the path that it changes.
+func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(entry, path string)) {
 	for i := range o.ImageOverrider {
 		path := containers + "/image"
 		if predicate := o.ImageOverrider[i].Predicate; predicate != nil {
@@ -79,26 +79,26 @@ func eachPath(o *policyv1alpha1.Overriders, containers string, visit func(entry,
 	}
 }
 
-// indexes are the places of list entries in the path of a field: they are left out,
-// for decoders do not say them.
-var indexes = regexp.MustCompile(`\[[^\]]*\]`)
+// listIndexPattern matches the list indexes in the path of a field. Indexes are removed
+// before paths are compared, because the errors of decoders do not contain them.
+var listIndexPattern = regexp.MustCompile(`\[[^\]]*\]`)
 
-// concerns reports whether the refused field is at the path, above it or below it.
-func (r Refusal) concerns(path string) bool {
+// concernsPath reports whether the rejected field is at the path, above it or below it.
+func (r Refusal) concernsPath(path string) bool {
 	dotted := dottedPath(path)
 	if dotted == "" {
 		return false
 	}
 	for _, field := range r.Fields {
-		field = indexes.ReplaceAllString(field, "")
+		field = listIndexPattern.ReplaceAllString(field, "")
 		if field == dotted || strings.HasPrefix(field, dotted+".") || strings.HasPrefix(dotted, field+".") {
 			return true
 		}
 	}
-	return mentions(indexes.ReplaceAllString(r.Text, ""), dotted)
+	return containsPath(listIndexPattern.ReplaceAllString(r.Text, ""), dotted)
 }
 
-// dottedPath is a JSON pointer as API servers write it, without indexes.
+// dottedPath converts a JSON pointer to the notation of API servers, without indexes.
 func dottedPath(path string) string {
 	tokens, err := parsePointer(path)
 	if err != nil {
@@ -113,16 +113,16 @@ func dottedPath(path string) string {
 	return strings.Join(names, ".")
 }
 
-// mentions reports whether a text holds a path as a whole: what follows it may be a
-// field below it, but not the rest of a longer name.
-func mentions(text, path string) bool {
+// containsPath reports whether a text contains a path that is not part of a longer
+// name. A field below the path may follow.
+func containsPath(text, path string) bool {
 	for {
-		at := strings.Index(text, path)
-		if at < 0 {
+		start := strings.Index(text, path)
+		if start < 0 {
 			return false
 		}
-		rest := text[at+len(path):]
-		if (at == 0 || !isNameByte(text[at-1])) && (rest == "" || !isNameByte(rest[0])) {
+		rest := text[start+len(path):]
+		if (start == 0 || !isNameByte(text[start-1])) && (rest == "" || !isNameByte(rest[0])) {
 			return true
 		}
 		text = rest

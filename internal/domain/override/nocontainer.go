@@ -13,48 +13,48 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// Idle returns the entries for commands and arguments that concern a template in a
-// cluster and name a container which it does not have. Apply leaves them out
-// without an error: a policy may be about many workloads. Each text names the
+// Idle returns the command and args entries that apply to a template in a cluster but
+// name a container that the template does not have. Apply ignores such entries without
+// an error, because a policy may select many workloads. Each message contains the
 // policy, the entry, the object and its containers.
 func Idle(template *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, clusterPolicies, namespacePolicies []Object) []string {
-	if containersOf(template.GetKind()) == nil {
+	if containersPath(template.GetKind()) == nil {
 		return nil
 	}
 	containers := containerNames(template)
-	var idle []string
-	for _, group := range [][]Object{clusterPolicies, inNamespace(namespacePolicies, template.GetNamespace())} {
-		for _, matching := range match(template, group) {
+	var messages []string
+	for _, group := range [][]Object{clusterPolicies, onlyInNamespace(namespacePolicies, template.GetNamespace())} {
+		for _, matching := range matchingPolicies(template, group) {
 			for _, rule := range rulesOf(matching) {
-				if rule.covers(cluster) {
-					idle = append(idle, rule.idle(template, containers)...)
+				if rule.appliesTo(cluster) {
+					messages = append(messages, rule.entriesWithoutContainer(template, containers)...)
 				}
 			}
 		}
 	}
-	return idle
+	return messages
 }
 
-func (r rule) idle(template *unstructured.Unstructured, containers []string) []string {
-	var idle []string
+func (r rule) entriesWithoutContainer(template *unstructured.Unstructured, containers []string) []string {
+	var messages []string
 	for _, list := range []struct {
 		name    string
 		entries []policyv1alpha1.CommandArgsOverrider
 	}{{"commandOverrider", r.overriders.CommandOverrider}, {"argsOverrider", r.overriders.ArgsOverrider}} {
 		for i := range list.entries {
 			if name := list.entries[i].ContainerName; !slices.Contains(containers, name) {
-				idle = append(idle, fmt.Sprintf("%s, %s.%s[%d]: %s %s has no container %q; it has %s",
-					r.policy, r.field, list.name, i, template.GetKind(), nameOf(template), name, quoted(containers)))
+				messages = append(messages, fmt.Sprintf("%s, %s.%s[%d]: %s %s has no container %q; it has %s",
+					r.policy, r.field, list.name, i, template.GetKind(), namespacedName(template), name, quoteNames(containers)))
 			}
 		}
 	}
-	return idle
+	return messages
 }
 
 func containerNames(template *unstructured.Unstructured) []string {
 	var names []string
-	// What is no list of containers is found by Apply.
-	_ = eachContainer(template, func(_ pointer, container map[string]any) error {
+	// Apply reports the error of an invalid list of containers.
+	_ = forEachContainer(template, func(_ pointer, container map[string]any) error {
 		if name, ok := container["name"].(string); ok {
 			names = append(names, name)
 		}
@@ -64,11 +64,11 @@ func containerNames(template *unstructured.Unstructured) []string {
 	return names
 }
 
-func nameOf(template *unstructured.Unstructured) string {
+func namespacedName(template *unstructured.Unstructured) string {
 	return policy.Claim{Namespace: template.GetNamespace(), Name: template.GetName()}.String()
 }
 
-func quoted(names []string) string {
+func quoteNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

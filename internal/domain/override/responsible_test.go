@@ -11,7 +11,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func TestBlame(t *testing.T) {
+func TestResponsibleOverriders(t *testing.T) {
 	recorded := func(name string, overriders policyv1alpha1.Overriders) string {
 		text, err := json.Marshal([]appliedRule{{PolicyName: name, Overriders: overriders}})
 		if err != nil {
@@ -34,37 +34,37 @@ func TestBlame(t *testing.T) {
 		applied Applied
 		want    []string
 	}{
-		"a value that cannot be decoded":          {Refusal{Text: decode}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
-		"a field that is listed as a cause":       {Refusal{Fields: []string{"spec.replicas"}}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
-		"a field above the path":                  {Refusal{Fields: []string{"metadata.labels"}}, size, []string{`OverridePolicy "shop/size", plaintext[0] replace at "/metadata/labels/tier"`}},
-		"a field below the path":                  {Refusal{Fields: []string{"spec.template.spec.containers[0].env[1].name"}}, Applied{Cluster: recorded("env", plaintext("/spec/template/spec/containers/0/env"))}, []string{`ClusterOverridePolicy "env", plaintext[0] replace at "/spec/template/spec/containers/0/env"`}},
-		"another field":                           {Refusal{Text: `spec.replicasMax: Invalid value`, Fields: []string{"spec.selector"}}, size, nil},
-		"nothing was applied":                     {Refusal{Text: decode}, Applied{}, nil},
-		"a record that cannot be read":            {Refusal{Text: decode}, Applied{Namespaced: "{"}, nil},
-		"the whole object is blamed for no field": {Refusal{Text: decode}, Applied{Namespaced: recorded("size", plaintext(""))}, nil},
+		"an undecodable value":              {Refusal{Text: decode}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
+		"a field that is listed as a cause": {Refusal{Fields: []string{"spec.replicas"}}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
+		"a field above the path":            {Refusal{Fields: []string{"metadata.labels"}}, size, []string{`OverridePolicy "shop/size", plaintext[0] replace at "/metadata/labels/tier"`}},
+		"a field below the path":            {Refusal{Fields: []string{"spec.template.spec.containers[0].env[1].name"}}, Applied{Cluster: recorded("env", plaintext("/spec/template/spec/containers/0/env"))}, []string{`ClusterOverridePolicy "env", plaintext[0] replace at "/spec/template/spec/containers/0/env"`}},
+		"another field":                     {Refusal{Text: `spec.replicasMax: Invalid value`, Fields: []string{"spec.selector"}}, size, nil},
+		"no applied overrides":              {Refusal{Text: decode}, Applied{}, nil},
+		"an invalid record":                 {Refusal{Text: decode}, Applied{Namespaced: "{"}, nil},
+		"an overrider of the whole object":  {Refusal{Text: decode}, Applied{Namespaced: recorded("size", plaintext(""))}, nil},
 		"an image": {Refusal{Fields: []string{"spec.template.spec.containers[0].image"}},
 			Applied{Namespaced: recorded("image", policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{}}})},
 			[]string{`OverridePolicy "shop/image", imageOverrider[0] at "/spec/template/spec/containers/image"`}},
-		"more than are named": {Refusal{Fields: []string{"spec"}}, Applied{Namespaced: recorded("many", plaintext("/spec/a", "/spec/b", "/spec/c", "/spec/d"))}, []string{
+		"more than maxResponsible": {Refusal{Fields: []string{"spec"}}, Applied{Namespaced: recorded("many", plaintext("/spec/a", "/spec/b", "/spec/c", "/spec/d"))}, []string{
 			`OverridePolicy "shop/many", plaintext[0] replace at "/spec/a"`, `OverridePolicy "shop/many", plaintext[1] replace at "/spec/b"`,
 			`OverridePolicy "shop/many", plaintext[2] replace at "/spec/c"`, "and 1 more"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Blame(test.refusal, test.applied, workload)); diff != "" {
-				t.Errorf("blamed (-want +got):\n%s", diff)
+				t.Errorf("responsible overriders (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestIdle(t *testing.T) {
+func TestEntriesWithoutContainer(t *testing.T) {
 	template := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web"}, map[string]any{"name": "log"}}}}},
 	}}
 	settings := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "shop", "name": "settings"}}}
-	naming := func(container, cluster string) Object {
+	policyForContainer := func(container, cluster string) Object {
 		p := &policyv1alpha1.OverridePolicy{}
 		p.Namespace, p.Name = "shop", "check"
 		p.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{
@@ -80,15 +80,15 @@ func TestIdle(t *testing.T) {
 		policy   Object
 		want     []string
 	}{
-		"a container that is there":  {template, naming("web", "m1"), nil},
-		"a container that is not":    {template, naming("nginx", "m1"), []string{`OverridePolicy "shop/check", spec.overrideRules[0].overriders.argsOverrider[0]: Deployment shop/web has no container "nginx"; it has "log", "web"`}},
-		"a rule for another cluster": {template, naming("nginx", "m2"), nil},
-		"a kind without containers":  {settings, naming("nginx", "m1"), nil},
+		"an existing container":      {template, policyForContainer("web", "m1"), nil},
+		"a missing container":        {template, policyForContainer("nginx", "m1"), []string{`OverridePolicy "shop/check", spec.overrideRules[0].overriders.argsOverrider[0]: Deployment shop/web has no container "nginx"; it has "log", "web"`}},
+		"a rule for another cluster": {template, policyForContainer("nginx", "m2"), nil},
+		"a kind without containers":  {settings, policyForContainer("nginx", "m1"), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Idle(test.template, member, nil, []Object{test.policy})); diff != "" {
-				t.Errorf("idle (-want +got):\n%s", diff)
+				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -8,10 +8,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overrideWords changes the command or args (field) of every container of the
-// given name. A manifest without that container is left as it is.
-func overrideWords(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
-	return eachContainer(manifest, func(path pointer, container map[string]any) error {
+// overrideCommandOrArgs changes the command or args (field) of every container of the
+// given name. A manifest without that container is not changed.
+func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
+	return forEachContainer(manifest, func(path pointer, container map[string]any) error {
 		if container["name"] != entry.ContainerName {
 			return nil
 		}

@@ -13,11 +13,11 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func TestARuleMayNotLeaveAnObjectWithoutWhatEveryObjectNeeds(t *testing.T) {
+func TestRuleMustKeepObjectValid(t *testing.T) {
 	tests := map[string]struct{ plaintext, path string }{
 		"no name":               {`{path: /metadata/name, operator: remove}`, "/metadata/name"},
 		"an empty name":         {`{path: /metadata/name, operator: replace, value: ""}`, "/metadata/name"},
-		"a number as its name":  {`{path: /metadata/name, operator: replace, value: 7}`, "/metadata/name"},
+		"a number as the name":  {`{path: /metadata/name, operator: replace, value: 7}`, "/metadata/name"},
 		"no kind":               {`{path: /kind, operator: remove}`, "/kind"},
 		"no API version":        {`{path: /apiVersion, operator: remove}`, "/apiVersion"},
 		"no metadata":           {`{path: /metadata, operator: remove}`, "/metadata/name"},
@@ -25,11 +25,11 @@ func TestARuleMayNotLeaveAnObjectWithoutWhatEveryObjectNeeds(t *testing.T) {
 		"a number as namespace": {`{path: /metadata/namespace, operator: replace, value: 7}`, "/metadata/namespace"},
 		"a number as a label":   {`{path: /metadata/labels/app, operator: replace, value: 7}`, "/metadata/labels"},
 		"a list of annotations": {`{path: /metadata/annotations, operator: add, value: [a]}`, "/metadata/annotations"},
-		"another object at all": {`{path: "", operator: replace, value: {a: b}}`, "/apiVersion"},
+		"a different object":    {`{path: "", operator: replace, value: {a: b}}`, "/apiVersion"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := one(t, object(t, deployment), "plaintext: ["+tc.plaintext+"]")
+			_, err := applyOverriders(t, parseObject(t, deploymentYAML), "plaintext: ["+tc.plaintext+"]")
 			var failure *RuleError
 			if !errors.As(err, &failure) {
 				t.Fatalf("got %v, want a RuleError", err)
@@ -38,24 +38,24 @@ func TestARuleMayNotLeaveAnObjectWithoutWhatEveryObjectNeeds(t *testing.T) {
 				t.Errorf("got %+v", failure)
 			}
 			if !strings.HasPrefix(err.Error(), `applying ClusterOverridePolicy "one", spec.overrideRules[0].overriders at "`+tc.path) {
-				t.Errorf("it says %q", err)
+				t.Errorf("error = %q", err)
 			}
 		})
 	}
 }
 
-func TestWithTheGateAClusterOverridePolicyMayRenameAnObjectAndMoveItsParts(t *testing.T) {
-	rename := clusterPolicy(t, "one", `overrideRules: [{overriders: {plaintext: [
+func TestOverrideIdentityGateAllowsRename(t *testing.T) {
+	rename := newClusterPolicy(t, "one", `overrideRules: [{overriders: {plaintext: [
   {path: /metadata/name, operator: remove}, {path: /metadata/name, operator: add, value: other},
   {path: /metadata/labels, operator: remove}, {path: /metadata/namespace, operator: remove}]}}]`)
-	got, _, err := Allowed{Identity: true}.Apply(object(t, deployment), member("m1"), []Object{rename}, nil)
+	got, _, err := Allowed{Identity: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{rename}, nil)
 	if err != nil || got.GetName() != "other" || len(got.GetLabels()) != 0 || got.GetNamespace() != "" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
-// FuzzApply checks that no policy, whatever is in it, can panic, change what it is
-// given, give two results for one input, or leave something that is no object.
+// FuzzApply checks that no policy can cause a panic, a change of the input, different
+// results for the same input, or an invalid object.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
 		`imageOverrider: [{component: Registry, operator: replace, value: r.x}, {predicate: {path: /spec/template/spec/containers/0/image}, component: Tag, operator: add, value: "-a"}]`,
@@ -68,23 +68,23 @@ annotationsOverrider: [{operator: replace, value: {a: b}}]`,
 		`plaintext: [{path: "", operator: replace, value: {kind: List, items: []}}]`,
 		`plaintext: [{path: /spec, operator: remove}]`,
 	} {
-		f.Add(deployment, seed)
+		f.Add(deploymentYAML, seed)
 	}
 	f.Add(`{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [null, {name: 1, args: null}]}}`,
 		`argsOverrider: [{containerName: web, operator: add, value: [a]}]`)
 	f.Fuzz(func(t *testing.T, text, policy string) {
 		var overriders policyv1alpha1.Overriders
 		encoded, err := yaml.YAMLToJSON([]byte(text))
-		manifest := object(t, deployment)
+		manifest := parseObject(t, deploymentYAML)
 		if err != nil || manifest.UnmarshalJSON(encoded) != nil || yaml.Unmarshal([]byte(policy), &overriders) != nil {
 			return
 		}
-		checkApply(t, manifest, overriders)
+		checkApplyInvariants(t, manifest, overriders)
 	})
 }
 
-// TestApplyHoldsForAnyOverriders is the same with overriders that mostly fit.
-func TestApplyHoldsForAnyOverriders(t *testing.T) {
+// TestApplyInvariantsForAnyOverriders checks the same for mostly valid overriders.
+func TestApplyInvariantsForAnyOverriders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		operators := rapid.SampledFrom([]policyv1alpha1.OverriderOperator{"add", "remove", "replace", "move"})
 		paths := rapid.SampledFrom([]string{
@@ -122,7 +122,7 @@ func TestApplyHoldsForAnyOverriders(t *testing.T) {
 				Path: paths.Draw(t, "path"), Operator: operators.Draw(t, "of plaintext"), Value: values.Draw(t, "value"),
 			})
 		}
-		// Most overriders fail; each kind has to come through now and then.
+		// Most overriders fail. Using one kind at a time lets each kind succeed sometimes.
 		kept := policyv1alpha1.Overriders{}
 		switch rapid.IntRange(0, 6).Draw(t, "kind") {
 		case 0:
@@ -139,32 +139,32 @@ func TestApplyHoldsForAnyOverriders(t *testing.T) {
 			kept = o
 		}
 		manifest := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(deployment), &manifest.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(deploymentYAML), &manifest.Object); err != nil {
 			t.Fatal(err)
 		}
-		checkApply(t, manifest, kept)
+		checkApplyInvariants(t, manifest, kept)
 	})
 }
 
-// failing is what tests of all kinds can do.
-type failing interface {
+// failureReporter is implemented by *testing.T and *rapid.T.
+type failureReporter interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-func checkApply(t failing, manifest *unstructured.Unstructured, overriders policyv1alpha1.Overriders) {
+func checkApplyInvariants(t failureReporter, manifest *unstructured.Unstructured, overriders policyv1alpha1.Overriders) {
 	t.Helper()
 	source := &policyv1alpha1.ClusterOverridePolicy{}
 	source.Name = "one"
 	source.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: overriders}}
 	before, beforeSource := manifest.DeepCopy(), source.DeepCopy()
-	got, applied, err := Apply(manifest, member("m1"), []Object{source}, nil)
-	again, appliedAgain, errAgain := Apply(manifest, member("m1"), []Object{source}, nil)
+	got, applied, err := Apply(manifest, newMember("m1"), []Object{source}, nil)
+	again, appliedAgain, errAgain := Apply(manifest, newMember("m1"), []Object{source}, nil)
 	if diff := cmp.Diff(before, manifest) + cmp.Diff(beforeSource, source); diff != "" {
 		t.Fatalf("the input was changed: %s", diff)
 	}
 	if (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
-		t.Fatalf("once %v, then %v", err, errAgain)
+		t.Fatalf("first error %v, second error %v", err, errAgain)
 	}
 	if err != nil {
 		var failure *RuleError
@@ -174,15 +174,15 @@ func checkApply(t failing, manifest *unstructured.Unstructured, overriders polic
 		return
 	}
 	if diff := cmp.Diff(got, again) + cmp.Diff(applied, appliedAgain); diff != "" {
-		t.Fatalf("two results: %s", diff)
+		t.Fatalf("results differ: %s", diff)
 	}
-	if sound(manifest) != nil {
+	if validateObject(manifest) != nil {
 		return
 	}
-	if err := sound(got); err != nil {
-		t.Fatalf("left without what every object needs: %v", err)
+	if err := validateObject(got); err != nil {
+		t.Fatalf("the result is not a valid object: %v", err)
 	}
 	if _, err := got.MarshalJSON(); err != nil {
-		t.Fatalf("it cannot be stored: %v", err)
+		t.Fatalf("encoding the result: %v", err)
 	}
 }

@@ -1,0 +1,94 @@
+package override
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"karmada.io/karmada/internal/domain/reach"
+)
+
+// restrictions describes what the policies of one scope must not change, and records
+// the entries that changed it. Only the result of all entries is checked: an entry may
+// revert the change of another entry.
+type restrictions struct {
+	// identity is the required identity of the manifest, nil if it may change.
+	identity *reach.Identity
+	// original is the manifest before the policies, nil if its content may change.
+	original *unstructured.Unstructured
+	remedy   string
+	// changes holds the entries that violate a restriction, by the path of the field.
+	changes map[string]*RuleError
+}
+
+// clusterRestrictions returns the restrictions of ClusterOverridePolicies.
+func clusterRestrictions(manifest *unstructured.Unstructured, allowed Allowed) *restrictions {
+	if allowed.Identity {
+		return &restrictions{}
+	}
+	identity := reach.IdentityOf(manifest)
+	return &restrictions{
+		identity: &identity,
+		remedy:   "remove the entry, or enable the feature gate OverrideIdentity",
+	}
+}
+
+// namespaceRestrictions returns the restrictions of OverridePolicies. The author of an
+// OverridePolicy may have permissions in that namespace only.
+func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
+	identity := reach.IdentityOf(manifest)
+	limits := &restrictions{identity: &identity, remedy: "remove the entry: an OverridePolicy must not change the identity of an object"}
+	if reach.Granting(manifest.GroupVersionKind().GroupKind()) {
+		limits.original = manifest.DeepCopy()
+	}
+	return limits
+}
+
+// recordViolations records the entry of a rule after which a restriction is violated.
+func (b *restrictions) recordViolations(manifest *unstructured.Unstructured, r rule, overrider string, index int) {
+	for _, change := range b.violations(manifest) {
+		if b.changes[change.Path] != nil {
+			continue
+		}
+		failure := r.newRuleError(overrider, index, change.Err)
+		failure.Path, failure.Remedy = change.Path, change.Remedy
+		if b.changes == nil {
+			b.changes = map[string]*RuleError{}
+		}
+		b.changes[change.Path] = failure
+	}
+}
+
+// check returns the first entry whose violation remains in the result.
+func (b *restrictions) check(manifest *unstructured.Unstructured) error {
+	changed := b.violations(manifest)
+	if len(changed) == 0 {
+		return nil
+	}
+	failure := b.changes[changed[0].Path]
+	if failure == nil {
+		return &changed[0]
+	}
+	failure.Err = changed[0].Err
+	return failure
+}
+
+var errPrivilegedContent = errors.New("an OverridePolicy must not change an object that grants permissions, limits the namespace or routes traffic")
+
+// violations returns the current violations in a fixed order, without their entries.
+func (b *restrictions) violations(manifest *unstructured.Unstructured) []RuleError {
+	var changed []RuleError
+	if b.identity != nil {
+		if current := reach.IdentityOf(manifest); current != *b.identity {
+			for _, violation := range b.identity.Violations(current) {
+				changed = append(changed, RuleError{Path: violation.Path, Remedy: b.remedy, Err: violation})
+			}
+		}
+	}
+	if b.original != nil {
+		if path, hasChanged := reach.ChangedContent(b.original, manifest); hasChanged {
+			changed = append(changed, RuleError{Path: path, Remedy: "use a ClusterOverridePolicy", Err: errPrivilegedContent})
+		}
+	}
+	return changed
+}
