@@ -1,19 +1,20 @@
-// Package admission answers: is this object acceptable, and what is it completed
-// with before it is stored?
+// Package admission answers: is this object valid, and which defaults are set before
+// it is stored?
 //
-// Default completes, Validate judges; both look at one object and the state it
-// had before, and at nothing else but what Rules was given. The webhook server
-// and the plugin inside an API server call the same functions.
+// Default sets defaults and Validate validates. Both read one object, its previous
+// state and the fields of Rules only. The webhook server and the admission plugin in
+// an API server call the same functions.
 //
 // Invariants:
-//   - Default is idempotent, apart from permanent ids of new policies and bindings,
-//     which are always fresh: no user chooses the id of another tenant's object;
-//   - every error names the exact path of the field, and all errors are
-//     returned, not the first one;
-//   - fields that are accepted but do nothing are warned about;
-//   - objects of other types pass: nothing here is a reason to refuse them;
-//   - an object that is being deleted is only held to what is immutable: nothing
-//     that it says may keep its finalizers from being removed.
+//   - Default is idempotent, except for the permanent ids of new policies and
+//     bindings. These ids are always generated, so that no user can choose the id of
+//     an object of another tenant;
+//   - every error contains the exact path of the field, and all errors are returned,
+//     not only the first;
+//   - a field that is accepted but has no effect causes a warning;
+//   - objects of other types are accepted;
+//   - an object that is being deleted is checked for changes of immutable fields
+//     only. Other invalid fields must not prevent the removal of its finalizers.
 package admission
 
 import (
@@ -32,59 +33,59 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Rules are the rules that depend on how the control plane is set up. The zero
-// value is the default set-up without the checks that need an engine.
+// Rules holds the configuration and the functions that validation depends on. The zero
+// value is the default configuration without the checks that need a function.
 type Rules struct {
-	// AllowNoExecuteTaints lets ClusterTaintPolicies evict workloads.
+	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
 	AllowNoExecuteTaints bool
 	// OverrideIdentity is the feature gate of that name.
 	OverrideIdentity bool
 	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
 	MultiplePodTemplates bool
-	// Disabled reports whether a feature gate, by name, is off in the control
-	// plane; fields that need it are then warned about. nil means that nobody
-	// knows, and that nobody is warned.
+	// Disabled reports whether a feature gate, by name, is disabled in the control
+	// plane. Fields that need a disabled gate cause a warning. If it is nil, the gates
+	// are unknown and there are no such warnings.
 	Disabled func(gate string) bool
-	// Served returns the kinds that the control plane serves, looked up anew where
-	// it does not know the given one; nil when they are not known. A nil Served
-	// knows nothing. Neither is a reason to warn.
+	// Served returns the kinds that the control plane serves, nil if they are unknown.
+	// It refreshes them if the given kind is not among them. Unknown kinds, and a nil
+	// function, cause no warnings.
 	Served func(kind schema.GroupVersionKind) *Served
-	// Clusters returns the names of the clusters, looked up anew where some of the
-	// given ones are missing; nil when they are not known. A nil Clusters knows
-	// nothing. Neither is a reason to warn.
+	// Clusters returns the names of the clusters, nil if they are unknown. It refreshes
+	// them if a wanted name is not among them. Unknown clusters, and a nil function,
+	// cause no warnings.
 	Clusters func(wanted []string) sets.Set[string]
-	// CompileScript checks a Lua script; nil accepts all. It must bound its time.
+	// CompileScript checks a Lua script; nil accepts all. It must limit its run time.
 	CompileScript func(script string) error
 	// ParseSchedule checks a cron expression; nil accepts all.
 	ParseSchedule func(expression string) error
 	// LoadTimeZone checks the name of a time zone; nil accepts all.
 	LoadTimeZone func(name string) error
-	// Customizations lists the stored ResourceInterpreterCustomizations; nil
+	// Customizations returns the stored ResourceInterpreterCustomizations; nil
 	// means that none are known.
 	Customizations func() []*configv1alpha1.ResourceInterpreterCustomization
 }
 
-// Default completes an object in place. old is its present state, nil on
-// creation; newID returns a new UUID on each call. Objects that need no
-// completion, and those of other types, stay as they are.
+// Default sets the defaults of an object in place. old is the stored object, nil on
+// creation. newID returns a new UUID on each call. Objects without defaults and
+// objects of other types are not changed.
 func Default(obj, old runtime.Object, newID func() string) error {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
-		defaultPropagationPolicy(o, previous(o, old), newID)
+		defaultPropagationPolicy(o, typedOld(o, old), newID)
 	case *policyv1alpha1.ClusterPropagationPolicy:
-		defaultClusterPropagationPolicy(o, previous(o, old), newID)
+		defaultClusterPropagationPolicy(o, typedOld(o, old), newID)
 	case *policyv1alpha1.OverridePolicy:
 		defaultSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
 	case *workv1alpha2.ResourceBinding:
-		stampBinding(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+		setBindingID(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha2.ClusterResourceBinding:
-		stampBinding(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+		setBindingID(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.ResourceBinding:
-		stampBinding(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
+		setBindingID(o, old, workv1alpha2.ResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.ClusterResourceBinding:
-		stampBinding(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
+		setBindingID(o, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel, newID)
 	case *workv1alpha1.Work:
-		// A manifest that cannot be read must not keep its Work from going.
+		// An invalid manifest must not prevent the deletion of its Work.
 		if o.DeletionTimestamp == nil {
 			return work.Complete(o, newID)
 		}
@@ -96,85 +97,85 @@ func Default(obj, old runtime.Object, newID func() string) error {
 	return nil
 }
 
-// Validate judges an object for creation (old is nil) or update. Warnings are
-// for the user's eyes and no reason to refuse the object.
+// Validate validates an object for creation (old is nil) or update. It returns the
+// errors and the warnings. Warnings are shown to the user and do not reject the object.
 func (r Rules) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
-	report := &report{disabled: r.Disabled, served: r.Served, clusters: r.Clusters}
-	report.immutable(obj, old)
+	report := &report{isGateDisabled: r.Disabled, servedKinds: r.Served, clusters: r.Clusters}
+	report.validateImmutable(obj, old)
 	if metadata, ok := obj.(metav1.Object); ok && metadata.GetDeletionTimestamp() == nil {
-		r.validate(report, obj, old)
+		r.validateContent(report, obj, old)
 	}
 	return report.errors, report.warnings
 }
 
-// immutable judges what stays as it is from the creation of an object to its end.
-func (r *report) immutable(obj, old runtime.Object) {
+// validateImmutable validates that immutable fields do not change.
+func (r *report) validateImmutable(obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
-		r.policyIdentity(o, old, policyv1alpha1.PropagationPolicyPermanentIDLabel)
+		r.validatePolicyIdentity(o, old, policyv1alpha1.PropagationPolicyPermanentIDLabel)
 	case *policyv1alpha1.ClusterPropagationPolicy:
-		r.policyIdentity(o, old, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
+		r.validatePolicyIdentity(o, old, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
 	case *workv1alpha2.ResourceBinding, *workv1alpha1.ResourceBinding:
-		r.bindingID(obj, old, workv1alpha2.ResourceBindingPermanentIDLabel)
+		r.validateBindingID(obj, old, workv1alpha2.ResourceBindingPermanentIDLabel)
 	case *workv1alpha2.ClusterResourceBinding, *workv1alpha1.ClusterResourceBinding:
-		r.bindingID(obj, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel)
+		r.validateBindingID(obj, old, workv1alpha2.ClusterResourceBindingPermanentIDLabel)
 	case *networkingv1alpha1.MultiClusterService:
-		r.exposure(o, previous(o, old))
+		r.validateExposureUnchanged(o, typedOld(o, old))
 	}
 }
 
-// validate judges what an object says.
-func (r Rules) validate(report *report, obj, old runtime.Object) {
+// validateContent validates the fields of an object.
+func (r Rules) validateContent(report *report, obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
-		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
-		report.propagationSpec(&o.Spec, "ClusterPropagationPolicy")
+		report.validateSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
+		report.validatePropagationSpec(&o.Spec, "ClusterPropagationPolicy")
 	case *policyv1alpha1.ClusterPropagationPolicy:
-		report.propagationSpec(&o.Spec, "")
+		report.validatePropagationSpec(&o.Spec, "")
 	case *policyv1alpha1.OverridePolicy:
-		report.selectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
-		report.overrideSpec(&o.Spec, "ClusterOverridePolicy")
-		report.overridePaths(&o.Spec, old)
-		report.overrideIdentity(&o.Spec, old, o.Namespace, false)
+		report.validateSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)
+		report.validateOverrideSpec(&o.Spec, "ClusterOverridePolicy")
+		report.validateOverridePaths(&o.Spec, old)
+		report.validateOverrideIdentity(&o.Spec, old, o.Namespace, false)
 	case *policyv1alpha1.ClusterOverridePolicy:
-		report.overrideSpec(&o.Spec, "")
-		report.overridePaths(&o.Spec, old)
-		report.overrideIdentity(&o.Spec, old, "", r.OverrideIdentity)
+		report.validateOverrideSpec(&o.Spec, "")
+		report.validateOverridePaths(&o.Spec, old)
+		report.validateOverrideIdentity(&o.Spec, old, "", r.OverrideIdentity)
 	case *policyv1alpha1.ClusterTaintPolicy:
-		report.clusterTaintPolicy(o, r.AllowNoExecuteTaints)
+		report.validateClusterTaintPolicy(o, r.AllowNoExecuteTaints)
 	case *policyv1alpha1.FederatedResourceQuota:
-		report.federatedResourceQuota(o)
+		report.validateFederatedResourceQuota(o)
 	case *workv1alpha2.ResourceBinding:
-		report.binding(o, r.MultiplePodTemplates)
-		report.bound(o.Namespace, &o.Spec.Resource, resourceOf(old))
+		report.validateBinding(o, r.MultiplePodTemplates)
+		report.validateBindingReference(o.Namespace, &o.Spec.Resource, referencedResource(old))
 	case *workv1alpha2.ClusterResourceBinding:
-		report.bound("", &o.Spec.Resource, resourceOf(old))
+		report.validateBindingReference("", &o.Spec.Resource, referencedResource(old))
 	case *workv1alpha1.ResourceBinding:
-		// The old version has no components; its annotations are the same.
-		report.dependencies(o.GetAnnotations())
-		report.bound(o.Namespace, resourceOf(o), resourceOf(old))
+		// This API version has no components. The annotations are the same.
+		report.validateDependencies(o.GetAnnotations())
+		report.validateBindingReference(o.Namespace, referencedResource(o), referencedResource(old))
 	case *workv1alpha1.ClusterResourceBinding:
-		report.bound("", resourceOf(o), resourceOf(old))
+		report.validateBindingReference("", referencedResource(o), referencedResource(old))
 	case *workv1alpha1.Work:
-		report.work(o)
+		report.validateWork(o)
 	case *configv1alpha1.ResourceInterpreterWebhookConfiguration:
-		report.interpreterWebhooks(o)
+		report.validateInterpreterWebhooks(o)
 	case *configv1alpha1.ResourceInterpreterCustomization:
-		r.customization(report, o)
+		r.validateCustomization(report, o)
 	case *autoscalingv1alpha1.FederatedHPA:
-		report.federatedHPA(o)
+		report.validateFederatedHPA(o)
 	case *autoscalingv1alpha1.CronFederatedHPA:
-		r.cronFederatedHPA(report, o)
+		r.validateCronFederatedHPA(report, o)
 	case *networkingv1alpha1.MultiClusterIngress:
-		report.multiClusterIngress(o, previous(o, old))
+		report.validateMultiClusterIngress(o, typedOld(o, old))
 	case *networkingv1alpha1.MultiClusterService:
-		report.multiClusterService(o, previous(o, old))
+		report.validateMultiClusterService(o, typedOld(o, old))
 	}
 }
 
-// previous is the earlier state in the type of the object, nil when there is
-// none. The first argument only names the type.
-func previous[T runtime.Object](_ T, old runtime.Object) T {
+// typedOld returns the stored object in the type of the first argument, nil if there is
+// none.
+func typedOld[T runtime.Object](_ T, old runtime.Object) T {
 	typed, _ := old.(T)
 	return typed
 }

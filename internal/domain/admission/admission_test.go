@@ -23,10 +23,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func testID() string { return "new-id" }
+func newTestID() string { return "new-id" }
 
-// kinds are all types with rules, by kind.
-func kinds() map[string]func() runtime.Object {
+// newObjectByKind returns constructors of all validated types, by kind.
+func newObjectByKind() map[string]func() runtime.Object {
 	return map[string]func() runtime.Object{
 		"PropagationPolicy":                       func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} },
 		"ClusterPropagationPolicy":                func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} },
@@ -46,29 +46,29 @@ func kinds() map[string]func() runtime.Object {
 	}
 }
 
-// decode reads one object of a kind with rules.
+// decode decodes one object of a validated kind.
 func decode(t testing.TB, text string) runtime.Object {
 	t.Helper()
 	var meta metav1.TypeMeta
 	if err := yaml.Unmarshal([]byte(text), &meta); err != nil {
 		t.Fatalf("reading the kind of\n%s: %v", text, err)
 	}
-	object := kinds()[meta.Kind]()
+	object := newObjectByKind()[meta.Kind]()
 	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
 		t.Fatalf("reading\n%s: %v", text, err)
 	}
 	return object
 }
 
-// judgement is one case: what is said about new, given old.
-type judgement struct {
+// validationCase is one test case: the expected errors and warnings of an object.
+type validationCase struct {
 	rules    Rules
 	old, new string
 	// errors are "<type> <path>", in order; warnings are the paths.
 	errors, warnings []string
 }
 
-func runJudgements(t *testing.T, tests map[string]judgement) {
+func runValidationCases(t *testing.T, tests map[string]validationCase) {
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,15 +94,15 @@ func runJudgements(t *testing.T, tests map[string]judgement) {
 				t.Errorf("warnings differ (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(pristine, object); diff != "" {
-				t.Errorf("judging has changed the object:\n%s", diff)
+				t.Errorf("validation has changed the object:\n%s", diff)
 			}
 		})
 	}
 }
 
-type defaulting struct{ old, new, want string }
+type defaultingCase struct{ old, new, want string }
 
-func runDefaultings(t *testing.T, tests map[string]defaulting) {
+func runDefaultingCases(t *testing.T, tests map[string]defaultingCase) {
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func runDefaultings(t *testing.T, tests map[string]defaulting) {
 				old = decode(t, test.old)
 			}
 			object := decode(t, test.new)
-			for range 2 { // the second time changes nothing
-				if err := Default(object, old, testID); err != nil {
+			for range 2 { // Default is idempotent
+				if err := Default(object, old, newTestID); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(decode(t, test.want), object); diff != "" {
@@ -123,13 +123,13 @@ func runDefaultings(t *testing.T, tests map[string]defaulting) {
 	}
 }
 
-func TestDeletable(t *testing.T) {
+func TestDeletionProtection(t *testing.T) {
 	for value, protected := range map[string]bool{"Always": true, "always": false, "": false, "Never": false} {
 		object := &metav1.ObjectMeta{Labels: map[string]string{"resourcetemplate.karmada.io/deletion-protected": value}}
 		if err := Deletable(object); (err != nil) != protected {
 			t.Errorf("with value %q: %v, want protected %v", value, err, protected)
 		} else if err != nil && !strings.Contains(err.Error(), "This resource is protected") {
-			t.Errorf("clients do not recognize the refusal %q", err)
+			t.Errorf("clients do not recognize the error %q", err)
 		}
 	}
 	if err := Deletable(&metav1.ObjectMeta{}); err != nil {
@@ -137,9 +137,9 @@ func TestDeletable(t *testing.T) {
 	}
 }
 
-func TestObjectsOfOtherTypesPass(t *testing.T) {
+func TestOtherTypesAreAccepted(t *testing.T) {
 	pod := &corev1.Pod{}
-	if err := Default(pod, nil, testID); err != nil {
+	if err := Default(pod, nil, newTestID); err != nil {
 		t.Error(err)
 	}
 	if errs, warnings := (Rules{}).Validate(pod, nil); len(errs)+len(warnings) != 0 || cmp.Diff(&corev1.Pod{}, pod) != "" {
@@ -147,8 +147,8 @@ func TestObjectsOfOtherTypesPass(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsBeingDeletedIsNotJudged(t *testing.T) {
-	for kind, empty := range kinds() {
+func TestDeletedObjectsAreNotValidated(t *testing.T) {
+	for kind, empty := range newObjectByKind() {
 		t.Run(kind, func(t *testing.T) {
 			object := empty()
 			metadata := object.(metav1.Object)
@@ -165,15 +165,15 @@ func TestAnObjectThatIsBeingDeletedIsNotJudged(t *testing.T) {
 	}
 }
 
-// FuzzAdmission feeds any JSON that decodes into any type with rules.
+// FuzzAdmission validates any JSON that decodes into a validated type.
 func FuzzAdmission(f *testing.F) {
 	names := make([]string, 0)
-	for kind := range kinds() {
+	for kind := range newObjectByKind() {
 		names = append(names, kind)
 	}
 	slices.Sort(names)
 	for i := range names {
-		for _, seed := range seeds() {
+		for _, seed := range fuzzSeeds() {
 			data, err := yaml.YAMLToJSON([]byte(seed))
 			if err != nil {
 				f.Fatal(err)
@@ -189,30 +189,30 @@ func FuzzAdmission(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		kind := names[uint(i)%uint(len(names))]
-		object, old := kinds()[kind](), kinds()[kind]()
+		object, old := newObjectByKind()[kind](), newObjectByKind()[kind]()
 		if json.Unmarshal(data, object) != nil || json.Unmarshal(data, old) != nil {
 			return
 		}
 		rules.Validate(object, nil)
 		rules.Validate(object, old)
-		if Default(object, nil, testID) != nil {
+		if Default(object, nil, newTestID) != nil {
 			return
 		}
 		again := object.DeepCopyObject()
-		if err := Default(again, nil, testID); err != nil {
-			t.Fatalf("completed once, not twice: %v", err)
+		if err := Default(again, nil, newTestID); err != nil {
+			t.Fatalf("setting defaults a second time: %v", err)
 		}
 		if diff := cmp.Diff(object, again); diff != "" {
-			t.Errorf("the second completion changes the %s:\n%s", kind, diff)
+			t.Errorf("setting defaults a second time changes the %s:\n%s", kind, diff)
 		}
 	})
 }
 
-func seeds() []string {
-	return []string{validPP, validOP, validQuota, validFHPA, validCron, validIngress, validMCS, validWebhooks, validCustomization, validWork, validTaints, validBinding}
+func fuzzSeeds() []string {
+	return []string{validPropagationPolicy, validOverridePolicy, validQuota, validFederatedHPA, validCron, validIngress, validMultiClusterService, validWebhooks, validCustomization, validWork, validTaints, validBinding}
 }
 
-func TestDefaultsOfPoliciesAreIdempotentAndValid(t *testing.T) {
+func TestPolicyDefaultsAreIdempotentAndValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := &policyv1alpha1.PropagationPolicy{}
 		policy.Namespace = "shop"
@@ -231,18 +231,18 @@ func TestDefaultsOfPoliciesAreIdempotentAndValid(t *testing.T) {
 			policy.Spec.PropagateDeps = true
 			policy.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeGracefully}}
 		}
-		if err := Default(policy, nil, testID); err != nil {
+		if err := Default(policy, nil, newTestID); err != nil {
 			t.Fatal(err)
 		}
 		once := policy.DeepCopy()
-		if err := Default(policy, once, testID); err != nil {
+		if err := Default(policy, once, newTestID); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(once, policy); diff != "" {
-			t.Fatalf("the second completion changes the policy:\n%s", diff)
+			t.Fatalf("setting defaults a second time changes the policy:\n%s", diff)
 		}
 		if errs, _ := (Rules{}).Validate(policy, nil); len(errs) > 0 {
-			t.Fatalf("completed, but not valid: %v", errs.ToAggregate())
+			t.Fatalf("the policy with defaults is not valid: %v", errs.ToAggregate())
 		}
 	})
 }

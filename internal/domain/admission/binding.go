@@ -9,33 +9,33 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func (r *report) binding(binding *workv1alpha2.ResourceBinding, multiplePodTemplates bool) {
-	r.dependencies(binding.Annotations)
+func (r *report) validateBinding(binding *workv1alpha2.ResourceBinding, multiplePodTemplates bool) {
+	r.validateDependencies(binding.Annotations)
 	if multiplePodTemplates {
-		r.components(binding.Spec.Components)
+		r.validateComponents(binding.Spec.Components)
 	}
 }
 
-func (r *report) dependencies(annotations map[string]string) {
+func (r *report) validateDependencies(annotations map[string]string) {
 	value, ok := annotations[workv1alpha2.DependenciesAnnotation]
 	if !ok {
 		return
 	}
 	var references []configv1alpha1.DependentObjectReference
 	if err := json.Unmarshal([]byte(value), &references); err != nil {
-		r.add(field.Invalid(field.NewPath("metadata", "annotations").Key(workv1alpha2.DependenciesAnnotation), value,
+		r.addErrors(field.Invalid(field.NewPath("metadata", "annotations").Key(workv1alpha2.DependenciesAnnotation), value,
 			"must be a JSON array of references to objects: "+err.Error()))
 	}
 }
 
-func (r *report) components(components []workv1alpha2.Component) {
-	names := unique[string]{}
+func (r *report) validateComponents(components []workv1alpha2.Component) {
+	names := uniqueValues[string]{}
 	for i := range components {
-		at := specPath().Child("components").Index(i).Child("name")
+		path := specPath().Child("components").Index(i).Child("name")
 		if components[i].Name == "" {
-			r.add(field.Required(at, "components are told apart by name"))
+			r.addErrors(field.Required(path, "every component needs a name"))
 			continue
 		}
-		names.see(r, at, components[i].Name)
+		names.add(r, path, components[i].Name)
 	}
 }

@@ -40,7 +40,7 @@ func defaultFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
 		behavior.ScaleUp = defaultScaling(behavior.ScaleUp, new(int32(0)),
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
-		// The window of scaling down is the controller's own default, unless given.
+		// Without a value, the HPA controller uses its own default window for scaling down.
 		behavior.ScaleDown = defaultScaling(behavior.ScaleDown, nil,
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
 	}
@@ -62,44 +62,44 @@ func defaultScaling(rules *autoscalingv2.HPAScalingRules, window *int32, policie
 	return rules
 }
 
-func (r *report) federatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
-	r.invalid(field.NewPath("metadata", "name"), hpa.Name, validation.IsDNS1123Subdomain(hpa.Name))
-	at, spec := specPath(), &hpa.Spec
-	r.scaleTarget(at.Child("scaleTargetRef"), spec.ScaleTargetRef)
+func (r *report) validateFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
+	r.addInvalid(field.NewPath("metadata", "name"), hpa.Name, validation.IsDNS1123Subdomain(hpa.Name))
+	path, spec := specPath(), &hpa.Spec
+	r.validateScaleTarget(path.Child("scaleTargetRef"), spec.ScaleTargetRef)
 	if spec.MinReplicas != nil && *spec.MinReplicas < 1 {
-		r.add(field.Invalid(at.Child("minReplicas"), *spec.MinReplicas, "must be at least 1"))
+		r.addErrors(field.Invalid(path.Child("minReplicas"), *spec.MinReplicas, "must be at least 1"))
 	}
 	if spec.MaxReplicas < 1 {
-		r.add(field.Invalid(at.Child("maxReplicas"), spec.MaxReplicas, "must be at least 1"))
+		r.addErrors(field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be at least 1"))
 	}
 	if spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas {
-		r.add(field.Invalid(at.Child("maxReplicas"), spec.MaxReplicas, "must not be less than minReplicas"))
+		r.addErrors(field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must not be less than minReplicas"))
 	}
 	for i := range spec.Metrics {
-		r.metric(at.Child("metrics").Index(i), &spec.Metrics[i])
+		r.validateMetric(path.Child("metrics").Index(i), &spec.Metrics[i])
 	}
 	if spec.Behavior != nil {
-		r.scalingRules(at.Child("behavior", "scaleUp"), spec.Behavior.ScaleUp)
-		r.scalingRules(at.Child("behavior", "scaleDown"), spec.Behavior.ScaleDown)
+		r.validateScalingRules(path.Child("behavior", "scaleUp"), spec.Behavior.ScaleUp)
+		r.validateScalingRules(path.Child("behavior", "scaleDown"), spec.Behavior.ScaleDown)
 	}
 }
 
-func (r *report) scaleTarget(at *field.Path, target autoscalingv2.CrossVersionObjectReference) {
-	r.pathSegment(at.Child("kind"), target.Kind)
-	r.pathSegment(at.Child("name"), target.Name)
+func (r *report) validateScaleTarget(path *field.Path, target autoscalingv2.CrossVersionObjectReference) {
+	r.validatePathSegment(path.Child("kind"), target.Kind)
+	r.validatePathSegment(path.Child("name"), target.Name)
 }
 
-// pathSegment wants something that can stand in the path of a request.
-func (r *report) pathSegment(at *field.Path, value string) {
+// validatePathSegment wants something that can stand in the path of a request.
+func (r *report) validatePathSegment(path *field.Path, value string) {
 	if value == "" {
-		r.add(field.Required(at, "must not be empty"))
+		r.addErrors(field.Required(path, "must not be empty"))
 		return
 	}
-	r.invalid(at, value, content.IsPathSegmentName(value))
+	r.addInvalid(path, value, content.IsPathSegmentName(value))
 }
 
-// metric wants exactly the source that the type names.
-func (r *report) metric(at *field.Path, metric *autoscalingv2.MetricSpec) {
+// validateMetric wants exactly the source that the type names.
+func (r *report) validateMetric(path *field.Path, metric *autoscalingv2.MetricSpec) {
 	given := map[autoscalingv2.MetricSourceType]bool{
 		autoscalingv2.ObjectMetricSourceType:            metric.Object != nil,
 		autoscalingv2.PodsMetricSourceType:              metric.Pods != nil,
@@ -111,20 +111,20 @@ func (r *report) metric(at *field.Path, metric *autoscalingv2.MetricSpec) {
 		autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType,
 	}
 	if !slices.Contains(supported, metric.Type) {
-		r.add(field.NotSupported(at.Child("type"), metric.Type, supported))
+		r.addErrors(field.NotSupported(path.Child("type"), metric.Type, supported))
 	}
 	for _, source := range supported {
 		switch {
 		case given[source] && source != metric.Type:
-			r.add(field.Forbidden(at.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
+			r.addErrors(field.Forbidden(path.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
 		case !given[source] && source == metric.Type:
-			r.add(field.Required(at.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
+			r.addErrors(field.Required(path.Child(sourceField(source)), fmt.Sprintf("the type is %s", metric.Type)))
 		}
 	}
 	if metric.External != nil {
-		r.add(field.Forbidden(at.Child("external"), "external metrics are not supported"))
+		r.addErrors(field.Forbidden(path.Child("external"), "external metrics are not supported"))
 	}
-	r.metricSources(at, metric)
+	r.validateMetricSources(path, metric)
 }
 
 func sourceField(source autoscalingv2.MetricSourceType) string {
@@ -140,90 +140,90 @@ func sourceField(source autoscalingv2.MetricSourceType) string {
 	}
 }
 
-func (r *report) metricSources(at *field.Path, metric *autoscalingv2.MetricSpec) {
+func (r *report) validateMetricSources(path *field.Path, metric *autoscalingv2.MetricSpec) {
 	if source := metric.Object; source != nil {
-		at := at.Child("object")
-		r.scaleTarget(at.Child("describedObject"), source.DescribedObject)
-		r.pathSegment(at.Child("metric", "name"), source.Metric.Name)
-		r.metricTarget(at.Child("target"), &source.Target)
+		path := path.Child("object")
+		r.validateScaleTarget(path.Child("describedObject"), source.DescribedObject)
+		r.validatePathSegment(path.Child("metric", "name"), source.Metric.Name)
+		r.validateMetricTarget(path.Child("target"), &source.Target)
 		if source.Target.Value == nil && source.Target.AverageValue == nil {
-			r.add(field.Required(at.Child("target", "averageValue"), "value or averageValue is needed"))
+			r.addErrors(field.Required(path.Child("target", "averageValue"), "value or averageValue is needed"))
 		}
 	}
 	if source := metric.Pods; source != nil {
-		at := at.Child("pods")
-		r.pathSegment(at.Child("metric", "name"), source.Metric.Name)
-		r.metricTarget(at.Child("target"), &source.Target)
+		path := path.Child("pods")
+		r.validatePathSegment(path.Child("metric", "name"), source.Metric.Name)
+		r.validateMetricTarget(path.Child("target"), &source.Target)
 		if source.Target.AverageValue == nil {
-			r.add(field.Required(at.Child("target", "averageValue"), "pods are compared by their average"))
+			r.addErrors(field.Required(path.Child("target", "averageValue"), "a pods metric needs averageValue"))
 		}
 	}
 	if source := metric.Resource; source != nil {
-		r.resourceTarget(at.Child("resource"), source.Name, &source.Target)
+		r.validateResourceTarget(path.Child("resource"), source.Name, &source.Target)
 	}
 	if source := metric.ContainerResource; source != nil {
-		at := at.Child("containerResource")
-		r.invalid(at.Child("container"), source.Container, validation.IsDNS1123Label(source.Container))
-		r.resourceTarget(at, source.Name, &source.Target)
+		path := path.Child("containerResource")
+		r.addInvalid(path.Child("container"), source.Container, validation.IsDNS1123Label(source.Container))
+		r.validateResourceTarget(path, source.Name, &source.Target)
 	}
 }
 
-func (r *report) resourceTarget(at *field.Path, name corev1.ResourceName, target *autoscalingv2.MetricTarget) {
+func (r *report) validateResourceTarget(path *field.Path, name corev1.ResourceName, target *autoscalingv2.MetricTarget) {
 	if name == "" {
-		r.add(field.Required(at.Child("name"), "a resource has a name"))
+		r.addErrors(field.Required(path.Child("name"), "a resource metric needs a name"))
 	}
-	r.metricTarget(at.Child("target"), target)
+	r.validateMetricTarget(path.Child("target"), target)
 	if (target.AverageUtilization == nil) == (target.AverageValue == nil) {
-		r.add(field.Required(at.Child("target", "averageUtilization"), "exactly one of averageUtilization and averageValue is needed"))
+		r.addErrors(field.Required(path.Child("target", "averageUtilization"), "exactly one of averageUtilization and averageValue is needed"))
 	}
 }
 
-func (r *report) metricTarget(at *field.Path, target *autoscalingv2.MetricTarget) {
+func (r *report) validateMetricTarget(path *field.Path, target *autoscalingv2.MetricTarget) {
 	supported := []autoscalingv2.MetricTargetType{
 		autoscalingv2.UtilizationMetricType, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType,
 	}
 	if !slices.Contains(supported, target.Type) {
-		r.add(field.NotSupported(at.Child("type"), target.Type, supported))
+		r.addErrors(field.NotSupported(path.Child("type"), target.Type, supported))
 	}
 	if target.Value != nil && target.Value.Sign() <= 0 {
-		r.add(field.Invalid(at.Child("value"), target.Value.String(), "must be greater than 0"))
+		r.addErrors(field.Invalid(path.Child("value"), target.Value.String(), "must be greater than 0"))
 	}
 	if target.AverageValue != nil && target.AverageValue.Sign() <= 0 {
-		r.add(field.Invalid(at.Child("averageValue"), target.AverageValue.String(), "must be greater than 0"))
+		r.addErrors(field.Invalid(path.Child("averageValue"), target.AverageValue.String(), "must be greater than 0"))
 	}
-	r.positive(at.Child("averageUtilization"), target.AverageUtilization)
+	r.validatePositive(path.Child("averageUtilization"), target.AverageUtilization)
 }
 
-func (r *report) scalingRules(at *field.Path, rules *autoscalingv2.HPAScalingRules) {
+func (r *report) validateScalingRules(path *field.Path, rules *autoscalingv2.HPAScalingRules) {
 	if rules == nil {
 		return
 	}
 	if window := rules.StabilizationWindowSeconds; window != nil && (*window < 0 || *window > maxStabilizationWindowSeconds) {
-		r.add(field.Invalid(at.Child("stabilizationWindowSeconds"), *window, validation.InclusiveRangeError(0, maxStabilizationWindowSeconds)))
+		r.addErrors(field.Invalid(path.Child("stabilizationWindowSeconds"), *window, validation.InclusiveRangeError(0, maxStabilizationWindowSeconds)))
 	}
 	selects := []autoscalingv2.ScalingPolicySelect{
 		autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect,
 	}
 	if rules.SelectPolicy != nil && !slices.Contains(selects, *rules.SelectPolicy) {
-		r.add(field.NotSupported(at.Child("selectPolicy"), *rules.SelectPolicy, selects))
+		r.addErrors(field.NotSupported(path.Child("selectPolicy"), *rules.SelectPolicy, selects))
 	}
 	if len(rules.Policies) == 0 {
-		r.add(field.Required(at.Child("policies"), "at least one policy is needed"))
+		r.addErrors(field.Required(path.Child("policies"), "at least one policy is needed"))
 	}
 	for i := range rules.Policies {
-		r.scalingPolicy(at.Child("policies").Index(i), &rules.Policies[i])
+		r.validateScalingPolicy(path.Child("policies").Index(i), &rules.Policies[i])
 	}
 }
 
-func (r *report) scalingPolicy(at *field.Path, policy *autoscalingv2.HPAScalingPolicy) {
+func (r *report) validateScalingPolicy(path *field.Path, policy *autoscalingv2.HPAScalingPolicy) {
 	types := []autoscalingv2.HPAScalingPolicyType{autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy}
 	if !slices.Contains(types, policy.Type) {
-		r.add(field.NotSupported(at.Child("type"), policy.Type, types))
+		r.addErrors(field.NotSupported(path.Child("type"), policy.Type, types))
 	}
 	if policy.Value <= 0 {
-		r.add(field.Invalid(at.Child("value"), policy.Value, "must be greater than 0"))
+		r.addErrors(field.Invalid(path.Child("value"), policy.Value, "must be greater than 0"))
 	}
 	if policy.PeriodSeconds < 1 || policy.PeriodSeconds > maxPolicyPeriodSeconds {
-		r.add(field.Invalid(at.Child("periodSeconds"), policy.PeriodSeconds, validation.InclusiveRangeError(1, maxPolicyPeriodSeconds)))
+		r.addErrors(field.Invalid(path.Child("periodSeconds"), policy.PeriodSeconds, validation.InclusiveRangeError(1, maxPolicyPeriodSeconds)))
 	}
 }

@@ -19,8 +19,8 @@ const (
 	wildcard                 = "*"
 )
 
-// operations are those that a rule may name.
-func operations() []configv1alpha1.InterpreterOperation {
+// supportedOperations returns the operations that a rule may contain.
+func supportedOperations() []configv1alpha1.InterpreterOperation {
 	return []configv1alpha1.InterpreterOperation{
 		configv1alpha1.InterpreterOperationAll,
 		configv1alpha1.InterpreterOperationInterpretReplica,
@@ -34,112 +34,112 @@ func operations() []configv1alpha1.InterpreterOperation {
 	}
 }
 
-func (r *report) interpreterWebhooks(configuration *configv1alpha1.ResourceInterpreterWebhookConfiguration) {
-	names := unique[string]{}
+func (r *report) validateInterpreterWebhooks(configuration *configv1alpha1.ResourceInterpreterWebhookConfiguration) {
+	names := uniqueValues[string]{}
 	for i := range configuration.Webhooks {
-		webhook, at := &configuration.Webhooks[i], field.NewPath("webhooks").Index(i)
-		r.add(validation.IsFullyQualifiedDomainName(at.Child("name"), webhook.Name)...)
-		names.see(r, at.Child("name"), webhook.Name)
-		r.clientConfig(at.Child("clientConfig"), &webhook.ClientConfig)
+		webhook, path := &configuration.Webhooks[i], field.NewPath("webhooks").Index(i)
+		r.addErrors(validation.IsFullyQualifiedDomainName(path.Child("name"), webhook.Name)...)
+		names.add(r, path.Child("name"), webhook.Name)
+		r.validateClientConfig(path.Child("clientConfig"), &webhook.ClientConfig)
 		if seconds := webhook.TimeoutSeconds; seconds != nil && (*seconds < minWebhookTimeoutSeconds || *seconds > maxWebhookTimeoutSeconds) {
-			r.add(field.Invalid(at.Child("timeoutSeconds"), *seconds,
+			r.addErrors(field.Invalid(path.Child("timeoutSeconds"), *seconds,
 				validation.InclusiveRangeError(minWebhookTimeoutSeconds, maxWebhookTimeoutSeconds)))
 		}
-		r.contextVersions(at.Child("interpreterContextVersions"), webhook.InterpreterContextVersions)
+		r.validateContextVersions(path.Child("interpreterContextVersions"), webhook.InterpreterContextVersions)
 		for j := range webhook.Rules {
-			r.interpreterRule(at.Child("rules").Index(j), &webhook.Rules[j])
+			r.validateInterpreterRule(path.Child("rules").Index(j), &webhook.Rules[j])
 		}
 	}
 }
 
-func (r *report) clientConfig(path *field.Path, config *admissionregistrationv1.WebhookClientConfig) {
+func (r *report) validateClientConfig(path *field.Path, config *admissionregistrationv1.WebhookClientConfig) {
 	switch {
 	case (config.URL == nil) == (config.Service == nil):
-		r.add(field.Required(path, "exactly one of url and service is needed"))
+		r.addErrors(field.Required(path, "exactly one of url and service is needed"))
 	case config.URL != nil:
-		r.webhookURL(path.Child("url"), *config.URL)
+		r.validateWebhookURL(path.Child("url"), *config.URL)
 	default:
-		r.webhookService(path.Child("service"), config.Service)
+		r.validateWebhookService(path.Child("service"), config.Service)
 	}
 }
 
-func (r *report) webhookURL(path *field.Path, text string) {
+func (r *report) validateWebhookURL(path *field.Path, text string) {
 	parsed, err := url.Parse(text)
 	if err != nil {
-		r.add(field.Invalid(path, text, "must be a URL: "+err.Error()))
+		r.addErrors(field.Invalid(path, text, "must be a URL: "+err.Error()))
 		return
 	}
 	if parsed.Scheme != "https" {
-		r.add(field.Invalid(path, text, "the scheme must be https"))
+		r.addErrors(field.Invalid(path, text, "the scheme must be https"))
 	}
 	if parsed.Host == "" {
-		r.add(field.Invalid(path, text, "a host is needed"))
+		r.addErrors(field.Invalid(path, text, "a host is needed"))
 	}
 	if parsed.User != nil || parsed.Fragment != "" || parsed.RawQuery != "" {
-		r.add(field.Invalid(path, text, "must have no user, fragment or query"))
+		r.addErrors(field.Invalid(path, text, "must have no user, fragment or query"))
 	}
 }
 
-func (r *report) webhookService(path *field.Path, service *admissionregistrationv1.ServiceReference) {
+func (r *report) validateWebhookService(path *field.Path, service *admissionregistrationv1.ServiceReference) {
 	if service.Name == "" {
-		r.add(field.Required(path.Child("name"), "the Service is found by name"))
+		r.addErrors(field.Required(path.Child("name"), "the name of the Service is needed"))
 	}
 	if service.Namespace == "" {
-		r.add(field.Required(path.Child("namespace"), "the Service is found by namespace"))
+		r.addErrors(field.Required(path.Child("namespace"), "the namespace of the Service is needed"))
 	}
 	if service.Path != nil && *service.Path != "" && !strings.HasPrefix(*service.Path, "/") {
-		r.add(field.Invalid(path.Child("path"), *service.Path, "must begin with '/'"))
+		r.addErrors(field.Invalid(path.Child("path"), *service.Path, "must begin with '/'"))
 	}
 	if service.Port != nil {
-		r.invalid(path.Child("port"), *service.Port, validation.IsValidPortNum(int(*service.Port)))
+		r.addInvalid(path.Child("port"), *service.Port, validation.IsValidPortNum(int(*service.Port)))
 	}
 }
 
-func (r *report) contextVersions(path *field.Path, versions []string) {
+func (r *report) validateContextVersions(path *field.Path, versions []string) {
 	if len(versions) == 0 {
-		r.add(field.Required(path, "must contain "+configv1alpha1.InterpreterContextVersion))
+		r.addErrors(field.Required(path, "must contain "+configv1alpha1.InterpreterContextVersion))
 		return
 	}
-	seen := unique[string]{}
+	seen := uniqueValues[string]{}
 	for i, version := range versions {
-		seen.see(r, path.Index(i), version)
-		r.invalid(path.Index(i), version, validation.IsDNS1035Label(version))
+		seen.add(r, path.Index(i), version)
+		r.addInvalid(path.Index(i), version, validation.IsDNS1035Label(version))
 	}
 	if !seen[configv1alpha1.InterpreterContextVersion] {
-		r.add(field.Invalid(path, versions, "must contain "+configv1alpha1.InterpreterContextVersion))
+		r.addErrors(field.Invalid(path, versions, "must contain "+configv1alpha1.InterpreterContextVersion))
 	}
 }
 
-func (r *report) interpreterRule(path *field.Path, rule *configv1alpha1.RuleWithOperations) {
+func (r *report) validateInterpreterRule(path *field.Path, rule *configv1alpha1.RuleWithOperations) {
 	names := make([]string, 0, len(rule.Operations))
 	for i, operation := range rule.Operations {
 		names = append(names, string(operation))
-		if !slices.Contains(operations(), operation) {
-			r.add(field.NotSupported(path.Child("operations").Index(i), operation, operations()))
+		if !slices.Contains(supportedOperations(), operation) {
+			r.addErrors(field.NotSupported(path.Child("operations").Index(i), operation, supportedOperations()))
 		}
 	}
-	r.wildcards(path.Child("operations"), names)
-	r.wildcards(path.Child("apiGroups"), rule.APIGroups)
-	r.wildcards(path.Child("apiVersions"), rule.APIVersions)
-	r.wildcards(path.Child("kinds"), rule.Kinds)
+	r.validateWildcards(path.Child("operations"), names)
+	r.validateWildcards(path.Child("apiGroups"), rule.APIGroups)
+	r.validateWildcards(path.Child("apiVersions"), rule.APIVersions)
+	r.validateWildcards(path.Child("kinds"), rule.Kinds)
 	// An empty group is the core group; versions and kinds are never empty.
-	r.nonEmpty(path.Child("apiVersions"), rule.APIVersions)
-	r.nonEmpty(path.Child("kinds"), rule.Kinds)
+	r.validateNonEmpty(path.Child("apiVersions"), rule.APIVersions)
+	r.validateNonEmpty(path.Child("kinds"), rule.Kinds)
 }
 
-func (r *report) wildcards(path *field.Path, values []string) {
+func (r *report) validateWildcards(path *field.Path, values []string) {
 	if len(values) == 0 {
-		r.add(field.Required(path, "name something, or * for all"))
+		r.addErrors(field.Required(path, "at least one value is needed; use * for all"))
 	}
 	if len(values) > 1 && slices.Contains(values, wildcard) {
-		r.add(field.Invalid(path, values, "* stands alone"))
+		r.addErrors(field.Invalid(path, values, "* must be the only value"))
 	}
 }
 
-func (r *report) nonEmpty(path *field.Path, values []string) {
+func (r *report) validateNonEmpty(path *field.Path, values []string) {
 	for i, value := range values {
 		if value == "" {
-			r.add(field.Required(path.Index(i), "must not be empty"))
+			r.addErrors(field.Required(path.Index(i), "must not be empty"))
 		}
 	}
 }
@@ -148,13 +148,13 @@ func (r *report) nonEmpty(path *field.Path, values []string) {
 type script struct {
 	field string
 	text  string
-	// shared: several customizations of a kind may have this script; their
-	// answers are put together.
-	shared bool
+	// mergeable reports whether several customizations of a kind may have this
+	// script. Their results are merged.
+	mergeable bool
 }
 
-// scripts lists what is given, in the order of the fields.
-func scripts(rules *configv1alpha1.CustomizationRules) []script {
+// listScripts returns the scripts that are set, in the order of the fields.
+func listScripts(rules *configv1alpha1.CustomizationRules) []script {
 	var list []script
 	if s := rules.Retention; s != nil {
 		list = append(list, script{field: "retention", text: s.LuaScript})
@@ -178,20 +178,20 @@ func scripts(rules *configv1alpha1.CustomizationRules) []script {
 		list = append(list, script{field: "healthInterpretation", text: s.LuaScript})
 	}
 	if s := rules.DependencyInterpretation; s != nil {
-		list = append(list, script{field: "dependencyInterpretation", text: s.LuaScript, shared: true})
+		list = append(list, script{field: "dependencyInterpretation", text: s.LuaScript, mergeable: true})
 	}
 	return list
 }
 
-// customization wants scripts that compile, and no second answer to a question
-// that another customization of the same kind answers.
-func (r Rules) customization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
+// validateCustomization validates that all scripts compile, and that no other
+// customization of the same kind has a script for the same operation.
+func (r Rules) validateCustomization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
 	path := specPath().Child("customizations")
-	own := scripts(&object.Spec.Customizations)
+	own := listScripts(&object.Spec.Customizations)
 	if r.CompileScript != nil {
 		for _, s := range own {
 			if err := r.CompileScript(s.text); err != nil {
-				report.add(field.Invalid(path.Child(s.field, "luaScript"), s.text, err.Error()))
+				report.addErrors(field.Invalid(path.Child(s.field, "luaScript"), s.text, err.Error()))
 			}
 		}
 	}
@@ -202,9 +202,9 @@ func (r Rules) customization(report *report, object *configv1alpha1.ResourceInte
 		if other.Name == object.Name || other.Spec.Target != object.Spec.Target {
 			continue
 		}
-		for _, s := range scripts(&other.Spec.Customizations) {
-			if !s.shared && slices.ContainsFunc(own, func(o script) bool { return o.field == s.field }) {
-				report.add(field.Forbidden(path.Child(s.field), fmt.Sprintf(
+		for _, s := range listScripts(&other.Spec.Customizations) {
+			if !s.mergeable && slices.ContainsFunc(own, func(o script) bool { return o.field == s.field }) {
+				report.addErrors(field.Forbidden(path.Child(s.field), fmt.Sprintf(
 					"customization %s has a script for this and the same target", other.Name)))
 			}
 		}

@@ -14,24 +14,24 @@ const (
 	validWebhooks      = `{kind: ResourceInterpreterWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w.example.com, clientConfig: {url: "https://h/p"}, interpreterContextVersions: [v1alpha1], timeoutSeconds: 30, rules: [{operations: [InterpretReplica], apiGroups: [""], apiVersions: ["*"], kinds: [Pod]}]}]}`
 	validCustomization = `{kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: v1, kind: Pod}, customizations: {retention: {luaScript: "return 1"}, dependencyInterpretation: {luaScript: "return 2"}}}}`
 
-	validFHPA    = `{kind: FederatedHPA, metadata: {name: h, namespace: shop}, spec: {scaleTargetRef: {kind: Deployment, name: web}, minReplicas: 1, maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}, {type: ContainerResource, containerResource: {container: c, name: cpu, target: {type: AverageValue, averageValue: "1"}}}, {type: Pods, pods: {metric: {name: q}, target: {type: AverageValue, averageValue: "1"}}}, {type: Object, object: {describedObject: {kind: Service, name: s}, metric: {name: q}, target: {type: Value, value: "1"}}}], behavior: {scaleUp: {stabilizationWindowSeconds: 3600, selectPolicy: Min, policies: [{type: Pods, value: 1, periodSeconds: 1800}]}}}}`
-	validCron    = `{kind: CronFederatedHPA, metadata: {name: c, namespace: shop}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, rules: [{name: a, schedule: "* * * * *", targetReplicas: 0}]}}`
-	validIngress = `{kind: MultiClusterIngress, metadata: {name: i, namespace: shop}, spec: {defaultBackend: {service: {name: s, port: {number: 80}}}, tls: [{hosts: ["*.a.b"], secretName: s}], rules: [{host: a.b, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {name: http}}}}, {pathType: ImplementationSpecific, backend: {resource: {apiGroup: a.b, kind: K, name: thing}}}]}}]}}`
-	validMCS     = `{kind: MultiClusterService, metadata: {name: s, namespace: shop}, spec: {types: [CrossCluster], providerClusters: [{name: m1}], consumerClusters: [{name: m2}]}}`
+	validFederatedHPA        = `{kind: FederatedHPA, metadata: {name: h, namespace: shop}, spec: {scaleTargetRef: {kind: Deployment, name: web}, minReplicas: 1, maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}, {type: ContainerResource, containerResource: {container: c, name: cpu, target: {type: AverageValue, averageValue: "1"}}}, {type: Pods, pods: {metric: {name: q}, target: {type: AverageValue, averageValue: "1"}}}, {type: Object, object: {describedObject: {kind: Service, name: s}, metric: {name: q}, target: {type: Value, value: "1"}}}], behavior: {scaleUp: {stabilizationWindowSeconds: 3600, selectPolicy: Min, policies: [{type: Pods, value: 1, periodSeconds: 1800}]}}}}`
+	validCron                = `{kind: CronFederatedHPA, metadata: {name: c, namespace: shop}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, rules: [{name: a, schedule: "* * * * *", targetReplicas: 0}]}}`
+	validIngress             = `{kind: MultiClusterIngress, metadata: {name: i, namespace: shop}, spec: {defaultBackend: {service: {name: s, port: {number: 80}}}, tls: [{hosts: ["*.a.b"], secretName: s}], rules: [{host: a.b, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {name: http}}}}, {pathType: ImplementationSpecific, backend: {resource: {apiGroup: a.b, kind: K, name: thing}}}]}}]}}`
+	validMultiClusterService = `{kind: MultiClusterService, metadata: {name: s, namespace: shop}, spec: {types: [CrossCluster], providerClusters: [{name: m1}], consumerClusters: [{name: m2}]}}`
 )
 
 func TestBindingRules(t *testing.T) {
 	binding := func(kind, rest string) string { return `{kind: ` + kind + `, metadata: {name: b}, ` + rest + `}` }
 	const twice = `spec: {resource: {apiVersion: v1, kind: Pod, name: p}, components: [{name: a, replicas: 1}, {name: a, replicas: 1}, {name: "", replicas: 1}]}`
 	on := Rules{MultiplePodTemplates: true}
-	runJudgements(t, map[string]judgement{
+	runValidationCases(t, map[string]validationCase{
 		"a valid binding": {new: validBinding, rules: on},
 		"components have unique names": {
 			new: binding("ResourceBinding", twice), rules: on,
 			errors: []string{"FieldValueDuplicate spec.components[1].name", "FieldValueRequired spec.components[2].name"},
 		},
-		"components are not judged without the feature": {new: binding("ResourceBinding", twice)},
-		"cluster bindings have no rules": {
+		"components are not validated without the feature": {new: binding("ResourceBinding", twice)},
+		"cluster bindings are not validated": {
 			new:   `{kind: ClusterResourceBinding, metadata: {name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}, ` + twice + `}`,
 			rules: on,
 		},
@@ -40,7 +40,7 @@ func TestBindingRules(t *testing.T) {
 			errors: []string{"FieldValueInvalid metadata.annotations[resourcebinding.karmada.io/dependencies]"},
 		},
 	})
-	runDefaultings(t, map[string]defaulting{
+	runDefaultingCases(t, map[string]defaultingCase{
 		"a binding gets an id": {
 			new:  `{kind: ResourceBinding, metadata: {name: b}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
 			want: `{kind: ResourceBinding, metadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: new-id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`,
@@ -62,7 +62,7 @@ func TestBindingRules(t *testing.T) {
 			new:  `{kind: MultiClusterService, metadata: {name: s}, spec: {types: [CrossCluster]}}`,
 			want: `{kind: MultiClusterService, metadata: {name: s, labels: {multiclusterservice.karmada.io/permanent-id: new-id}}, spec: {types: [CrossCluster]}}`,
 		},
-		"a Work is completed with its manifests": {
+		"a Work and its manifests get defaults": {
 			new:  validWork,
 			want: `{kind: Work, metadata: {name: w, namespace: karmada-es-m1, labels: {work.karmada.io/permanent-id: new-id}}, spec: {workload: {manifests: [{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"resourcetemplate.karmada.io/managed-annotations":"resourcetemplate.karmada.io/managed-annotations,resourcetemplate.karmada.io/managed-labels","resourcetemplate.karmada.io/managed-labels":"a,work.karmada.io/permanent-id"},"labels":{"a":"b","work.karmada.io/permanent-id":"new-id"},"name":"c"}}]}}}`,
 		},
@@ -70,8 +70,8 @@ func TestBindingRules(t *testing.T) {
 }
 
 func TestWorkRules(t *testing.T) {
-	runJudgements(t, map[string]judgement{
-		"a Work in an execution space": {new: validWork},
+	runValidationCases(t, map[string]validationCase{
+		"a Work in an execution namespace": {new: validWork},
 		"a Work that no cluster applies": {
 			new:      `{kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`,
 			warnings: []string{"metadata.namespace"},
@@ -90,7 +90,7 @@ func TestInterpreterWebhookRules(t *testing.T) {
 	rule := func(rule string) string {
 		return webhook(url + `interpreterContextVersions: [v1alpha1], rules: [` + rule + `]`)
 	}
-	runJudgements(t, map[string]judgement{
+	runValidationCases(t, map[string]validationCase{
 		"a valid configuration": {new: validWebhooks},
 		"names are domain names": {
 			new:    `{kind: ResourceInterpreterWebhookConfiguration, webhooks: [{name: w, ` + url + `interpreterContextVersions: [v1alpha1]}]}`,
@@ -100,22 +100,22 @@ func TestInterpreterWebhookRules(t *testing.T) {
 			new:    `{kind: ResourceInterpreterWebhookConfiguration, webhooks: [{name: w.x.io, ` + url + `interpreterContextVersions: [v1alpha1]}, {name: w.x.io, ` + url + `interpreterContextVersions: [v1alpha1]}]}`,
 			errors: []string{"FieldValueDuplicate webhooks[1].name"},
 		},
-		"a client needs an address":           {new: client(`{}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig"}},
-		"a client has one address":            {new: client(`{url: "https://h", service: {name: a, namespace: b}}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig"}},
-		"a URL is secure":                     {new: client(`{url: "http://h"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url"}},
-		"a URL has a host and nothing behind": {new: client(`{url: "https:///p?q#f"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url", "FieldValueInvalid webhooks[0].clientConfig.url"}},
-		"a URL can be read":                   {new: client(`{url: ":"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url"}},
-		"a service is complete":               {new: client(`{service: {name: "", namespace: "", path: p, port: 0}}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig.service.name", "FieldValueRequired webhooks[0].clientConfig.service.namespace", "FieldValueInvalid webhooks[0].clientConfig.service.path", "FieldValueInvalid webhooks[0].clientConfig.service.port"}},
-		"a service has a default port":        {new: client(`{service: {name: a, namespace: b, path: /p}}`)},
-		"a timeout of 0":                      {new: webhook(url + `interpreterContextVersions: [v1alpha1], timeoutSeconds: 0`), errors: []string{"FieldValueInvalid webhooks[0].timeoutSeconds"}},
-		"a timeout of 31":                     {new: webhook(url + `interpreterContextVersions: [v1alpha1], timeoutSeconds: 31`), errors: []string{"FieldValueInvalid webhooks[0].timeoutSeconds"}},
-		"a version is needed":                 {new: webhook(url + `interpreterContextVersions: []`), errors: []string{"FieldValueRequired webhooks[0].interpreterContextVersions"}},
-		"our version is among them":           {new: webhook(url + `interpreterContextVersions: [v1, v1]`), errors: []string{"FieldValueDuplicate webhooks[0].interpreterContextVersions[1]", "FieldValueInvalid webhooks[0].interpreterContextVersions"}},
-		"versions are labels":                 {new: webhook(url + `interpreterContextVersions: [v1alpha1, 1v]`), errors: []string{"FieldValueInvalid webhooks[0].interpreterContextVersions[1]"}},
-		"rules are not empty":                 {new: rule(`{operations: [], apiGroups: [], apiVersions: [], kinds: []}`), errors: []string{"FieldValueRequired webhooks[0].rules[0].operations", "FieldValueRequired webhooks[0].rules[0].apiGroups", "FieldValueRequired webhooks[0].rules[0].apiVersions", "FieldValueRequired webhooks[0].rules[0].kinds"}},
-		"the asterisk stands alone":           {new: rule(`{operations: ["*", Retain], apiGroups: ["*", a], apiVersions: ["*", v1], kinds: ["*", K]}`), errors: []string{"FieldValueInvalid webhooks[0].rules[0].operations", "FieldValueInvalid webhooks[0].rules[0].apiGroups", "FieldValueInvalid webhooks[0].rules[0].apiVersions", "FieldValueInvalid webhooks[0].rules[0].kinds"}},
-		"versions and kinds are not empty":    {new: rule(`{operations: ["*"], apiGroups: [""], apiVersions: [""], kinds: [""]}`), errors: []string{"FieldValueRequired webhooks[0].rules[0].apiVersions[0]", "FieldValueRequired webhooks[0].rules[0].kinds[0]"}},
-		"operations are known ones":           {new: rule(`{operations: [Prune], apiGroups: [""], apiVersions: [v1], kinds: [K]}`), errors: []string{"FieldValueNotSupported webhooks[0].rules[0].operations[0]"}},
+		"a client needs an address":         {new: client(`{}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig"}},
+		"a client has one address":          {new: client(`{url: "https://h", service: {name: a, namespace: b}}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig"}},
+		"a URL uses https":                  {new: client(`{url: "http://h"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url"}},
+		"a URL has a host and no query":     {new: client(`{url: "https:///p?q#f"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url", "FieldValueInvalid webhooks[0].clientConfig.url"}},
+		"a URL is valid":                    {new: client(`{url: ":"}`), errors: []string{"FieldValueInvalid webhooks[0].clientConfig.url"}},
+		"a service is complete":             {new: client(`{service: {name: "", namespace: "", path: p, port: 0}}`), errors: []string{"FieldValueRequired webhooks[0].clientConfig.service.name", "FieldValueRequired webhooks[0].clientConfig.service.namespace", "FieldValueInvalid webhooks[0].clientConfig.service.path", "FieldValueInvalid webhooks[0].clientConfig.service.port"}},
+		"a service has a default port":      {new: client(`{service: {name: a, namespace: b, path: /p}}`)},
+		"a timeout of 0":                    {new: webhook(url + `interpreterContextVersions: [v1alpha1], timeoutSeconds: 0`), errors: []string{"FieldValueInvalid webhooks[0].timeoutSeconds"}},
+		"a timeout of 31":                   {new: webhook(url + `interpreterContextVersions: [v1alpha1], timeoutSeconds: 31`), errors: []string{"FieldValueInvalid webhooks[0].timeoutSeconds"}},
+		"a version is needed":               {new: webhook(url + `interpreterContextVersions: []`), errors: []string{"FieldValueRequired webhooks[0].interpreterContextVersions"}},
+		"the supported version is required": {new: webhook(url + `interpreterContextVersions: [v1, v1]`), errors: []string{"FieldValueDuplicate webhooks[0].interpreterContextVersions[1]", "FieldValueInvalid webhooks[0].interpreterContextVersions"}},
+		"versions are labels":               {new: webhook(url + `interpreterContextVersions: [v1alpha1, 1v]`), errors: []string{"FieldValueInvalid webhooks[0].interpreterContextVersions[1]"}},
+		"rules are not empty":               {new: rule(`{operations: [], apiGroups: [], apiVersions: [], kinds: []}`), errors: []string{"FieldValueRequired webhooks[0].rules[0].operations", "FieldValueRequired webhooks[0].rules[0].apiGroups", "FieldValueRequired webhooks[0].rules[0].apiVersions", "FieldValueRequired webhooks[0].rules[0].kinds"}},
+		"the wildcard is the only value":    {new: rule(`{operations: ["*", Retain], apiGroups: ["*", a], apiVersions: ["*", v1], kinds: ["*", K]}`), errors: []string{"FieldValueInvalid webhooks[0].rules[0].operations", "FieldValueInvalid webhooks[0].rules[0].apiGroups", "FieldValueInvalid webhooks[0].rules[0].apiVersions", "FieldValueInvalid webhooks[0].rules[0].kinds"}},
+		"versions and kinds are not empty":  {new: rule(`{operations: ["*"], apiGroups: [""], apiVersions: [""], kinds: [""]}`), errors: []string{"FieldValueRequired webhooks[0].rules[0].apiVersions[0]", "FieldValueRequired webhooks[0].rules[0].kinds[0]"}},
+		"an unknown operation":              {new: rule(`{operations: [Prune], apiGroups: [""], apiVersions: [v1], kinds: [K]}`), errors: []string{"FieldValueNotSupported webhooks[0].rules[0].operations[0]"}},
 	})
 }
 
@@ -143,13 +143,13 @@ func TestCustomizationRules(t *testing.T) {
 		return nil
 	}}
 	const retention = "spec.customizations.retention"
-	runJudgements(t, map[string]judgement{
-		"a valid customization":                       {new: validCustomization},
-		"scripts compile":                             {new: validCustomization, rules: broken, errors: []string{"FieldValueInvalid spec.customizations.dependencyInterpretation.luaScript"}},
-		"a question is answered once":                 {new: validCustomization, rules: stored("d", "Pod", "retention"), errors: []string{"FieldValueForbidden " + retention}},
-		"another question may be answered elsewhere":  {new: validCustomization, rules: stored("d", "Pod", "health")},
-		"dependencies may be answered more than once": {new: validCustomization, rules: stored("d", "Pod", "dependency")},
-		"another kind may be answered for":            {new: validCustomization, rules: stored("d", "Node", "retention")},
-		"a customization does not contradict itself":  {new: validCustomization, rules: stored("c", "Pod", "retention")},
+	runValidationCases(t, map[string]validationCase{
+		"a valid customization":               {new: validCustomization},
+		"scripts compile":                     {new: validCustomization, rules: broken, errors: []string{"FieldValueInvalid spec.customizations.dependencyInterpretation.luaScript"}},
+		"two scripts for one operation":       {new: validCustomization, rules: stored("d", "Pod", "retention"), errors: []string{"FieldValueForbidden " + retention}},
+		"scripts for different operations":    {new: validCustomization, rules: stored("d", "Pod", "health")},
+		"two scripts for dependencies":        {new: validCustomization, rules: stored("d", "Pod", "dependency")},
+		"a script for another kind":           {new: validCustomization, rules: stored("d", "Node", "retention")},
+		"an update of the same customization": {new: validCustomization, rules: stored("c", "Pod", "retention")},
 	})
 }

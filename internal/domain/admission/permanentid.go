@@ -11,11 +11,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// stampPolicy gives a new policy its id, whatever id it came with: a policy made
-// from a copy of another must not pass for it. A stored policy without an id was
-// created while admission was off; it gets one with its next change, since it
-// could neither claim anything nor be changed without.
-func stampPolicy(policy metav1.Object, oldLabels map[string]string, label, finalizer string, newID func() string) {
+// setPolicyID sets a new id on a new policy and replaces a given id: a copy of another
+// policy must not have the id of that policy. A stored policy without an id was created
+// while admission was disabled. It gets an id with its next update, because without an
+// id it could not claim templates and its updates would be rejected.
+func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, finalizer string, newID func() string) {
 	if oldLabels[label] != "" {
 		return
 	}
@@ -25,16 +25,16 @@ func stampPolicy(policy metav1.Object, oldLabels map[string]string, label, final
 	}
 }
 
-// stampBinding gives a new binding its id, whatever id it came with: the Works and the
-// objects of another binding are known by its id, and a copy or a backup of a binding
-// has it too. What an earlier binding of the same name left is found by the name.
-func stampBinding(binding metav1.Object, old runtime.Object, label string, newID func() string) {
+// setBindingID sets a new id on a new binding and replaces a given id. The id identifies
+// the Works and member objects of a binding, and a copy or backup of the binding has the
+// same id. Works of an earlier binding of the same name are found by the name.
+func setBindingID(binding metav1.Object, old runtime.Object, label string, newID func() string) {
 	if old == nil {
 		setLabel(binding, label, newID())
 	}
 }
 
-// ensureID gives an object an id unless it has one.
+// ensureID sets an id on an object that has none.
 func ensureID(object metav1.Object, label string, newID func() string) {
 	if object.GetLabels()[label] == "" {
 		setLabel(object, label, newID())
@@ -50,32 +50,31 @@ func setLabel(object metav1.Object, key, value string) {
 	object.SetLabels(labels)
 }
 
-// permanentID wants the id to be there, and not to change once it is.
-func (r *report) permanentID(labels, oldLabels map[string]string, label string) {
+// validatePermanentID validates that the id is set and does not change.
+func (r *report) validatePermanentID(labels, oldLabels map[string]string, label string) {
 	path := field.NewPath("metadata", "labels").Key(label)
 	id, oldID := labels[label], oldLabels[label]
 	switch {
 	case id == "":
-		r.add(field.Required(path, "the permanent id is set on creation and stays"))
+		r.addErrors(field.Required(path, "the permanent id is set on creation and cannot be removed"))
 	case oldID != "" && id != oldID:
-		r.add(field.Invalid(path, id, "the permanent id is immutable"))
+		r.addErrors(field.Invalid(path, id, "the permanent id is immutable"))
 	}
 }
 
-// bindingID wants the id of a stored binding not to change. One that was stored without
-// an id, while admission was off, may get one.
-func (r *report) bindingID(binding, old runtime.Object, label string) {
+// validateBindingID validates that the id of a stored binding does not change. A binding
+// that was stored without an id, while admission was disabled, may get one.
+func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 	stored, ok := old.(metav1.Object)
 	changed, ok2 := binding.(metav1.Object)
 	if !ok || !ok2 || stored.GetLabels()[label] == "" || changed.GetLabels()[label] == stored.GetLabels()[label] {
 		return
 	}
-	r.add(field.Invalid(field.NewPath("metadata", "labels").Key(label), changed.GetLabels()[label],
+	r.addErrors(field.Invalid(field.NewPath("metadata", "labels").Key(label), changed.GetLabels()[label],
 		fmt.Sprintf("the permanent id is immutable; keep %q, or apply the binding without this label", stored.GetLabels()[label])))
 }
 
-// Deletable returns an error, fit for the user, when the object is protected
-// against deletion.
+// Deletable returns an error for the user if the object is protected against deletion.
 func Deletable(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil

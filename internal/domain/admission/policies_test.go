@@ -3,9 +3,9 @@ package admission
 import "testing"
 
 const (
-	validOP     = `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}], annotationsOverrider: [{operator: add, value: {a: "b c"}}], imageOverrider: [{component: Tag, operator: replace, value: v2, predicate: {path: /spec/image}}], fieldOverrider: [{fieldPath: /data/a~1b, json: [{subPath: /x, operator: add, value: 1}]}]}}]}}`
-	validTaints = `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]}}`
-	validQuota  = `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, spec: {overall: {cpu: "10", pods: "5", count/jobs.batch: "3", requests.nvidia.com/gpu: "1"}, staticAssignments: [{clusterName: m1, hard: {cpu: "4"}}, {clusterName: m2, hard: {cpu: "6"}}]}}`
+	validOverridePolicy = `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], overrideRules: [{targetCluster: {clusterNames: [m1]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}], annotationsOverrider: [{operator: add, value: {a: "b c"}}], imageOverrider: [{component: Tag, operator: replace, value: v2, predicate: {path: /spec/image}}], fieldOverrider: [{fieldPath: /data/a~1b, json: [{subPath: /x, operator: add, value: 1}]}]}}]}}`
+	validTaints         = `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]}}`
+	validQuota          = `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, spec: {overall: {cpu: "10", pods: "5", count/jobs.batch: "3", requests.nvidia.com/gpu: "1"}, staticAssignments: [{clusterName: m1, hard: {cpu: "4"}}, {clusterName: m2, hard: {cpu: "6"}}]}}`
 )
 
 func TestOverridePolicyRules(t *testing.T) {
@@ -18,10 +18,10 @@ func TestOverridePolicyRules(t *testing.T) {
 	operation := func(operation string) string {
 		return rule(`fieldOverrider: [{fieldPath: /a, yaml: [` + operation + `]}]`)
 	}
-	const at = "spec.overrideRules[0].overriders."
-	runJudgements(t, map[string]judgement{
-		"a valid policy": {new: validOP},
-		"a selector stays in the namespace of the policy": {
+	const prefix = "spec.overrideRules[0].overriders."
+	runValidationCases(t, map[string]validationCase{
+		"a valid policy": {new: validOverridePolicy},
+		"a selector of another namespace": {
 			new:    `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`,
 			errors: []string{"FieldValueInvalid spec.resourceSelectors[0].namespace"},
 		},
@@ -35,61 +35,61 @@ func TestOverridePolicyRules(t *testing.T) {
 			errors:   []string{"FieldValueForbidden spec.targetCluster", "FieldValueForbidden spec.overriders"},
 			warnings: []string{"spec.targetCluster", "spec.overriders"},
 		},
-		"fieldOverrider does not count as a deprecated field": {
+		"deprecated fieldOverrider beside overrideRules": {
 			new:      cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}, overrideRules: [{overriders: {}}]`),
 			warnings: []string{"spec.overriders.fieldOverrider"},
 		},
-		"fieldOverrider alone is deprecated": {
+		"deprecated fieldOverrider alone": {
 			new:      cluster(`overriders: {fieldOverrider: [{fieldPath: /a}]}`),
 			warnings: []string{"spec.overriders"},
 		},
 		"remove with a value has no effect": {
 			new:      rule(`plaintext: [{path: /a, operator: remove, value: 1}, {path: /b, operator: remove}], imageOverrider: [{component: Tag, operator: remove, value: v1}]`),
-			warnings: []string{at + "plaintext[0].value", at + "imageOverrider[0].value"},
+			warnings: []string{prefix + "plaintext[0].value", prefix + "imageOverrider[0].value"},
 		},
-		"clusters are selected by known fields, at the top": {
+		"unknown cluster field in targetCluster": {
 			new:      cluster(`targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In, values: [y]}]}}`),
 			errors:   []string{"FieldValueNotSupported spec.targetCluster.fieldSelector.matchExpressions[0].key"},
 			warnings: []string{"spec.targetCluster"},
 		},
-		"clusters are selected by known fields, in rules": {
+		"unknown cluster field in a rule": {
 			new:    cluster(`overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: x, operator: In, values: [y]}]}}, overriders: {}}]`),
 			errors: []string{"FieldValueNotSupported spec.overrideRules[0].targetCluster.fieldSelector.matchExpressions[0].key"},
 		},
-		"annotations have valid keys": {new: rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), errors: []string{"FieldValueInvalid " + at + "annotationsOverrider[0].value"}},
-		"labels have valid values":    {new: rule(`labelsOverrider: [{operator: add, value: {a: "b c"}}]`), errors: []string{"FieldValueInvalid " + at + "labelsOverrider[0].value"}},
-		"an image is found by a JSON pointer": {
+		"annotations have valid keys": {new: rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), errors: []string{"FieldValueInvalid " + prefix + "annotationsOverrider[0].value"}},
+		"labels have valid values":    {new: rule(`labelsOverrider: [{operator: add, value: {a: "b c"}}]`), errors: []string{"FieldValueInvalid " + prefix + "labelsOverrider[0].value"}},
+		"an image path is a JSON pointer": {
 			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: spec/image}}]`),
-			errors: []string{"FieldValueInvalid " + at + "imageOverrider[0].predicate.path"},
+			errors: []string{"FieldValueInvalid " + prefix + "imageOverrider[0].predicate.path"},
 		},
-		"an image is not the whole object": {
+		"an image path is not empty": {
 			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: ""}}]`),
-			errors: []string{"FieldValueRequired " + at + "imageOverrider[0].predicate.path"},
+			errors: []string{"FieldValueRequired " + prefix + "imageOverrider[0].predicate.path"},
 		},
 		"a tilde in a JSON pointer is an escape": {
 			new:    rule(`imageOverrider: [{component: Tag, operator: remove, predicate: {path: /a~2}}]`),
-			errors: []string{"FieldValueInvalid " + at + "imageOverrider[0].predicate.path"},
+			errors: []string{"FieldValueInvalid " + prefix + "imageOverrider[0].predicate.path"},
 		},
 		"a field is patched as JSON or YAML, not both": {
 			new:    rule(`fieldOverrider: [{fieldPath: /a, json: [{subPath: /b, operator: remove}], yaml: [{subPath: /b, operator: remove}]}]`),
-			errors: []string{"FieldValueInvalid " + at + "fieldOverrider[0]"},
+			errors: []string{"FieldValueInvalid " + prefix + "fieldOverrider[0]"},
 		},
-		"a field is patched with something": {new: rule(`fieldOverrider: [{fieldPath: /a}]`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0]"}},
-		"a field is found by a JSON pointer": {
+		"a field without operations": {new: rule(`fieldOverrider: [{fieldPath: /a}]`), errors: []string{"FieldValueRequired " + prefix + "fieldOverrider[0]"}},
+		"a field path is a JSON pointer": {
 			new:    rule(`fieldOverrider: [{fieldPath: a, json: [{subPath: b, operator: remove}]}]`),
-			errors: []string{"FieldValueInvalid " + at + "fieldOverrider[0].fieldPath", "FieldValueInvalid " + at + "fieldOverrider[0].json[0].subPath"},
+			errors: []string{"FieldValueInvalid " + prefix + "fieldOverrider[0].fieldPath", "FieldValueInvalid " + prefix + "fieldOverrider[0].json[0].subPath"},
 		},
-		"add needs a value":               {new: operation(`{subPath: /b, operator: add}`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0].yaml[0].value"}},
-		"replace needs a value":           {new: operation(`{subPath: /b, operator: replace}`), errors: []string{"FieldValueRequired " + at + "fieldOverrider[0].yaml[0].value"}},
-		"remove takes no value":           {new: operation(`{subPath: /b, operator: remove, value: 1}`), errors: []string{"FieldValueForbidden " + at + "fieldOverrider[0].yaml[0].value"}},
+		"add needs a value":               {new: operation(`{subPath: /b, operator: add}`), errors: []string{"FieldValueRequired " + prefix + "fieldOverrider[0].yaml[0].value"}},
+		"replace needs a value":           {new: operation(`{subPath: /b, operator: replace}`), errors: []string{"FieldValueRequired " + prefix + "fieldOverrider[0].yaml[0].value"}},
+		"remove takes no value":           {new: operation(`{subPath: /b, operator: remove, value: 1}`), errors: []string{"FieldValueForbidden " + prefix + "fieldOverrider[0].yaml[0].value"}},
 		"the whole value may be replaced": {new: operation(`{subPath: "", operator: replace, value: {}}`)},
 	})
-	runDefaultings(t, map[string]defaulting{
+	runDefaultingCases(t, map[string]defaultingCase{
 		"a selector gets the namespace of the override policy": {
 			new:  `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
 			want: `{kind: OverridePolicy, metadata: {name: o, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}]}}`,
 		},
-		"a cluster override policy keeps selecting everywhere": {
+		"a ClusterOverridePolicy gets no namespace": {
 			new:  `{kind: ClusterOverridePolicy, metadata: {name: o}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
 			want: `{kind: ClusterOverridePolicy, metadata: {name: o}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}]}}`,
 		},
@@ -98,19 +98,19 @@ func TestOverridePolicyRules(t *testing.T) {
 
 func TestClusterTaintPolicyRules(t *testing.T) {
 	const evicting = `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]}}`
-	runJudgements(t, map[string]judgement{
-		"valid taints":              {new: validTaints},
-		"NoExecute must be allowed": {new: evicting, errors: []string{"FieldValueForbidden spec.taints[1].effect"}},
-		"NoExecute may be allowed":  {new: evicting, rules: Rules{AllowNoExecuteTaints: true}},
+	runValidationCases(t, map[string]validationCase{
+		"valid taints":          {new: validTaints},
+		"NoExecute is rejected": {new: evicting, errors: []string{"FieldValueForbidden spec.taints[1].effect"}},
+		"NoExecute is allowed":  {new: evicting, rules: Rules{AllowNoExecuteTaints: true}},
 		"key and effect are unique": {
 			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule, value: x}, {key: a, effect: NoSchedule, value: y}]}}`,
 			errors: []string{"FieldValueDuplicate spec.taints[1]"},
 		},
-		"taints are such as a cluster can have": {
+		"invalid taints": {
 			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: PreferNoSchedule}, {key: "a b", effect: NoSchedule}, {key: c, effect: NoSchedule, value: "x y"}]}}`,
 			errors: []string{"FieldValueNotSupported spec.taints[0].effect", "FieldValueInvalid spec.taints[1].key", "FieldValueInvalid spec.taints[2].value"},
 		},
-		"conditions are such as can match": {
+		"invalid conditions": {
 			new: `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule}],
   addOnConditions: [{conditionType: Ready, operator: NotIn, statusValues: ["True"]}, {conditionType: Ready, operator: Equals, statusValues: ["False"]}],
   removeOnConditions: [{conditionType: Ready, operator: In, statusValues: ["Unknown", "yes"]}]}}`,
@@ -123,13 +123,13 @@ func TestFederatedResourceQuotaRules(t *testing.T) {
 	quota := func(rest string) string {
 		return `{kind: FederatedResourceQuota, metadata: {name: q, namespace: shop}, ` + rest + `}`
 	}
-	runJudgements(t, map[string]judgement{
+	runValidationCases(t, map[string]validationCase{
 		"a valid quota": {new: validQuota},
 		"a name fits into a label": {
 			new:    `{kind: FederatedResourceQuota, metadata: {name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg}, spec: {overall: {}}}`,
 			errors: []string{"FieldValueTooLong metadata.name"},
 		},
-		"names are those of quotas": {
+		"invalid resource names": {
 			new:    quota(`spec: {overall: {gpu: "1", "a b": "1", hugepages-2Mi: "1", limits.cpu: "1", services.nodeports: "1"}}`),
 			errors: []string{"FieldValueInvalid spec.overall[a b]", "FieldValueInvalid spec.overall[gpu]"},
 		},
@@ -147,7 +147,7 @@ func TestFederatedResourceQuotaRules(t *testing.T) {
 			new:    quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m1, hard: {cpu: "5"}}, {clusterName: m2, hard: {cpu: "4500m"}}]}`),
 			errors: []string{"FieldValueInvalid spec.overall[cpu]"},
 		},
-		"what is assigned is limited": {
+		"assigned resources are limited by overall": {
 			new:    quota(`spec: {overall: {cpu: "9"}, staticAssignments: [{clusterName: m1, hard: {memory: 1Gi}}]}`),
 			errors: []string{"FieldValueInvalid spec.staticAssignments[0].hard[memory]"},
 		},

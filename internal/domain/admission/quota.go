@@ -14,30 +14,30 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// maxQuotaNameLength leaves the name fit for a label value: the Works of the
-// quota are labelled with it.
+// maxQuotaNameLength is the maximum length of a label value, because the name is a label
+// value of the Works of the quota.
 const maxQuotaNameLength = validation.LabelValueMaxLength
 
-func (r *report) federatedResourceQuota(quota *policyv1alpha1.FederatedResourceQuota) {
+func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedResourceQuota) {
 	if len(quota.Name) > maxQuotaNameLength {
-		r.add(field.TooLong(field.NewPath("metadata", "name"), quota.Name, maxQuotaNameLength))
+		r.addErrors(field.TooLong(field.NewPath("metadata", "name"), quota.Name, maxQuotaNameLength))
 	}
 	path := specPath()
-	r.quotaList(path.Child("overall"), quota.Spec.Overall)
-	r.assignments(path, &quota.Spec)
-	r.quotaStatus(field.NewPath("status"), &quota.Status)
+	r.validateQuotaList(path.Child("overall"), quota.Spec.Overall)
+	r.validateAssignments(path, &quota.Spec)
+	r.validateQuotaStatus(field.NewPath("status"), &quota.Status)
 }
 
-func (r *report) assignments(path *field.Path, spec *policyv1alpha1.FederatedResourceQuotaSpec) {
+func (r *report) validateAssignments(path *field.Path, spec *policyv1alpha1.FederatedResourceQuotaSpec) {
 	assigned := corev1.ResourceList{}
-	r.needsGate(path.Child("overall"), gateFederatedQuotaEnforcement, len(spec.StaticAssignments) == 0)
+	r.warnDisabledGate(path.Child("overall"), gateFederatedQuotaEnforcement, len(spec.StaticAssignments) == 0)
 	for i, assignment := range spec.StaticAssignments {
-		at := path.Child("staticAssignments").Index(i)
-		r.clusterName(at.Child("clusterName"), assignment.ClusterName)
-		r.quotaList(at.Child("hard"), assignment.Hard)
+		itemPath := path.Child("staticAssignments").Index(i)
+		r.validateClusterName(itemPath.Child("clusterName"), assignment.ClusterName)
+		r.validateQuotaList(itemPath.Child("hard"), assignment.Hard)
 		for _, name := range sortedNames(assignment.Hard) {
 			if _, limited := spec.Overall[name]; !limited {
-				r.add(field.Invalid(at.Child("hard").Key(string(name)), string(name), "is not limited by overall; add it there"))
+				r.addErrors(field.Invalid(itemPath.Child("hard").Key(string(name)), string(name), "is not limited by overall; add it there"))
 			}
 			sum := assigned[name]
 			sum.Add(assignment.Hard[name])
@@ -47,56 +47,56 @@ func (r *report) assignments(path *field.Path, spec *policyv1alpha1.FederatedRes
 	for _, name := range sortedNames(spec.Overall) {
 		overall, sum := spec.Overall[name], assigned[name]
 		if overall.Cmp(sum) < 0 {
-			r.add(field.Invalid(path.Child("overall").Key(string(name)), overall.String(),
+			r.addErrors(field.Invalid(path.Child("overall").Key(string(name)), overall.String(),
 				"is less than the sum of the assignments, "+sum.String()))
 		}
 	}
 }
 
-func (r *report) quotaStatus(path *field.Path, status *policyv1alpha1.FederatedResourceQuotaStatus) {
-	r.quotaList(path.Child("overall"), status.Overall)
-	r.quotaList(path.Child("overallUsed"), status.OverallUsed)
+func (r *report) validateQuotaStatus(path *field.Path, status *policyv1alpha1.FederatedResourceQuotaStatus) {
+	r.validateQuotaList(path.Child("overall"), status.Overall)
+	r.validateQuotaList(path.Child("overallUsed"), status.OverallUsed)
 	for i, item := range status.AggregatedStatus {
-		at := path.Child("aggregatedStatus").Index(i)
-		r.clusterName(at.Child("clusterName"), item.ClusterName)
-		r.quotaList(at.Child("hard"), item.Hard)
-		r.quotaList(at.Child("used"), item.Used)
+		itemPath := path.Child("aggregatedStatus").Index(i)
+		r.validateClusterName(itemPath.Child("clusterName"), item.ClusterName)
+		r.validateQuotaList(itemPath.Child("hard"), item.Hard)
+		r.validateQuotaList(itemPath.Child("used"), item.Used)
 	}
 }
 
-func (r *report) quotaList(path *field.Path, list corev1.ResourceList) {
+func (r *report) validateQuotaList(path *field.Path, list corev1.ResourceList) {
 	for _, name := range sortedNames(list) {
-		at := path.Key(string(name))
-		r.quotaResource(at, string(name))
-		r.quotaQuantity(at, name, list[name])
+		itemPath := path.Key(string(name))
+		r.validateQuotaResource(itemPath, string(name))
+		r.validateQuotaQuantity(itemPath, name, list[name])
 	}
 }
 
-// quotaResource wants what a ResourceQuota takes: a name with a domain, or one
-// of those that Kubernetes knows.
-func (r *report) quotaResource(path *field.Path, name string) {
+// validateQuotaResource validates a resource name by the rules of ResourceQuota: a name
+// with a domain, or a standard resource of Kubernetes.
+func (r *report) validateQuotaResource(path *field.Path, name string) {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		r.invalid(path, name, problems)
+		r.addInvalid(path, name, problems)
 		return
 	}
-	if !strings.Contains(name, "/") && !isMeasured(name) && !isCounted(name) {
-		r.add(field.Invalid(path, name, "must be a standard resource for quota, or have a domain"))
+	if !strings.Contains(name, "/") && !isComputeResource(name) && !isObjectCount(name) {
+		r.addErrors(field.Invalid(path, name, "must be a standard resource for quota, or have a domain"))
 	}
 }
 
-func (r *report) quotaQuantity(path *field.Path, name corev1.ResourceName, quantity resource.Quantity) {
+func (r *report) validateQuotaQuantity(path *field.Path, name corev1.ResourceName, quantity resource.Quantity) {
 	if quantity.Sign() < 0 {
-		r.add(field.Invalid(path, quantity.String(), "must not be negative"))
+		r.addErrors(field.Invalid(path, quantity.String(), "must not be negative"))
 	}
-	// RoundUp is exact for any size, and says whether there was nothing to round.
-	if rounded := quantity.DeepCopy(); isWhole(string(name)) && !rounded.RoundUp(0) {
-		r.add(field.Invalid(path, quantity.String(), "must be an integer"))
+	// RoundUp is exact for any size and returns true if the value was an integer.
+	if rounded := quantity.DeepCopy(); isInteger(string(name)) && !rounded.RoundUp(0) {
+		r.addErrors(field.Invalid(path, quantity.String(), "must be an integer"))
 	}
 }
 
-// isMeasured reports whether the resource comes in amounts: requests and limits
-// of containers, and storage.
-func isMeasured(name string) bool {
+// isComputeResource reports whether the resource is a compute or storage resource of
+// containers, or its requests or limits.
+func isComputeResource(name string) bool {
 	if strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) || strings.HasPrefix(name, corev1.ResourceRequestsHugePagesPrefix) {
 		return true
 	}
@@ -109,8 +109,8 @@ func isMeasured(name string) bool {
 	return false
 }
 
-// isCounted reports whether the resource is a number of objects.
-func isCounted(name string) bool {
+// isObjectCount reports whether the resource is a number of objects.
+func isObjectCount(name string) bool {
 	switch corev1.ResourceName(name) {
 	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
 		corev1.ResourceSecrets, corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims,
@@ -120,10 +120,10 @@ func isCounted(name string) bool {
 	return strings.HasPrefix(name, "count/")
 }
 
-// isWhole reports whether the resource comes in whole numbers: objects, and
-// devices, which are the resources of domains other than Kubernetes' own.
-func isWhole(name string) bool {
-	if isCounted(name) {
+// isInteger reports whether quantities of the resource must be integers: numbers of
+// objects, and extended resources, whose domain is not that of Kubernetes.
+func isInteger(name string) bool {
+	if isObjectCount(name) {
 		return true
 	}
 	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) &&
@@ -131,20 +131,20 @@ func isWhole(name string) bool {
 		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0
 }
 
-// clusterName wants a name that a Cluster can have.
-func (r *report) clusterName(path *field.Path, name string) {
+// validateClusterName validates a name by the rules for names of Clusters.
+func (r *report) validateClusterName(path *field.Path, name string) {
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
-		r.add(field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
+		r.addErrors(field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}
-	r.invalid(path, name, validation.IsDNS1123Label(name))
+	r.addInvalid(path, name, validation.IsDNS1123Label(name))
 }
 
-// canNameCluster reports whether there can be a cluster of that name.
-func canNameCluster(name string) bool {
+// isValidClusterName reports whether a Cluster can have the name.
+func isValidClusterName(name string) bool {
 	return len(name) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
-// sortedNames gives errors a stable order.
+// sortedNames returns the names in a stable order for error messages.
 func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(list))
 }

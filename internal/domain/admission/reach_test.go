@@ -16,28 +16,28 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// TestOverridesThatMakeAnotherObjectAreRefused is about policies of namespace shop.
-func TestOverridesThatMakeAnotherObjectAreRefused(t *testing.T) {
-	const at = "spec.overrideRules[0].overriders."
+// TestOverrideIdentityIsRejected validates policies in the namespace shop.
+func TestOverrideIdentityIsRejected(t *testing.T) {
+	const prefix = "spec.overrideRules[0].overriders."
 	tests := map[string]struct {
 		overriders, field string
-		// gated is false for what stays refused with the feature gate.
+		// gated reports whether the feature gate allows the change.
 		gated bool
 	}{
-		"the whole object":             {`plaintext: [{path: "", operator: replace, value: {}}]`, at + "plaintext[0].path", false},
-		"no object at all":             {`plaintext: [{path: "", operator: remove}]`, at + "plaintext[0].path", false},
-		"the kind":                     {`plaintext: [{path: /spec, operator: remove}, {path: /kind, operator: add, value: X}]`, at + "plaintext[1].path", true},
-		"the name":                     {`plaintext: [{path: /metadata/name, operator: replace, value: x}]`, at + "plaintext[0].path", true},
-		"the namespace":                {`plaintext: [{path: /metadata/namespace, operator: remove}]`, at + "plaintext[0].path", true},
-		"no metadata":                  {`plaintext: [{path: /metadata, operator: remove}]`, at + "plaintext[0].path", true},
-		"metadata without a name":      {`plaintext: [{path: /metadata, operator: replace, value: {labels: {}}}]`, at + "plaintext[0].path", true},
-		"no API version":               {`plaintext: [{path: /apiVersion, operator: remove}]`, at + "plaintext[0].path", true},
-		"the name as an image":         {`imageOverrider: [{component: Tag, operator: remove, predicate: {path: /metadata/name}}]`, at + "imageOverrider[0].predicate.path", true},
-		"the kind as a document":       {`fieldOverrider: [{fieldPath: /kind, yaml: [{subPath: "", operator: replace, value: X}]}]`, at + "fieldOverrider[0].fieldPath", true},
-		"another API version":          {`plaintext: [{path: /apiVersion, operator: replace, value: apps/v2}]`, "", true},
-		"metadata of the same name":    {`plaintext: [{path: /metadata, operator: replace, value: {name: web, namespace: shop}}]`, "", true},
-		"a field below":                {`plaintext: [{path: /metadata/labels/name, operator: add, value: x}]`, "", true},
-		"a document, all of its field": {`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: "", operator: replace, value: X}]}]`, "", true},
+		"the whole object":            {`plaintext: [{path: "", operator: replace, value: {}}]`, prefix + "plaintext[0].path", false},
+		"the whole object is removed": {`plaintext: [{path: "", operator: remove}]`, prefix + "plaintext[0].path", false},
+		"the kind":                    {`plaintext: [{path: /spec, operator: remove}, {path: /kind, operator: add, value: X}]`, prefix + "plaintext[1].path", true},
+		"the name":                    {`plaintext: [{path: /metadata/name, operator: replace, value: x}]`, prefix + "plaintext[0].path", true},
+		"the namespace":               {`plaintext: [{path: /metadata/namespace, operator: remove}]`, prefix + "plaintext[0].path", true},
+		"metadata is removed":         {`plaintext: [{path: /metadata, operator: remove}]`, prefix + "plaintext[0].path", true},
+		"metadata without a name":     {`plaintext: [{path: /metadata, operator: replace, value: {labels: {}}}]`, prefix + "plaintext[0].path", true},
+		"the API version is removed":  {`plaintext: [{path: /apiVersion, operator: remove}]`, prefix + "plaintext[0].path", true},
+		"the name, by imageOverrider": {`imageOverrider: [{component: Tag, operator: remove, predicate: {path: /metadata/name}}]`, prefix + "imageOverrider[0].predicate.path", true},
+		"the kind, by fieldOverrider": {`fieldOverrider: [{fieldPath: /kind, yaml: [{subPath: "", operator: replace, value: X}]}]`, prefix + "fieldOverrider[0].fieldPath", true},
+		"another API version":         {`plaintext: [{path: /apiVersion, operator: replace, value: apps/v2}]`, "", true},
+		"metadata of the same name":   {`plaintext: [{path: /metadata, operator: replace, value: {name: web, namespace: shop}}]`, "", true},
+		"a label named name":          {`plaintext: [{path: /metadata/labels/name, operator: add, value: x}]`, "", true},
+		"a whole document in a field": {`fieldOverrider: [{fieldPath: /data/f, yaml: [{subPath: "", operator: replace, value: X}]}]`, "", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,11 +55,11 @@ func TestOverridesThatMakeAnotherObjectAreRefused(t *testing.T) {
 				return found
 			}
 			gated := Rules{OverrideIdentity: true}
-			stays := tc.field
+			wantWithGate := tc.field
 			if tc.gated {
-				stays = ""
+				wantWithGate = ""
 			}
-			want := []string{tc.field, tc.field, tc.field, stays, ""}
+			want := []string{tc.field, tc.field, tc.field, wantWithGate, ""}
 			got := []string{fields(Rules{}, namespaced, nil), fields(Rules{}, cluster, nil), fields(gated, namespaced, nil), fields(gated, cluster, nil), fields(Rules{}, namespaced, namespaced.DeepCopy())}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("OverridePolicy, ClusterOverridePolicy, both with the gate, and one that is stored (-want +got):\n%s", diff)
@@ -68,28 +68,28 @@ func TestOverridesThatMakeAnotherObjectAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheIDOfABindingStays(t *testing.T) {
+func TestBindingIDIsImmutable(t *testing.T) {
 	for label, kinds := range map[string][]runtime.Object{
 		workv1alpha2.ResourceBindingPermanentIDLabel:        {&workv1alpha2.ResourceBinding{}, &workv1alpha1.ResourceBinding{}},
 		workv1alpha2.ClusterResourceBindingPermanentIDLabel: {&workv1alpha2.ClusterResourceBinding{}, &workv1alpha1.ClusterResourceBinding{}},
 	} {
 		for what, tc := range map[string]struct {
 			old, new map[string]string
-			refused  bool
+			wantErr  bool
 		}{
-			"it is as it was":        {map[string]string{label: "id"}, map[string]string{label: "id", "a": "b"}, false},
-			"it is another one":      {map[string]string{label: "id"}, map[string]string{label: "other"}, true},
-			"it is taken away":       {map[string]string{label: "id"}, nil, true},
-			"there was none":         {nil, map[string]string{label: "id"}, false},
-			"there is still no id":   {nil, nil, false},
-			"it is empty, as it was": {map[string]string{label: ""}, nil, false},
+			"unchanged":              {map[string]string{label: "id"}, map[string]string{label: "id", "a": "b"}, false},
+			"changed":                {map[string]string{label: "id"}, map[string]string{label: "other"}, true},
+			"removed":                {map[string]string{label: "id"}, nil, true},
+			"added":                  {nil, map[string]string{label: "id"}, false},
+			"absent":                 {nil, nil, false},
+			"an empty id is removed": {map[string]string{label: ""}, nil, false},
 		} {
 			for _, kind := range kinds {
 				old, changed := kind.DeepCopyObject(), kind.DeepCopyObject()
 				old.(metav1.Object).SetLabels(tc.old)
 				changed.(metav1.Object).SetLabels(tc.new)
 				broken, _ := Rules{}.Validate(changed, old)
-				if got := len(broken) > 0; got != tc.refused {
+				if got := len(broken) > 0; got != tc.wantErr {
 					t.Errorf("%T, %s: %v", kind, what, broken)
 				}
 			}
@@ -97,14 +97,14 @@ func TestTheIDOfABindingStays(t *testing.T) {
 	}
 }
 
-func TestBindingsReferToTheirOwn(t *testing.T) {
+func TestBindingReference(t *testing.T) {
 	served := NewServed(nil, []*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "secrets", Kind: "Secret", Namespaced: true}}},
 		{GroupVersion: "rbac.authorization.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
 	}, nil)
-	asked := 0
+	lookups := 0
 	rules := Rules{Served: func(schema.GroupVersionKind) *Served {
-		asked++
+		lookups++
 		return served
 	}}
 	role := func(namespace string) workv1alpha2.ObjectReference {
@@ -116,17 +116,17 @@ func TestBindingsReferToTheirOwn(t *testing.T) {
 	tests := map[string]struct {
 		namespace string
 		to        workv1alpha2.ObjectReference
-		says      string
+		wantError string
 	}{
-		"an object of the namespace":              {"shop", secret("shop"), ""},
-		"an object of another namespace":          {"shop", secret("karmada-cluster"), "must not refer to"},
-		"a cluster-scoped kind":                   {"shop", role("shop"), "the kind is cluster-scoped"},
-		"a cluster-scoped kind without namespace": {"shop", role(""), "the kind is cluster-scoped"},
-		"a cluster-scoped object, by its binding": {"", role(""), ""},
-		"a namespaced kind, for the cluster":      {"", secret(""), "the kind is namespaced"},
-		"a namespaced object, for the cluster":    {"", secret("shop"), "must not refer to"},
-		"a kind of Karmada":                       {"shop", workv1alpha2.ObjectReference{APIVersion: "work.karmada.io/v1alpha1", Kind: "Work", Namespace: "shop", Name: "w"}, "is never propagated"},
-		"an object of a namespace of Karmada":     {"karmada-cluster", secret("karmada-cluster"), "is never propagated"},
+		"an object of the namespace":                      {"shop", secret("shop"), ""},
+		"an object of another namespace":                  {"shop", secret("karmada-cluster"), "must not refer to"},
+		"a cluster-scoped kind":                           {"shop", role("shop"), "the kind is cluster-scoped"},
+		"a cluster-scoped kind without namespace":         {"shop", role(""), "the kind is cluster-scoped"},
+		"a cluster-scoped object, ClusterResourceBinding": {"", role(""), ""},
+		"a namespaced kind, ClusterResourceBinding":       {"", secret(""), "the kind is namespaced"},
+		"a namespaced object, ClusterResourceBinding":     {"", secret("shop"), "must not refer to"},
+		"a kind of Karmada":                               {"shop", workv1alpha2.ObjectReference{APIVersion: "work.karmada.io/v1alpha1", Kind: "Work", Namespace: "shop", Name: "w"}, "is never propagated"},
+		"an object of a namespace of Karmada":             {"karmada-cluster", secret("karmada-cluster"), "is never propagated"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,14 +141,14 @@ func TestBindingsReferToTheirOwn(t *testing.T) {
 			}
 			for _, object := range objects {
 				broken, _ := rules.Validate(object, nil)
-				if len(broken) > 0 != (tc.says != "") || len(broken) > 0 && (broken[0].Field != "spec.resource" || !strings.Contains(broken[0].Detail, tc.says)) {
+				if len(broken) > 0 != (tc.wantError != "") || len(broken) > 0 && (broken[0].Field != "spec.resource" || !strings.Contains(broken[0].Detail, tc.wantError)) {
 					t.Errorf("%T: %v", object, broken)
 				}
-				asked = 0
+				lookups = 0
 				broken, warnings := rules.Validate(object, object.DeepCopyObject())
-				byScope := strings.HasPrefix(tc.says, "the kind is") && reach.IsBound(tc.namespace, tc.to)
-				if len(broken) != 0 || len(warnings) > 0 != (tc.says != "" && !byScope) || asked != 0 {
-					t.Errorf("%T as it is stored: refused %v, warned about %v, asked %d times", object, broken, warnings, asked)
+				byScope := strings.HasPrefix(tc.wantError, "the kind is") && reach.IsBound(tc.namespace, tc.to)
+				if len(broken) != 0 || len(warnings) > 0 != (tc.wantError != "" && !byScope) || lookups != 0 {
+					t.Errorf("stored %T: errors %v, warnings %v, %d lookups of kinds", object, broken, warnings, lookups)
 				}
 			}
 		})

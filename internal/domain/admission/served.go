@@ -13,27 +13,27 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// Served are the kinds that a control plane serves.
+// Served holds the kinds that a control plane serves.
 type Served struct {
 	kinds map[schema.GroupVersionKind]servedKind
-	// preferred is the version of each kind whose objects are propagated.
+	// preferred holds the preferred version of each kind. Objects are propagated in it.
 	preferred map[schema.GroupKind]string
-	// silent are the groups that did not answer.
-	silent sets.Set[string]
+	// unavailable holds the groups whose discovery failed.
+	unavailable sets.Set[string]
 }
 
 type servedKind struct{ namespaced bool }
 
-// NewServed reads what a discovery found. silent names the versions that did not
-// answer: nothing is known of their groups.
-func NewServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, silent []schema.GroupVersion) *Served {
-	served := &Served{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, silent: sets.New[string]()}
-	for _, version := range silent {
-		served.silent.Insert(version.Group)
+// NewServed returns the kinds of a discovery result. silent holds the versions whose
+// discovery failed. The kinds of their groups are unknown.
+func NewServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *Served {
+	served := &Served{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, unavailable: sets.New[string]()}
+	for _, version := range unavailable {
+		served.unavailable.Insert(version.Group)
 	}
-	favourites := map[string]string{}
+	preferredVersions := map[string]string{}
 	for _, group := range groups {
-		favourites[group.Name] = group.PreferredVersion.Version
+		preferredVersions[group.Name] = group.PreferredVersion.Version
 	}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -41,33 +41,33 @@ func NewServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, silen
 			continue
 		}
 		for i := range list.APIResources {
-			served.add(version, &list.APIResources[i], favourites[version.Group])
+			served.addResource(version, &list.APIResources[i], preferredVersions[version.Group])
 		}
 	}
 	return served
 }
 
-func (s *Served) add(version schema.GroupVersion, resource *metav1.APIResource, favourite string) {
+func (s *Served) addResource(version schema.GroupVersion, resource *metav1.APIResource, preferredVersion string) {
 	if strings.Contains(resource.Name, "/") { // a subresource
 		return
 	}
 	kind := version.WithKind(resource.Kind)
 	s.kinds[kind] = servedKind{namespaced: resource.Namespaced}
-	if s.preferred[kind.GroupKind()] == "" || version.Version == favourite {
+	if s.preferred[kind.GroupKind()] == "" || version.Version == preferredVersion {
 		s.preferred[kind.GroupKind()] = version.Version
 	}
 }
 
-// Has reports whether the kind is served in that version. It also reports true
-// when the group did not answer.
+// Has reports whether the kind is served in that version. It returns true as well if the
+// discovery of the group failed.
 func (s *Served) Has(kind schema.GroupVersionKind) bool {
 	_, ok := s.kinds[kind]
-	return ok || s.silent.Has(kind.Group)
+	return ok || s.unavailable.Has(kind.Group)
 }
 
-// nearest returns a kind of the same version that has a similar name, else a kind
-// of the same name in another group; the zero value when there is neither.
-func (s *Served) nearest(kind schema.GroupVersionKind) schema.GroupVersionKind {
+// nearestKind returns a kind of the same group and version with a similar name, else a
+// kind of the same name in another group, else the zero value.
+func (s *Served) nearestKind(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	var names []string
 	var elsewhere []schema.GroupVersionKind
 	for served := range s.kinds {
@@ -89,69 +89,68 @@ func (s *Served) nearest(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	})
 }
 
-// servedSelector warns about a selector of a kind that is not served, is served in
-// another version, or has no namespace although the policy has one. clusterWide is
-// the kind of policy that selects kinds without namespaces; empty when the policy
-// is one.
-func (r *report) servedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind, clusterWide string) {
-	if r.served == nil {
+// warnUnservedSelector warns about a selector of a kind that is not served, is served in
+// another version, or is cluster-scoped although the policy is namespaced. clusterWide
+// is the kind of the cluster-scoped policy; it is empty if the policy is one.
+func (r *report) warnUnservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind, clusterWide string) {
+	if r.servedKinds == nil {
 		return
 	}
-	served := r.served(kind)
-	if served == nil || served.silent.Has(kind.Group) {
+	served := r.servedKinds(kind)
+	if served == nil || served.unavailable.Has(kind.Group) {
 		return
 	}
 	preferred := schema.GroupVersion{Group: kind.Group, Version: served.preferred[kind.GroupKind()]}
 	switch found, ok := served.kinds[kind]; {
 	case !ok && preferred.Version != "":
-		r.warn(path.Child("apiVersion"), "selects nothing: %s does not serve %s; use %s", selector.APIVersion, kind.Kind, preferred)
+		r.addWarning(path.Child("apiVersion"), "selects nothing: %s does not serve %s; use %s", selector.APIVersion, kind.Kind, preferred)
 	case !ok:
-		r.unservedSelector(path, selector, served.nearest(kind))
+		r.warnUnknownKind(path, selector, served.nearestKind(kind))
 	case preferred.Version != kind.Version:
-		r.warn(path.Child("apiVersion"), "selects nothing: the server prefers %s; use it", preferred)
+		r.addWarning(path.Child("apiVersion"), "selects nothing: the server prefers %s; use it", preferred)
 	case !found.namespaced && clusterWide != "":
-		r.warn(path, "never matches: %s of %s has no namespace; use a %s", kind.Kind, selector.APIVersion, clusterWide)
+		r.addWarning(path, "never matches: %s of %s has no namespace; use a %s", kind.Kind, selector.APIVersion, clusterWide)
 	}
 }
 
-func (r *report) unservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, near schema.GroupVersionKind) {
+func (r *report) warnUnknownKind(path *field.Path, selector *policyv1alpha1.ResourceSelector, near schema.GroupVersionKind) {
 	const text = "selects nothing: no API serves %s of %s; did you mean %s?"
 	switch near.Kind {
 	case "":
-		r.warn(path, "selects nothing until an API serves %s of %s", selector.Kind, selector.APIVersion)
+		r.addWarning(path, "selects nothing until an API serves %s of %s", selector.Kind, selector.APIVersion)
 	case selector.Kind:
-		r.warn(path.Child("apiVersion"), text, selector.Kind, selector.APIVersion, near.GroupVersion())
+		r.addWarning(path.Child("apiVersion"), text, selector.Kind, selector.APIVersion, near.GroupVersion())
 	default:
-		r.warn(path.Child("kind"), text, selector.Kind, selector.APIVersion, near.Kind)
+		r.addWarning(path.Child("kind"), text, selector.Kind, selector.APIVersion, near.Kind)
 	}
 }
 
-// knownClusters warns about names that no Cluster has.
-func (r *report) knownClusters(path *field.Path, names []string) {
+// warnUnknownClusters warns about names of Clusters that do not exist.
+func (r *report) warnUnknownClusters(path *field.Path, names []string) {
 	if r.clusters == nil {
 		return
 	}
-	var named []string
+	var validNames []string
 	for _, name := range names {
-		if canNameCluster(name) {
-			named = append(named, name)
+		if isValidClusterName(name) {
+			validNames = append(validNames, name)
 		}
 	}
-	if len(named) == 0 {
+	if len(validNames) == 0 {
 		return
 	}
-	known := r.clusters(named)
-	if known == nil {
+	existing := r.clusters(validNames)
+	if existing == nil {
 		return
 	}
 	for i, name := range names {
-		if known.Has(name) || !canNameCluster(name) {
+		if existing.Has(name) || !isValidClusterName(name) {
 			continue
 		}
-		if near := spelling.Nearest(name, sets.List(known)); near != "" {
-			r.warn(path.Index(i), "there is no cluster %q; did you mean %q?", name, near)
+		if near := spelling.Nearest(name, sets.List(existing)); near != "" {
+			r.addWarning(path.Index(i), "there is no cluster %q; did you mean %q?", name, near)
 			continue
 		}
-		r.warn(path.Index(i), "there is no cluster %q yet", name)
+		r.addWarning(path.Index(i), "there is no cluster %q yet", name)
 	}
 }

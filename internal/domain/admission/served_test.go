@@ -12,9 +12,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// servedKinds is what a small control plane serves; group metrics.k8s.io does not
-// answer.
-func servedKinds() *Served {
+// newServedKinds returns the kinds of a small control plane. The discovery of the group
+// metrics.k8s.io failed.
+func newServedKinds() *Served {
 	group := func(name string, versions ...string) *metav1.APIGroup {
 		return &metav1.APIGroup{Name: name, PreferredVersion: metav1.GroupVersionForDiscovery{Version: versions[0]}}
 	}
@@ -35,7 +35,7 @@ func servedKinds() *Served {
 	)
 }
 
-func TestSelectorsOfKindsThatAreNotServed(t *testing.T) {
+func TestWarnUnservedSelectors(t *testing.T) {
 	tests := map[string]struct {
 		apiVersion, kind string
 		unknown          bool
@@ -45,17 +45,17 @@ func TestSelectorsOfKindsThatAreNotServed(t *testing.T) {
 		"a served kind":                   {apiVersion: "apps/v1", kind: "Deployment"},
 		"a misspelled kind":               {apiVersion: "apps/v1", kind: "Deploymint", namespaced: []string{"spec.resourceSelectors[0].kind: selects nothing: no API serves Deploymint of apps/v1; did you mean Deployment?"}, clusterWide: []string{"spec.resourceSelectors[0].kind: selects nothing: no API serves Deploymint of apps/v1; did you mean Deployment?"}},
 		"a version that is not served":    {apiVersion: "apps/v1beta1", kind: "Deployment", namespaced: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: apps/v1beta1 does not serve Deployment; use apps/v1"}, clusterWide: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: apps/v1beta1 does not serve Deployment; use apps/v1"}},
-		"a group that does not serve it":  {apiVersion: "v1", kind: "Deployment", namespaced: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: no API serves Deployment of v1; did you mean apps/v1?"}, clusterWide: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: no API serves Deployment of v1; did you mean apps/v1?"}},
-		"a kind that may come later":      {apiVersion: "example.io/v1", kind: "Widget", namespaced: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Widget of example.io/v1"}, clusterWide: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Widget of example.io/v1"}},
+		"a kind of another group":         {apiVersion: "v1", kind: "Deployment", namespaced: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: no API serves Deployment of v1; did you mean apps/v1?"}, clusterWide: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: no API serves Deployment of v1; did you mean apps/v1?"}},
+		"an unknown group":                {apiVersion: "example.io/v1", kind: "Widget", namespaced: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Widget of example.io/v1"}, clusterWide: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Widget of example.io/v1"}},
 		"a version that is not preferred": {apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler", namespaced: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: the server prefers autoscaling/v2; use it"}, clusterWide: []string{"spec.resourceSelectors[0].apiVersion: selects nothing: the server prefers autoscaling/v2; use it"}},
 		"a kind without namespaces":       {apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", namespaced: []string{"spec.resourceSelectors[0]: never matches: ClusterRole of rbac.authorization.k8s.io/v1 has no namespace; use a ClusterPropagationPolicy"}},
-		"a group that does not answer":    {apiVersion: "metrics.k8s.io/v1beta1", kind: "PodMetrics"},
-		"nothing is known":                {apiVersion: "apps/v1", kind: "Deploymint", unknown: true},
+		"a group whose discovery failed":  {apiVersion: "metrics.k8s.io/v1beta1", kind: "PodMetrics"},
+		"served kinds are unknown":        {apiVersion: "apps/v1", kind: "Deploymint", unknown: true},
 		"a subresource is not a kind":     {apiVersion: "apps/v1", kind: "Scale", namespaced: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Scale of apps/v1"}, clusterWide: []string{"spec.resourceSelectors[0]: selects nothing until an API serves Scale of apps/v1"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := Rules{Served: func(schema.GroupVersionKind) *Served { return servedKinds() }}
+			rules := Rules{Served: func(schema.GroupVersionKind) *Served { return newServedKinds() }}
 			if test.unknown {
 				rules.Served = func(schema.GroupVersionKind) *Served { return nil }
 			}
@@ -71,8 +71,8 @@ func TestSelectorsOfKindsThatAreNotServed(t *testing.T) {
 	}
 }
 
-func TestOverridePoliciesOfKindsWithoutNamespacesAreWarnedAbout(t *testing.T) {
-	rules := Rules{Served: func(schema.GroupVersionKind) *Served { return servedKinds() }}
+func TestWarnOverridePolicyOfClusterScopedKinds(t *testing.T) {
+	rules := Rules{Served: func(schema.GroupVersionKind) *Served { return newServedKinds() }}
 	spec := policyv1alpha1.OverrideSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace"}}}
 	_, got := rules.Validate(&policyv1alpha1.OverridePolicy{Spec: spec}, nil)
 	want := []string{"spec.resourceSelectors[0]: never matches: Namespace of v1 has no namespace; use a ClusterOverridePolicy"}
@@ -84,17 +84,17 @@ func TestOverridePoliciesOfKindsWithoutNamespacesAreWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestClustersThatDoNotExistAreWarnedAbout(t *testing.T) {
+func TestWarnUnknownClusters(t *testing.T) {
 	tests := map[string]struct {
 		known sets.Set[string]
 		names []string
 		want  []string
 	}{
-		"a cluster that exists":                {known: sets.New("member1"), names: []string{"member1"}},
-		"a misspelled name":                    {known: sets.New("member1", "east"), names: []string{"east", "membr1"}, want: []string{`spec.placement.clusterAffinity.clusterNames[1]: there is no cluster "membr1"; did you mean "member1"?`}},
-		"a cluster that has not joined":        {known: sets.New[string](), names: []string{"west"}, want: []string{`spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "west" yet`}},
-		"the clusters are not known":           {names: []string{"west"}},
-		"a name that no cluster can have once": {known: sets.New("member1"), names: []string{"Member_1"}, want: []string{`spec.placement.clusterAffinity.clusterNames[0]: selects nothing: no cluster can be named "Member_1"`}},
+		"a cluster that exists":              {known: sets.New("member1"), names: []string{"member1"}},
+		"a misspelled name":                  {known: sets.New("member1", "east"), names: []string{"east", "membr1"}, want: []string{`spec.placement.clusterAffinity.clusterNames[1]: there is no cluster "membr1"; did you mean "member1"?`}},
+		"a cluster that has not joined":      {known: sets.New[string](), names: []string{"west"}, want: []string{`spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "west" yet`}},
+		"the clusters are unknown":           {names: []string{"west"}},
+		"an invalid name causes one warning": {known: sets.New("member1"), names: []string{"Member_1"}, want: []string{`spec.placement.clusterAffinity.clusterNames[0]: selects nothing: no cluster can be named "Member_1"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestClustersThatDoNotExistAreWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestClustersAreLookedUpWhereverTheyAreNamed(t *testing.T) {
+func TestWarnUnknownClustersInAllFields(t *testing.T) {
 	rules := Rules{Clusters: func([]string) sets.Set[string] { return sets.New("member1") }}
 	affinity := &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membr1"}}
 	propagation := &policyv1alpha1.ClusterPropagationPolicy{}
@@ -137,7 +137,7 @@ func TestClustersAreLookedUpWhereverTheyAreNamed(t *testing.T) {
 	}
 }
 
-func TestPathsOfOverridesBeginWithASlash(t *testing.T) {
+func TestOverridePathsBeginWithSlash(t *testing.T) {
 	const hint = `: Invalid value: "spec/replicas": a JSON pointer begins with '/'; write "/spec/replicas"`
 	overriders := policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "spec/replicas", Operator: policyv1alpha1.OverriderOpRemove}}}
 	image := policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{Predicate: &policyv1alpha1.ImagePredicate{Path: "spec/replicas"}}}}
@@ -152,16 +152,16 @@ func TestPathsOfOverridesBeginWithASlash(t *testing.T) {
 		old  *policyv1alpha1.OverrideSpec
 		want []string
 	}{
-		"plaintext":                             {spec: rule(overriders), want: []string{"spec.overrideRules[0].overriders.plaintext[0].path" + hint}},
-		"an image":                              {spec: rule(image), want: []string{"spec.overrideRules[0].overriders.imageOverrider[0].predicate.path" + hint}},
-		"a document":                            {spec: rule(document), want: []string{"spec.overrideRules[0].overriders.fieldOverrider[0].fieldPath" + hint}},
-		"plaintext in the deprecated field":     {spec: policyv1alpha1.OverrideSpec{Overriders: overriders}, want: []string{"spec.overriders.plaintext[0].path" + hint}},
-		"an image in the deprecated field":      {spec: policyv1alpha1.OverrideSpec{Overriders: image}, want: []string{"spec.overriders.imageOverrider[0].predicate.path" + hint}},
-		"a document in the deprecated field":    {spec: policyv1alpha1.OverrideSpec{Overriders: document}, want: []string{"spec.overriders.fieldOverrider[0].fieldPath" + hint}},
-		"a path with dots":                      {spec: rule(dotted), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
-		"the whole object":                      {spec: rule(whole), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "": an override must not change the whole manifest; name the fields that differ, such as /spec/replicas`}},
-		"what is stored already is not refused": {spec: rule(overriders), old: new(rule(overriders))},
-		"a new path beside one that is stored":  {spec: rule(dotted), old: new(rule(overriders)), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
+		"plaintext":                          {spec: rule(overriders), want: []string{"spec.overrideRules[0].overriders.plaintext[0].path" + hint}},
+		"an image":                           {spec: rule(image), want: []string{"spec.overrideRules[0].overriders.imageOverrider[0].predicate.path" + hint}},
+		"a document":                         {spec: rule(document), want: []string{"spec.overrideRules[0].overriders.fieldOverrider[0].fieldPath" + hint}},
+		"plaintext in the deprecated field":  {spec: policyv1alpha1.OverrideSpec{Overriders: overriders}, want: []string{"spec.overriders.plaintext[0].path" + hint}},
+		"an image in the deprecated field":   {spec: policyv1alpha1.OverrideSpec{Overriders: image}, want: []string{"spec.overriders.imageOverrider[0].predicate.path" + hint}},
+		"a document in the deprecated field": {spec: policyv1alpha1.OverrideSpec{Overriders: document}, want: []string{"spec.overriders.fieldOverrider[0].fieldPath" + hint}},
+		"a path with dots":                   {spec: rule(dotted), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
+		"the whole object":                   {spec: rule(whole), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "": an override must not change the whole manifest; use paths of single fields, such as /spec/replicas`}},
+		"a stored path is not rejected":      {spec: rule(overriders), old: new(rule(overriders))},
+		"a new path beside a stored path":    {spec: rule(dotted), old: new(rule(overriders)), want: []string{`spec.overrideRules[0].overriders.plaintext[0].path: Invalid value: "$.spec.replicas": a JSON pointer begins with '/'; write "/spec/replicas"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,10 +175,10 @@ func TestPathsOfOverridesBeginWithASlash(t *testing.T) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("refused (-want +got):\n%s", diff)
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 			if test.old != nil && test.want == nil && len(warnings) != 1 {
-				t.Errorf("warnings: %v, want one about the path that is stored", warnings)
+				t.Errorf("warnings: %v, want one for the stored path", warnings)
 			}
 		})
 	}

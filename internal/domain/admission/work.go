@@ -8,11 +8,11 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// work warns about a Work where nobody looks for one. It is no error: the API
-// has always accepted it.
-func (r *report) work(object *workv1alpha1.Work) {
+// validateWork warns about a Work outside of execution namespaces, which no cluster
+// applies. Upstream Karmada accepts it, so it is not an error.
+func (r *report) validateWork(object *workv1alpha1.Work) {
 	if _, ok := work.ClusterOf(object.Namespace); !ok {
-		r.warn(field.NewPath("metadata", "namespace"),
-			"no cluster applies this Work: Works live in namespaces named %s<cluster>", clusterv1alpha1.ExecutionSpacePrefix)
+		r.addWarning(field.NewPath("metadata", "namespace"),
+			"no cluster applies this Work: Works must be in a namespace named %s<cluster>", clusterv1alpha1.ExecutionSpacePrefix)
 	}
 }

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/reach"
+)
+
+// referencedResource returns the reference to the template in a binding of any scope and
+// version, nil for other objects.
+func referencedResource(object runtime.Object) *workv1alpha2.ObjectReference {
+	switch o := object.(type) {
+	case *workv1alpha2.ResourceBinding:
+		return &o.Spec.Resource
+	case *workv1alpha2.ClusterResourceBinding:
+		return &o.Spec.Resource
+	case *workv1alpha1.ResourceBinding:
+		return &o.ToV1alpha2().Spec.Resource
+	case *workv1alpha1.ClusterResourceBinding:
+		return &o.ToV1alpha2().Spec.Resource
+	}
+	return nil
+}
+
+// validateBindingReference validates the template reference of a binding. namespace is
+// empty for a ClusterResourceBinding. An invalid reference that is already stored
+// causes a warning only: it has no effect, and the rest of the binding must stay
+// writable. The scope of its kind is not looked up, because the lookup takes time and
+// components update bindings often.
+//
+// The flags of the control plane that exclude more kinds and namespaces are unknown
+// here. They are applied when the Works of the binding are created.
+func (r *report) validateBindingReference(namespace string, reference, stored *workv1alpha2.ObjectReference) {
+	scope, path := reach.UnknownScope, specPath().Child("resource")
+	unchanged := stored != nil && isSameObject(*reference, *stored)
+	if !unchanged {
+		scope = r.lookUpScope(*reference)
+	}
+	problem := reach.Bound(namespace, *reference, scope)
+	if problem == nil {
+		kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
+		problem = reach.Propagated{APIs: reach.DefaultSkippedAPIs()}.Refuses(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+	}
+	switch {
+	case problem == nil:
+	case unchanged:
+		r.addWarning(path, "this binding has no effect: %v", problem)
+	default:
+		r.addErrors(field.Forbidden(path, problem.Error()))
+	}
+}
+
+func isSameObject(a, b workv1alpha2.ObjectReference) bool {
+	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// lookUpScope returns the scope of a kind, or UnknownScope if the kind is not known.
+func (r *report) lookUpScope(reference workv1alpha2.ObjectReference) reach.Scope {
+	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
+	if r.servedKinds == nil || reference.Kind == "" {
+		return reach.UnknownScope
+	}
+	served := r.servedKinds(kind)
+	if served == nil {
+		return reach.UnknownScope
+	}
+	switch found, ok := served.kinds[kind]; {
+	case !ok:
+		return reach.UnknownScope
+	case found.namespaced:
+		return reach.NamespaceScope
+	}
+	return reach.ClusterScope
+}
