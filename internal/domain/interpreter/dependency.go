@@ -11,18 +11,18 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// ValidateDependencies refuses an answer with any unusable reference: each needs
+// ValidateDependencies returns an error if any reference is invalid. Each reference needs
 // an apiVersion, a kind, and a name or a valid label selector.
 func ValidateDependencies(dependencies []configv1alpha1.DependentObjectReference) error {
 	for i := range dependencies {
-		if err := validate(&dependencies[i]); err != nil {
+		if err := validateDependency(&dependencies[i]); err != nil {
 			return fmt.Errorf("dependency %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func validate(dependency *configv1alpha1.DependentObjectReference) error {
+func validateDependency(dependency *configv1alpha1.DependentObjectReference) error {
 	if dependency.APIVersion == "" {
 		return errors.New("apiVersion is missing")
 	}
@@ -40,8 +40,8 @@ func validate(dependency *configv1alpha1.DependentObjectReference) error {
 
 type dependencyRule = func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 
-// checked refuses the answers of rule that ValidateDependencies refuses.
-func checked(rule dependencyRule) dependencyRule {
+// withValidation returns a rule that validates the result with ValidateDependencies.
+func withValidation(rule dependencyRule) dependencyRule {
 	return func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		dependencies, err := rule(ctx, template)
 		if err != nil {

@@ -1,17 +1,15 @@
-// Package interpreter answers what has to be known about an object of any kind:
-// how many replicas it wants and what one of them needs, what else it needs
-// beside it, how to give it another number of replicas, what a member cluster
-// owns of it, what of its status is worth collecting, how statuses of many
-// clusters add up, and whether it is healthy.
+// Package interpreter interprets objects of any kind: their number of replicas and the
+// requirements of one replica, their dependencies, a change of the number of replicas,
+// the fields that the member cluster owns, the status to reflect, the aggregated status
+// of many clusters, and their health.
 //
-// The answers come from sources, asked in order of precedence. Invariants:
+// The rules come from sources, in order of precedence. Invariants:
 //
-//   - For each operation on a kind the first source that offers it answers
-//     alone; its error is final, and no later source is asked.
-//   - Collecting the status is offered for every kind.
-//   - No rule modifies its arguments. A rule that answers with an object answers
-//     with the very argument when there is nothing to change, so that callers
-//     can compare pointers before they write.
+//   - For each operation on a kind, only the first source that has a rule is used. Its
+//     error is final, and later sources are not called.
+//   - Every kind has a rule for reflecting the status.
+//   - No rule modifies its arguments. A rule that returns an object returns the argument
+//     itself if there is no change, so that callers can compare pointers before a write.
 package interpreter
 
 import (
@@ -26,77 +24,77 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Rules are the operations that a source offers for one kind. A nil function is
-// not offered. A template is the object in the control plane; a member object
-// is what became of it in a member cluster.
+// Rules holds the operations that a source supports for one kind. A nil function means
+// that the operation is not supported. A template is the object in the control plane.
+// A member object is its copy in a member cluster.
 type Rules struct {
-	// Replicas returns the replicas a template asks for and what one of them
-	// needs; the requirements are nil when it needs nothing in particular. Their
-	// namespace is left to the caller.
+	// Replicas returns the desired number of replicas of a template and the
+	// requirements of one replica, nil if there are none. The caller sets the
+	// namespace of the requirements.
 	Replicas func(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error)
 
-	// Components returns the parts of a template that have pod templates of their
-	// own.
+	// Components returns the components of a template, each with its own pod template.
 	Components func(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 
 	// Revise returns the template with another number of replicas.
 	Revise func(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 
-	// Retain returns the desired object with the values that belong to the member
-	// cluster taken from the observed one.
+	// Retain returns the desired object with the values that the member cluster owns
+	// copied from the observed object.
 	Retain func(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-	// Aggregate returns the template with a status made of those of its clusters. A
-	// status that the API server does not accept after the present one may take two
-	// steps: asked again with what was stored, the rule answers with the second.
+	// Aggregate returns the template with the aggregated status of its clusters. If the
+	// API server rejects a direct transition to that status, the rule returns an
+	// intermediate status. Called with the stored intermediate status, it returns the
+	// final one.
 	Aggregate func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
-	// Status returns what of the status of a member object is collected; nil
-	// when there is nothing to collect.
+	// Status returns the part of the status of a member object to reflect, or nil if
+	// there is none.
 	Status func(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
 
-	// Healthy reports whether a member object does what it is for.
+	// Healthy reports whether a member object is healthy.
 	Healthy func(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error)
 
-	// Dependencies returns references to what a template needs beside it.
+	// Dependencies returns references to the dependencies of a template.
 	Dependencies func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 }
 
-// Source offers rules for some kinds. It must be safe for concurrent use.
+// Source provides rules for some kinds. It must be safe for concurrent use.
 type Source interface {
-	// Rules returns what is offered for exactly this group, version and kind.
+	// Rules returns the rules for exactly this group, version and kind.
 	Rules(gvk schema.GroupVersionKind) Rules
 }
 
-// Interpreter unites sources; it is a Source itself.
+// Interpreter combines sources. It is a Source itself.
 type Interpreter struct {
 	sources []Source
 }
 
-// Chain unites sources, the most preferred one first.
+// Chain combines sources, in order of precedence.
 func Chain(sources ...Source) *Interpreter {
 	return &Interpreter{sources: sources}
 }
 
-// Rules returns, for each operation, the rule of the first source that offers
-// it. Status is never nil: WholeStatus steps in. Dependencies are checked by
-// ValidateDependencies whatever their source.
+// Rules returns, for each operation, the rule of the first source that has one. Status
+// is never nil: the default is WholeStatus. Dependencies of all sources are validated by
+// ValidateDependencies.
 func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	var rules Rules
 	for _, source := range i.sources {
-		rules = rules.or(source.Rules(gvk))
+		rules = rules.withDefaults(source.Rules(gvk))
 	}
 	if rules.Status == nil {
 		rules.Status = WholeStatus
 	}
 	if rules.Dependencies != nil {
-		rules.Dependencies = checked(rules.Dependencies)
+		rules.Dependencies = withValidation(rules.Dependencies)
 	}
 	return rules
 }
 
-// or fills the operations that are not offered with those of other.
-func (r Rules) or(other Rules) Rules {
+// withDefaults sets the operations that are nil to those of other.
+func (r Rules) withDefaults(other Rules) Rules {
 	if r.Replicas == nil {
 		r.Replicas = other.Replicas
 	}
@@ -124,8 +122,8 @@ func (r Rules) or(other Rules) Rules {
 	return r
 }
 
-// NotFound is the error of a caller that cannot do without an operation which no
-// source offers for a kind.
+// NotFound returns the error for an operation that is required for a kind and that no
+// source supports.
 func NotFound(operation configv1alpha1.InterpreterOperation, gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("%s interpreter for %s not found", operation, gvk)
 }

@@ -17,134 +17,134 @@ import (
 
 var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-type fixed map[schema.GroupVersionKind]Rules
+type staticSource map[schema.GroupVersionKind]Rules
 
-func (f fixed) Rules(gvk schema.GroupVersionKind) Rules { return f[gvk] }
+func (f staticSource) Rules(gvk schema.GroupVersionKind) Rules { return f[gvk] }
 
-// full offers every operation and answers with errors that tell who was asked.
-func full(who string) Rules {
-	asked := errors.New(who)
+// rulesWithErrors returns rules for every operation. They return errors that name the source.
+func rulesWithErrors(source string) Rules {
+	err := errors.New(source)
 	return Rules{
 		Replicas: func(context.Context, *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
-			return 0, nil, asked
+			return 0, nil, err
 		},
 		Components: func(context.Context, *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
-			return nil, asked
+			return nil, err
 		},
 		Revise: func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
-			return nil, asked
+			return nil, err
 		},
 		Retain: func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			return nil, asked
+			return nil, err
 		},
 		Aggregate: func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
-			return nil, asked
+			return nil, err
 		},
-		Status:  func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) { return nil, asked },
-		Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return false, asked },
+		Status:  func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) { return nil, err },
+		Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return false, err },
 		Dependencies: func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
-			return nil, asked
+			return nil, err
 		},
 	}
 }
 
-// answers calls every operation and returns who answered, "" for not offered.
-func answers(t *testing.T, rules Rules) map[string]string {
+// callOperations calls every operation and returns the sources that answered.
+func callOperations(t *testing.T, rules Rules) map[string]string {
 	t.Helper()
 	ctx, object := t.Context(), &unstructured.Unstructured{}
 	got := map[string]string{}
-	note := func(operation string, err error) {
+	recordError := func(operation string, err error) {
 		if err != nil {
 			got[operation] = err.Error()
 		}
 	}
 	if rules.Replicas != nil {
 		_, _, err := rules.Replicas(ctx, object)
-		note("replicas", err)
+		recordError("replicas", err)
 	}
 	if rules.Components != nil {
 		_, err := rules.Components(ctx, object)
-		note("components", err)
+		recordError("components", err)
 	}
 	if rules.Revise != nil {
 		_, err := rules.Revise(ctx, object, 1)
-		note("revise", err)
+		recordError("revise", err)
 	}
 	if rules.Retain != nil {
 		_, err := rules.Retain(ctx, object, object)
-		note("retain", err)
+		recordError("retain", err)
 	}
 	if rules.Aggregate != nil {
 		_, err := rules.Aggregate(ctx, object, nil)
-		note("aggregate", err)
+		recordError("aggregate", err)
 	}
 	if rules.Status != nil {
 		_, err := rules.Status(ctx, object)
-		note("status", err)
+		recordError("status", err)
 	}
 	if rules.Healthy != nil {
 		_, err := rules.Healthy(ctx, object)
-		note("healthy", err)
+		recordError("healthy", err)
 	}
 	if rules.Dependencies != nil {
 		_, err := rules.Dependencies(ctx, object)
-		note("dependencies", err)
+		recordError("dependencies", err)
 	}
 	return got
 }
 
-func everything(who string) map[string]string {
+func allOperations(source string) map[string]string {
 	return map[string]string{
-		"replicas": who, "components": who, "revise": who, "retain": who,
-		"aggregate": who, "status": who, "healthy": who, "dependencies": who,
+		"replicas": source, "components": source, "revise": source, "retain": source,
+		"aggregate": source, "status": source, "healthy": source, "dependencies": source,
 	}
 }
 
 func TestChain(t *testing.T) {
-	onlyHealth := Rules{Healthy: full("first").Healthy}
-	mixed := everything("second")
+	onlyHealth := Rules{Healthy: rulesWithErrors("first").Healthy}
+	mixed := allOperations("second")
 	mixed["healthy"] = "first"
 	tests := map[string]struct {
 		sources []Source
 		want    map[string]string
 	}{
-		"the first source that offers an operation answers, with its error": {
-			sources: []Source{fixed{deployment: full("first")}, fixed{deployment: full("second")}},
-			want:    everything("first"),
+		"the first source with a rule is used, with its error": {
+			sources: []Source{staticSource{deployment: rulesWithErrors("first")}, staticSource{deployment: rulesWithErrors("second")}},
+			want:    allOperations("first"),
 		},
-		"precedence is decided for each operation": {
-			sources: []Source{fixed{deployment: onlyHealth}, fixed{deployment: full("second")}},
+		"precedence is separate for each operation": {
+			sources: []Source{staticSource{deployment: onlyHealth}, staticSource{deployment: rulesWithErrors("second")}},
 			want:    mixed,
 		},
-		"another version of the kind is another kind": {
-			sources: []Source{fixed{{Group: "apps", Version: "v1beta1", Kind: "Deployment"}: full("beta")}},
+		"another version of the kind has no rules": {
+			sources: []Source{staticSource{{Group: "apps", Version: "v1beta1", Kind: "Deployment"}: rulesWithErrors("beta")}},
 			want:    map[string]string{},
 		},
-		"a chain in a chain is a source like any other": {
-			sources: []Source{Chain(fixed{deployment: full("inner")}), fixed{deployment: full("outer")}},
-			want:    everything("inner"),
+		"an interpreter is a source": {
+			sources: []Source{Chain(staticSource{deployment: rulesWithErrors("inner")}), staticSource{deployment: rulesWithErrors("outer")}},
+			want:    allOperations("inner"),
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, answers(t, Chain(test.sources...).Rules(deployment))); diff != "" {
-				t.Errorf("answers differ (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, callOperations(t, Chain(test.sources...).Rules(deployment))); diff != "" {
+				t.Errorf("sources differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestStatusIsOfferedForEveryKind(t *testing.T) {
+func TestEveryKindReflectsStatus(t *testing.T) {
 	tests := map[string]struct {
 		object  map[string]any
 		want    string
 		wantErr bool
 	}{
-		"the whole status is collected":       {object: map[string]any{"status": map[string]any{"a": int64(0), "b": "c"}}, want: `{"a":0,"b":"c"}`},
-		"no status is nothing to collect":     {object: map[string]any{"spec": map[string]any{}}},
-		"a null status is nothing to collect": {object: map[string]any{"status": nil}},
-		"an empty status is collected":        {object: map[string]any{"status": map[string]any{}}, want: `{}`},
-		"a status must be an object":          {object: map[string]any{"status": "fine"}, wantErr: true},
+		"the whole status is reflected": {object: map[string]any{"status": map[string]any{"a": int64(0), "b": "c"}}, want: `{"a":0,"b":"c"}`},
+		"no status":                     {object: map[string]any{"spec": map[string]any{}}},
+		"a null status":                 {object: map[string]any{"status": nil}},
+		"an empty status is reflected":  {object: map[string]any{"status": map[string]any{}}, want: `{}`},
+		"a status must be an object":    {object: map[string]any{"status": "fine"}, wantErr: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestStatusIsOfferedForEveryKind(t *testing.T) {
 	}
 }
 
-func TestDependenciesAreChecked(t *testing.T) {
+func TestDependenciesAreValidated(t *testing.T) {
 	type reference = configv1alpha1.DependentObjectReference
 	good := reference{APIVersion: "v1", Kind: "Secret", Namespace: "a", Name: "b"}
 	tests := map[string]struct {
@@ -177,22 +177,22 @@ func TestDependenciesAreChecked(t *testing.T) {
 		"kind is required":                       {reference: reference{APIVersion: "v1", Name: "b"}, wantErr: true},
 		"a name or a selector is required":       {reference: reference{APIVersion: "v1", Kind: "Secret"}, wantErr: true},
 		"a selector must be valid":               {reference: reference{APIVersion: "v1", Kind: "Secret", LabelSelector: invalidSelector()}, wantErr: true},
-		"a selector is valid even beside a name": {reference: reference{APIVersion: "v1", Kind: "Secret", Name: "b", LabelSelector: invalidSelector()}, wantErr: true},
+		"a selector beside a name must be valid": {reference: reference{APIVersion: "v1", Kind: "Secret", Name: "b", LabelSelector: invalidSelector()}, wantErr: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer := []reference{good, test.reference}
-			source := fixed{deployment: Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]reference, error) {
-				return answer, nil
+			result := []reference{good, test.reference}
+			source := staticSource{deployment: Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]reference, error) {
+				return result, nil
 			}}}
 			got, err := Chain(source).Rules(deployment).Dependencies(t.Context(), &unstructured.Unstructured{})
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
 			if test.wantErr {
-				answer = nil // one bad reference spoils the answer
+				result = nil // one invalid reference makes the whole result invalid
 			}
-			if diff := cmp.Diff(answer, got); diff != "" {
+			if diff := cmp.Diff(result, got); diff != "" {
 				t.Errorf("dependencies differ (-want +got):\n%s", diff)
 			}
 		})
@@ -203,7 +203,7 @@ func invalidSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Likes"}}}
 }
 
-func TestNotFoundNamesOperationAndKind(t *testing.T) {
+func TestNotFoundError(t *testing.T) {
 	got := NotFound(configv1alpha1.InterpreterOperationRetain, deployment).Error()
 	if want := "Retain interpreter for apps/v1, Kind=Deployment not found"; got != want {
 		t.Errorf("error = %q, want %q", got, want)

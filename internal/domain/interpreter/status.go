@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// WholeStatus collects the status of a member object as it is; nil when it has
-// none. It is the answer for kinds of which nothing is known.
+// WholeStatus returns the complete status of a member object, or nil if it has none. It
+// is the default for kinds without a rule.
 func WholeStatus(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	status, found, err := unstructured.NestedFieldNoCopy(memberObject.Object, "status")
 	if err != nil {

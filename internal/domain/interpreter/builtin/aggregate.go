@@ -17,8 +17,8 @@ import (
 
 type aggregateRule = func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
-// memberStatus reads the status that one cluster reports as a T, which names
-// only the fields that count. It reports false when there is none yet.
+// memberStatus decodes the status of one cluster as a T, which has only the required
+// fields. It returns false if the cluster has no status yet.
 func memberStatus[T any](item *workv1alpha2.AggregatedStatusItem) (status T, found bool, err error) {
 	if item.Status == nil {
 		return status, false, nil
@@ -33,9 +33,8 @@ func memberStatus[T any](item *workv1alpha2.AggregatedStatusItem) (status T, fou
 	return status, true, nil
 }
 
-// eachStatus calls visit for every cluster that reports a status, in the order
-// of items.
-func eachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(cluster string, status *T)) error {
+// forEachStatus calls visit for every cluster that has a status, in the order of items.
+func forEachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(cluster string, status *T)) error {
 	for i := range items {
 		status, found, err := memberStatus[T](&items[i])
 		if err != nil {
@@ -48,10 +47,9 @@ func eachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(clu
 	return nil
 }
 
-// replaceStatus returns template with a new status in place of the old one, and
-// template itself when both mean the same. The comparison is one of API types,
-// in which a zero and an absent field are equal, so that defaults which the API
-// server fills in do not look like differences.
+// replaceStatus returns a copy of template with a new status, or template itself if both
+// are equal. API types are compared, in which a zero value equals an absent field.
+// Defaults that the API server sets are therefore no difference.
 func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (*unstructured.Unstructured, error) {
 	if equality.Semantic.DeepEqual(old, status) {
 		return template, nil
@@ -65,60 +63,61 @@ func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (
 	return changed, nil
 }
 
-// sumWorkload is the rule of the workloads of apps/v1: the counters are summed
-// and observedGeneration follows the template; other fields of the status stay.
-// A template that a cluster could not be given is not observed: its
-// observedGeneration goes back, for it may have been complete in fewer clusters.
-func sumWorkload(counters []string) aggregateRule {
+// aggregateWorkload returns the rule for the workloads of apps/v1. The counters are summed,
+// observedGeneration is set to the generation of the template, and other fields of the
+// status are kept. A template that could not be applied to a cluster is not observed.
+// Its observedGeneration is decreased, because the rollout may have been complete with
+// fewer clusters before.
+func aggregateWorkload(counters []string) aggregateRule {
 	return func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 		totals := make(map[string]int64, len(counters)+1)
-		observed := true // by every cluster, and so without clusters too
+		allObserved := true // by every cluster; true without clusters
 		for i := range items {
 			current, err := addWorkload(totals, counters, &items[i], template.GetGeneration())
 			if err != nil {
 				return nil, err
 			}
-			observed = observed && current
+			allObserved = allObserved && current
 		}
-		generation, err := observedOf(template, items, observed)
+		generation, err := observedGenerationOf(template, items, allObserved)
 		if err != nil {
 			return nil, err
 		}
 		totals[observedGeneration] = generation
-		return setCounters(template, with(counters, observedGeneration), totals)
+		return setCounters(template, appendField(counters, observedGeneration), totals)
 	}
 }
 
-// observedOf returns the generation of a template that counts as observed.
-func observedOf(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, byAll bool) (int64, error) {
-	stored, err := count(template.Object, "status", observedGeneration)
+// observedGenerationOf returns the observedGeneration of a template.
+func observedGenerationOf(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, allObserved bool) (int64, error) {
+	stored, err := integerOrZero(template.Object, "status", observedGeneration)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reading the status of the template: %w", err)
 	case slices.ContainsFunc(items, isUndelivered):
 		return max(0, min(stored, template.GetGeneration()-1)), nil
-	case byAll:
+	case allObserved:
 		return template.GetGeneration(), nil
 	default:
 		return stored, nil
 	}
 }
 
-// isUndelivered reports whether a cluster does not have the template for a known cause.
+// isUndelivered reports whether the template could not be applied for a known cause.
 func isUndelivered(item workv1alpha2.AggregatedStatusItem) bool {
 	return !item.Applied && item.AppliedMessage != ""
 }
 
 const observedGeneration = "observedGeneration"
 
-// with returns a new list of the fields and one more.
-func with(fields []string, more string) []string {
-	return append(fields[:len(fields):len(fields)], more)
+// appendField returns a new list with one more field.
+func appendField(fields []string, field string) []string {
+	return append(fields[:len(fields):len(fields)], field)
 }
 
-// addWorkload adds what one cluster reports to totals. It returns whether the
-// cluster has the given generation of the template and its controller has seen
-// it; a cluster that reports nothing has not.
+// addWorkload adds the counters of one cluster to totals. It returns whether the cluster
+// has the given generation of the template and its controller has observed it. It
+// returns false for a cluster without a status.
 func addWorkload(totals map[string]int64, counters []string, item *workv1alpha2.AggregatedStatusItem, generation int64) (bool, error) {
 	status, found, err := memberStatus[map[string]any](item)
 	if err != nil || !found {
@@ -143,24 +142,24 @@ type counterReader struct {
 }
 
 func (r *counterReader) read(field string) int64 {
-	value, err := count(r.status, field)
+	value, err := integerOrZero(r.status, field)
 	if err != nil && r.err == nil {
 		r.err = err
 	}
 	return value
 }
 
-// addCount adds counters that are 32-bit on the wire and stops at their bounds.
+// addCount adds counters that are 32-bit in the API. The sum saturates.
 func addCount(a, b int64) int64 {
-	// a never leaves the bounds, so only b has to be cut to avoid an overflow.
-	return int64(int32Of(a + min(max(b, math.MinInt32), math.MaxInt32)))
+	// a is always in range, so only b has to be limited to avoid an overflow.
+	return int64(saturateInt32(a + min(max(b, math.MinInt32), math.MaxInt32)))
 }
 
-// addInt32 adds and stops at the bounds.
-func addInt32(a, b int32) int32 { return int32Of(int64(a) + int64(b)) }
+// addInt32 adds two values. The sum saturates.
+func addInt32(a, b int32) int32 { return saturateInt32(int64(a) + int64(b)) }
 
-// setCounters returns template with the values at the given fields of its
-// status. An absent field is a zero, and a zero is stored as an absent field.
+// setCounters returns template with the values in the given fields of its status. An
+// absent field is equal to zero, and zero is stored as an absent field.
 func setCounters(template *unstructured.Unstructured, fields []string, values map[string]int64) (*unstructured.Unstructured, error) {
 	old, err := nested[map[string]any](template.Object, "status")
 	if err != nil {

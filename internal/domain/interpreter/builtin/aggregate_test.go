@@ -18,7 +18,7 @@ func TestAggregate(t *testing.T) {
 		"counters of Deployments are summed, other fields stay": {
 			template: `{apiVersion: apps/v1, kind: Deployment, status: {replicas: 9, collisionCount: 1, conditions: [{type: Other}]}}`,
 			statuses: []string{
-				`{replicas: 1, updatedReplicas: 2, readyReplicas: 3, availableReplicas: 4, unavailableReplicas: 5}`, none,
+				`{replicas: 1, updatedReplicas: 2, readyReplicas: 3, availableReplicas: 4, unavailableReplicas: 5}`, noStatus,
 				`{replicas: 10, updatedReplicas: 20, readyReplicas: 30, availableReplicas: 40, unavailableReplicas: 50}`,
 			},
 			want: `{replicas: 11, updatedReplicas: 22, readyReplicas: 33, availableReplicas: 44, unavailableReplicas: 55,
@@ -45,67 +45,67 @@ func TestAggregate(t *testing.T) {
 			},
 			want: `{availableReplicas: 11, currentReplicas: 22, readyReplicas: 33, replicas: 44, updatedReplicas: 55}`,
 		},
-		"a sum of zero is an absent field": {
+		"a zero sum is an absent field": {
 			template: `{apiVersion: apps/v1, kind: Deployment, status: {replicas: 9, readyReplicas: 9}}`,
 			statuses: []string{`{replicas: 1}`}, want: `{replicas: 1}`,
 		},
-		"a stored zero is no difference": {
+		"a stored zero equals an absent field": {
 			template: `{apiVersion: apps/v1, kind: DaemonSet, status: {currentNumberScheduled: 0, numberReady: 1}}`,
 			statuses: []string{`{numberReady: 1}`},
 		},
-		"sums stop at the greatest 32-bit number": {
+		"sums saturate at the maximum 32-bit number": {
 			template: `{apiVersion: apps/v1, kind: Deployment}`,
 			statuses: []string{`{replicas: 2147483647}`, `{replicas: 1}`, `{replicas: 9223372036854775807}`},
 			want:     `{replicas: 2147483647}`,
 		},
-		"a CronJob lists the running Jobs and the latest times": {
+		"a CronJob has all active Jobs and the latest times": {
 			template: `{apiVersion: batch/v1, kind: CronJob, status: {active: [{name: old}], lastScheduleTime: "2029-01-01T00:00:00Z"}}`,
 			statuses: []string{
-				`{active: [{name: a}], lastScheduleTime: "2030-01-01T00:00:00Z", lastSuccessfulTime: "2030-01-02T00:00:00Z"}`, none,
+				`{active: [{name: a}], lastScheduleTime: "2030-01-01T00:00:00Z", lastSuccessfulTime: "2030-01-02T00:00:00Z"}`, noStatus,
 				`{active: [{name: b}, {name: a}], lastScheduleTime: "2030-01-03T00:00:00Z"}`, `{lastSuccessfulTime: "2030-01-01T00:00:00Z"}`,
 			},
 			want: `{active: [{name: a}, {name: b}, {name: a}], lastScheduleTime: "2030-01-03T00:00:00Z", lastSuccessfulTime: "2030-01-02T00:00:00Z"}`,
 		},
-		"a volume shows the first phase in order": {
+		"a volume has the most severe phase": {
 			template: `{apiVersion: v1, kind: PersistentVolume, status: {phase: Available, reason: x}}`,
 			statuses: []string{`{phase: Released}`, `{phase: Bound}`}, want: `{phase: Bound}`,
 		},
-		"a failed volume comes before all": {
+		"a failed volume takes precedence": {
 			template: `{apiVersion: v1, kind: PersistentVolume}`,
-			statuses: []string{none, `{phase: Bound}`, `{phase: Failed}`}, want: `{phase: Failed}`,
+			statuses: []string{noStatus, `{phase: Bound}`, `{phase: Failed}`}, want: `{phase: Failed}`,
 		},
-		"an available volume comes before a bound one": {
+		"an available volume precedes a bound volume": {
 			template: `{apiVersion: v1, kind: PersistentVolume}`,
 			statuses: []string{`{phase: Bound}`, `{phase: Available}`}, want: `{phase: Available}`,
 		},
 		"a volume without status is pending": {
-			template: `{apiVersion: v1, kind: PersistentVolume}`, statuses: []string{`{phase: Available}`, none}, want: `{phase: Pending}`,
+			template: `{apiVersion: v1, kind: PersistentVolume}`, statuses: []string{`{phase: Available}`, noStatus}, want: `{phase: Pending}`,
 		},
-		"a volume keeps the time that the API server writes": {
+		"a volume keeps the time of the API server": {
 			template: `{apiVersion: v1, kind: PersistentVolume, status: {phase: Bound, lastPhaseTransitionTime: "2030-01-01T00:00:00Z"}}`,
 			statuses: []string{`{phase: Bound}`},
 		},
-		"a claim is bound when all are": {
+		"a claim is bound if all are bound": {
 			template: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending, accessModes: [ReadWriteOnce]}}`,
-			statuses: []string{`{phase: Bound}`, none, `{phase: Bound}`}, want: `{phase: Bound}`,
+			statuses: []string{`{phase: Bound}`, noStatus, `{phase: Bound}`}, want: `{phase: Bound}`,
 		},
 		"a lost claim is lost": {
 			template: `{apiVersion: v1, kind: PersistentVolumeClaim}`,
 			statuses: []string{`{phase: Bound}`, `{phase: Lost}`, `{phase: Pending}`}, want: `{phase: Lost}`,
 		},
-		"a claim shows what is not bound": {
+		"a claim that is not bound in one cluster": {
 			template: `{apiVersion: v1, kind: PersistentVolumeClaim}`, statuses: []string{`{phase: Pending}`, `{phase: Bound}`}, want: `{phase: Pending}`,
 		},
 		"a claim without any status is pending": {
-			template: `{apiVersion: v1, kind: PersistentVolumeClaim}`, statuses: []string{none, none}, want: `{phase: Pending}`,
+			template: `{apiVersion: v1, kind: PersistentVolumeClaim}`, statuses: []string{noStatus, noStatus}, want: `{phase: Pending}`,
 		},
 		"a claim in no cluster is pending": {
 			template: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, want: `{phase: Pending}`,
 		},
-		"a budget is summed, and its pods bear their cluster": {
+		"a budget is summed, with cluster names for its pods": {
 			template: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {observedGeneration: 4, conditions: [{type: x, status: "True"}]}}`,
 			statuses: []string{
-				`{currentHealthy: 1, desiredHealthy: 2, expectedPods: 3, disruptionsAllowed: 4, disruptedPods: {p: "2030-01-01T00:00:00Z"}}`, none,
+				`{currentHealthy: 1, desiredHealthy: 2, expectedPods: 3, disruptionsAllowed: 4, disruptedPods: {p: "2030-01-01T00:00:00Z"}}`, noStatus,
 				`{currentHealthy: 10, desiredHealthy: 20, expectedPods: 30, disruptionsAllowed: 40, disruptedPods: {p: "2030-01-02T00:00:00Z"}}`,
 			},
 			want: `{currentHealthy: 11, desiredHealthy: 22, expectedPods: 33, disruptionsAllowed: 44,
@@ -113,15 +113,15 @@ func TestAggregate(t *testing.T) {
 		},
 		"an autoscaler is summed": {
 			template: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {desiredReplicas: 1, currentMetrics: null, conditions: [{type: x, status: "True"}]}}`,
-			statuses: []string{`{currentReplicas: 1, desiredReplicas: 2}`, none, `{currentReplicas: 3, desiredReplicas: 4}`},
+			statuses: []string{`{currentReplicas: 1, desiredReplicas: 2}`, noStatus, `{currentReplicas: 3, desiredReplicas: 4}`},
 			want:     `{currentReplicas: 4, desiredReplicas: 6, currentMetrics: null}`,
 		},
-		"an equal autoscaler is left alone": {
+		"an equal autoscaler is not changed": {
 			template: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1, desiredReplicas: 2, currentMetrics: null}}`,
 			statuses: []string{`{currentReplicas: 1, desiredReplicas: 2}`},
 		},
-		"a Pod in no cluster is left alone": {template: `{apiVersion: v1, kind: Pod, status: {phase: Running}}`},
-		"a Pod shows its containers in all clusters": {
+		"a Pod in no cluster is not changed": {template: `{apiVersion: v1, kind: Pod, status: {phase: Running}}`},
+		"a Pod has the containers of all clusters": {
 			template: `{apiVersion: v1, kind: Pod, status: {phase: Pending, qosClass: Burstable, podIP: 1.2.3.4}}`,
 			statuses: []string{
 				`{phase: Running, containerStatuses: [{name: a, ready: true, restartCount: 3, state: {running: {startedAt: "2030-01-01T00:00:00Z"}}}]}`,
@@ -134,17 +134,17 @@ func TestAggregate(t *testing.T) {
 				initContainerStatuses: [
 					{name: "", image: "", imageID: "", lastState: {}, restartCount: 0, ready: false, state: {terminated: {exitCode: 1, startedAt: null, finishedAt: null}}}]}`,
 		},
-		"a failed Pod comes before all":              {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Pending}`, `{phase: Failed}`}, want: `{phase: Failed}`},
-		"a Pod without status is pending":            {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Running}`, none}, want: `{phase: Pending}`},
-		"a running Pod comes before a succeeded one": {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Succeeded}`, `{phase: Running}`}, want: `{phase: Running}`},
-		"a Pod succeeds when all do":                 {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Succeeded}`, `{phase: Succeeded}`}, want: `{phase: Succeeded}`},
+		"a failed Pod takes precedence":          {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Pending}`, `{phase: Failed}`}, want: `{phase: Failed}`},
+		"a Pod without status is pending":        {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Running}`, noStatus}, want: `{phase: Pending}`},
+		"a running Pod precedes a succeeded Pod": {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Succeeded}`, `{phase: Running}`}, want: `{phase: Running}`},
+		"a Pod succeeds if all Pods succeed":     {template: `{apiVersion: v1, kind: Pod}`, statuses: []string{`{phase: Succeeded}`, `{phase: Succeeded}`}, want: `{phase: Succeeded}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, test.template)
-			got := aggregate(t, template, items(t, test.statuses...))
+			template := parseObject(t, test.template)
+			got := aggregateStatus(t, template, newItems(t, test.statuses...))
 			if test.want == "" {
-				same, err := rules(template).Aggregate(t.Context(), template, items(t, test.statuses...))
+				same, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
 				if err != nil || same != template {
 					t.Errorf("the template was replaced by %v (error %v)", same, err)
 				}
@@ -157,36 +157,36 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestContainersThatComeBack checks that no step asks the API server to let a
-// nameless container return from its end, and that the second one tells all.
-func TestContainersThatComeBack(t *testing.T) {
+// TestRestartedContainersTakeTwoSteps checks that no step restarts a terminated container
+// without a name, and that the second step has the complete status.
+func TestRestartedContainersTakeTwoSteps(t *testing.T) {
 	const running, ended = `{state: {running: {}}}`, `{state: {terminated: {exitCode: 1}}}`
 	lists := func(field string, states ...string) string { return field + `: [` + strings.Join(states, ", ") + `]` }
 	for name, test := range map[string]struct {
 		stored, reported string
 		first            string // empty: all in one step
 	}{
-		"a container that is restarted":           {lists("containerStatuses", ended), lists("containerStatuses", running), `{phase: Running}`},
-		"an init container that is restarted":     {lists("initContainerStatuses", ended), lists("initContainerStatuses", running), `{phase: Running}`},
-		"a container beside one that has ended":   {lists("containerStatuses", ended, running), lists("containerStatuses", ended, `{ready: true, state: {running: {}}}`), `{phase: Running}`},
-		"containers that end":                     {lists("containerStatuses", running, running), lists("containerStatuses", ended, running), ""},
-		"the last container that ends":            {lists("containerStatuses", ended, running), lists("containerStatuses", ended, ended), ""},
-		"a container that is gone with its end":   {lists("containerStatuses", ended), "", ""},
-		"containers after none":                   {"", lists("containerStatuses", ended, running), ""},
-		"containers where one has ended, as ever": {lists("containerStatuses", ended, running), lists("containerStatuses", ended, running), ""},
+		"a container that is restarted":             {lists("containerStatuses", ended), lists("containerStatuses", running), `{phase: Running}`},
+		"an init container that is restarted":       {lists("initContainerStatuses", ended), lists("initContainerStatuses", running), `{phase: Running}`},
+		"a container beside a terminated one":       {lists("containerStatuses", ended, running), lists("containerStatuses", ended, `{ready: true, state: {running: {}}}`), `{phase: Running}`},
+		"containers that terminate":                 {lists("containerStatuses", running, running), lists("containerStatuses", ended, running), ""},
+		"the last container that terminates":        {lists("containerStatuses", ended, running), lists("containerStatuses", ended, ended), ""},
+		"a terminated container that is removed":    {lists("containerStatuses", ended), "", ""},
+		"containers after an empty list":            {"", lists("containerStatuses", ended, running), ""},
+		"an equal list with a terminated container": {lists("containerStatuses", ended, running), lists("containerStatuses", ended, running), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := func(list string) *unstructured.Unstructured {
-				return parse(t, `{apiVersion: v1, kind: Pod, status: {phase: Running, `+list+`}}`)
+				return parseObject(t, `{apiVersion: v1, kind: Pod, status: {phase: Running, `+list+`}}`)
 			}
-			of := items(t, `{phase: Running, `+test.reported+`}`)
-			want := aggregate(t, parse(t, `{apiVersion: v1, kind: Pod}`), of)
-			first, err := source().Rules(pod("").GroupVersionKind()).Aggregate(t.Context(), pod(test.stored), of)
+			of := newItems(t, `{phase: Running, `+test.reported+`}`)
+			want := aggregateStatus(t, parseObject(t, `{apiVersion: v1, kind: Pod}`), of)
+			first, err := newSource().Rules(pod("").GroupVersionKind()).Aggregate(t.Context(), pod(test.stored), of)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.first == "" {
-				if again, err := rules(first).Aggregate(t.Context(), first, of); err != nil || again != first {
+				if again, err := rulesFor(first).Aggregate(t.Context(), first, of); err != nil || again != first {
 					t.Errorf("there is a second step to %v (error %v)", again, err)
 				}
 				return
@@ -194,7 +194,7 @@ func TestContainersThatComeBack(t *testing.T) {
 			if diff := cmp.Diff(parseMap(t, test.first), first.Object["status"]); diff != "" {
 				t.Errorf("the first step (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(want, aggregate(t, first, of)); diff != "" {
+			if diff := cmp.Diff(want, aggregateStatus(t, first, of)); diff != "" {
 				t.Errorf("the second step (-want +got):\n%s", diff)
 			}
 		})
@@ -207,14 +207,14 @@ func TestObservedGeneration(t *testing.T) {
 		statuses []string
 		want     int64
 	}{
-		"follows when all clusters are current":                     {statuses: []string{current, current}, want: 7},
-		"follows when a cluster is ahead":                           {statuses: []string{`{generation: 3, observedGeneration: 4, resourceTemplateGeneration: 8, %s: 1}`}, want: 7},
-		"follows without clusters":                                  {want: 7},
-		"stays when a controller lags behind":                       {statuses: []string{current, `{generation: 3, observedGeneration: 2, resourceTemplateGeneration: 7, %s: 1}`}, want: 5},
-		"stays when a cluster has an older template":                {statuses: []string{`{generation: 3, observedGeneration: 3, resourceTemplateGeneration: 6, %s: 1}`, current}, want: 5},
-		"stays when a cluster does not tell the template it has":    {statuses: []string{`{generation: 3, observedGeneration: 3, %s: 1}`}, want: 5},
-		"stays when a cluster does not tell what has been observed": {statuses: []string{`{generation: 3, resourceTemplateGeneration: 7, %s: 1}`}, want: 5},
-		"stays when a cluster reports nothing":                      {statuses: []string{current, none}, want: 5},
+		"updated if all clusters are current":            {statuses: []string{current, current}, want: 7},
+		"updated if a cluster has a later generation":    {statuses: []string{`{generation: 3, observedGeneration: 4, resourceTemplateGeneration: 8, %s: 1}`}, want: 7},
+		"updated without clusters":                       {want: 7},
+		"kept if a controller has not observed the spec": {statuses: []string{current, `{generation: 3, observedGeneration: 2, resourceTemplateGeneration: 7, %s: 1}`}, want: 5},
+		"kept if a cluster has an older template":        {statuses: []string{`{generation: 3, observedGeneration: 3, resourceTemplateGeneration: 6, %s: 1}`, current}, want: 5},
+		"kept without the generation of the template":    {statuses: []string{`{generation: 3, observedGeneration: 3, %s: 1}`}, want: 5},
+		"kept without observedGeneration":                {statuses: []string{`{generation: 3, resourceTemplateGeneration: 7, %s: 1}`}, want: 5},
+		"kept if a cluster has no status":                {statuses: []string{current, noStatus}, want: 5},
 	}
 	kinds := map[string]string{
 		"Deployment": "replicas", "ReplicaSet": "replicas", "StatefulSet": "replicas", "DaemonSet": "numberReady",
@@ -222,12 +222,12 @@ func TestObservedGeneration(t *testing.T) {
 	for name, test := range tests {
 		for kind, counter := range kinds {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				template := parse(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 5}}`)
+				template := parseObject(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 5}}`)
 				var statuses []string
 				for _, status := range test.statuses {
 					statuses = append(statuses, strings.ReplaceAll(status, "%s", counter))
 				}
-				got := aggregate(t, template, items(t, statuses...))
+				got := aggregateStatus(t, template, newItems(t, statuses...))
 				if got["observedGeneration"] != test.want {
 					t.Errorf("observedGeneration = %v, want %v", got["observedGeneration"], test.want)
 				}
@@ -236,7 +236,7 @@ func TestObservedGeneration(t *testing.T) {
 	}
 }
 
-func TestAggregateNamesTheClusterOfAMalformedStatus(t *testing.T) {
+func TestAggregateErrorNamesCluster(t *testing.T) {
 	tests := map[string]string{
 		`{apiVersion: apps/v1, kind: Deployment}`:                                          `{replicas: many}`,
 		`{apiVersion: apps/v1, kind: ReplicaSet}`:                                          `{replicas: 1.5}`,
@@ -253,9 +253,9 @@ func TestAggregateNamesTheClusterOfAMalformedStatus(t *testing.T) {
 		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {a: {b: 1}}}`: `{currentReplicas: "1"}`,
 	}
 	for template, status := range tests {
-		object := parse(t, template)
+		object := parseObject(t, template)
 		t.Run(object.GetKind(), func(t *testing.T) {
-			_, err := rules(object).Aggregate(t.Context(), object, items(t, `{}`, status))
+			_, err := rulesFor(object).Aggregate(t.Context(), object, newItems(t, `{}`, status))
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", "m2")) {
 				t.Errorf("error = %v, want one that names m2", err)
 			}

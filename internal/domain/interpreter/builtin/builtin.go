@@ -1,13 +1,13 @@
-// Package builtin answers the interpreter's questions for the kinds that
-// Kubernetes brings along, and for ServiceImport.
+// Package builtin implements the interpreter rules for kinds of Kubernetes and for
+// ServiceImport.
 //
-// Invariants, beside those of package interpreter:
+// Invariants, in addition to those of package interpreter:
 //
-//   - Rules hold for exactly the group, version and kind of the table in New.
-//   - Sums over clusters saturate; a status of a member that cannot be read is
-//     an error naming the cluster, whoever wrote it.
-//   - Answers are deterministic: the same input gives the same output, and lists
-//     without an order of their own are sorted.
+//   - Rules apply to exactly the group, version and kind in the table of New.
+//   - Sums over clusters saturate. An invalid status of a member causes an error that
+//     names the cluster.
+//   - Results are deterministic: the same input gives the same output, and unordered
+//     lists are sorted.
 package builtin
 
 import (
@@ -25,19 +25,19 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// Options are what the rules need to know beside the objects.
+// Options configures the rules.
 type Options struct {
-	// ResourceQuotaEstimate fills the priority class into replica requirements,
-	// so that estimators can apply quotas scoped by it. Default off.
+	// ResourceQuotaEstimate sets the priority class in replica requirements, so that
+	// estimators can apply quotas with a priority class scope. The default is false.
 	ResourceQuotaEstimate bool
 
 	// Now is the clock for conditions of Deployments and Jobs. Required.
 	Now func() time.Time
 }
 
-// New returns the source of all native rules.
+// New returns the source of the builtin rules.
 func New(options Options) interpreter.Source {
-	pods := podReader{withPriorityClass: options.ResourceQuotaEstimate}
+	pods := podReader{includePriorityClass: options.ResourceQuotaEstimate}
 	return table{
 		appsv1.SchemeGroupVersion.WithKind("Deployment"):                             deployment(pods, options.Now),
 		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                             replicaSet(pods),

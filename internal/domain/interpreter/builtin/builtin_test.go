@@ -17,20 +17,20 @@ import (
 
 func now() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func source() interpreter.Source { return New(Options{Now: now}) }
+func newSource() interpreter.Source { return New(Options{Now: now}) }
 
-// rules returns the rules for an object.
-func rules(object *unstructured.Unstructured) interpreter.Rules {
-	return source().Rules(object.GroupVersionKind())
+// rulesFor returns the builtin rules for an object.
+func rulesFor(object *unstructured.Unstructured) interpreter.Rules {
+	return newSource().Rules(object.GroupVersionKind())
 }
 
-// parse reads a YAML object.
-func parse(t testing.TB, text string) *unstructured.Unstructured {
+// parseObject decodes a YAML object.
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	return &unstructured.Unstructured{Object: parseMap(t, text)}
 }
 
-// parseMap reads YAML as the API machinery does: integers as int64.
+// parseMap decodes YAML with integers as int64, as objects are decoded.
 func parseMap(t testing.TB, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
@@ -44,16 +44,16 @@ func parseMap(t testing.TB, text string) map[string]any {
 	return object
 }
 
-// none stands for a cluster that reports no status.
-const none = ""
+// noStatus represents a cluster without a status.
+const noStatus = ""
 
-// items makes one item per status, of clusters m1, m2 and so on.
-func items(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusItem {
+// newItems returns one item per status, for the clusters m1, m2 and so on.
+func newItems(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusItem {
 	t.Helper()
 	var list []workv1alpha2.AggregatedStatusItem
 	for i, status := range statuses {
 		item := workv1alpha2.AggregatedStatusItem{ClusterName: "m" + string(rune('1'+i)), Applied: true}
-		if status != none {
+		if status != noStatus {
 			raw, err := yaml.YAMLToJSON([]byte(status))
 			if err != nil {
 				t.Fatalf("reading %q: %v", status, err)
@@ -65,12 +65,12 @@ func items(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusItem
 	return list
 }
 
-// aggregate returns the status that comes out, and fails if it is not stable or
-// an argument was modified.
-func aggregate(t testing.TB, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) map[string]any {
+// aggregateStatus returns the aggregated status. It fails if the rule is not idempotent or
+// modified an argument.
+func aggregateStatus(t testing.TB, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) map[string]any {
 	t.Helper()
 	before := template.DeepCopy()
-	rule := rules(template).Aggregate
+	rule := rulesFor(template).Aggregate
 	got, err := rule(t.Context(), template, items)
 	if err != nil {
 		t.Fatalf("aggregating: %v", err)
@@ -86,7 +86,7 @@ func aggregate(t testing.TB, template *unstructured.Unstructured, items []workv1
 	return status
 }
 
-func TestOffers(t *testing.T) {
+func TestOperationsByKind(t *testing.T) {
 	tests := map[schema.GroupVersionKind]string{
 		{Group: "apps", Version: "v1", Kind: "Deployment"}:                           "replicas revise retain aggregate status healthy dependencies",
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:                           "replicas revise aggregate status healthy dependencies",
@@ -105,7 +105,7 @@ func TestOffers(t *testing.T) {
 		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                "aggregate status healthy",
 		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}:       "aggregate status",
 		{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"}: "dependencies",
-		// Only the exact versions count.
+		// Other versions have no rules.
 		{Group: "apps", Version: "v1beta1", Kind: "Deployment"}:                "",
 		{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: "",
 		{Group: "networking.k8s.io", Version: "v1beta1", Kind: "Ingress"}:      "",
@@ -113,7 +113,7 @@ func TestOffers(t *testing.T) {
 	}
 	for gvk, want := range tests {
 		t.Run(gvk.String(), func(t *testing.T) {
-			offered := source().Rules(gvk)
+			offered := newSource().Rules(gvk)
 			got := ""
 			for _, row := range []struct {
 				name string
@@ -132,7 +132,7 @@ func TestOffers(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Errorf("offered: %q, want %q", got, want)
+				t.Errorf("operations: %q, want %q", got, want)
 			}
 		})
 	}

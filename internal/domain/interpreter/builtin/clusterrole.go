@@ -9,17 +9,17 @@ import (
 )
 
 func clusterRole() interpreter.Rules {
-	return interpreter.Rules{Retain: retainAggregated}
+	return interpreter.Rules{Retain: retainAggregatedRules}
 }
 
-// retainAggregated leaves the rules of a ClusterRole that gathers those of others
-// to the member cluster, which fills them in again whatever they are.
-func retainAggregated(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	gathers, err := nested[map[string]any](desired.Object, "aggregationRule")
-	if err != nil || gathers == nil {
+// retainAggregatedRules keeps the rules of a ClusterRole with an aggregationRule. A
+// controller of the member cluster sets these rules and would revert other values.
+func retainAggregatedRules(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	aggregationRule, err := nested[map[string]any](desired.Object, "aggregationRule")
+	if err != nil || aggregationRule == nil {
 		return desired, err
 	}
-	retained := edit{object: desired}
+	retained := copyOnWrite{object: desired}
 	rules, found := observed.Object["rules"]
 	if !found {
 		retained.remove("rules")

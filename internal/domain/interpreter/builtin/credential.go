@@ -15,15 +15,15 @@ func serviceAccount() interpreter.Rules {
 }
 
 func secret() interpreter.Rules {
-	return interpreter.Rules{Retain: retainToken}
+	return interpreter.Rules{Retain: retainServiceAccountToken}
 }
 
-// retainServiceAccount keeps the secrets that were added in the member cluster,
-// behind the desired ones.
+// retainServiceAccount appends the secrets that were added in the member cluster to the
+// desired secrets.
 func retainServiceAccount(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	retained := edit{object: desired}
+	retained := copyOnWrite{object: desired}
 	for _, field := range []string{"secrets", "imagePullSecrets"} {
-		own, err := nested[[]any](desired.Object, field)
+		desiredEntries, err := nested[[]any](desired.Object, field)
 		if err != nil {
 			return nil, err
 		}
@@ -31,35 +31,35 @@ func retainServiceAccount(_ context.Context, desired, observed *unstructured.Uns
 		if err != nil {
 			return nil, fmt.Errorf("reading the member object: %w", err)
 		}
-		added := without(memberEntries, own)
+		added := withoutKnownNames(memberEntries, desiredEntries)
 		if len(added) == 0 {
 			continue
 		}
-		if err := retained.set(append(own[:len(own):len(own)], added...), field); err != nil {
+		if err := retained.set(append(desiredEntries[:len(desiredEntries):len(desiredEntries)], added...), field); err != nil {
 			return nil, err
 		}
 	}
 	return retained.object, nil
 }
 
-// without returns the entries whose names are not among those of known.
-func without(entries, known []any) []any {
+// withoutKnownNames returns the entries whose names are not in known.
+func withoutKnownNames(entries, known []any) []any {
 	names := make(map[string]bool, len(known))
 	for _, entry := range known {
-		names[nameOf(entry, "name")] = true
+		names[entryText(entry, "name")] = true
 	}
 	var others []any
 	for _, entry := range entries {
-		if !names[nameOf(entry, "name")] {
+		if !names[entryText(entry, "name")] {
 			others = append(others, entry)
 		}
 	}
 	return others
 }
 
-// retainToken keeps the token that the member cluster has put into a Secret of
-// the kind made for that.
-func retainToken(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// retainServiceAccountToken keeps the token that the member cluster wrote to a Secret of type
+// kubernetes.io/service-account-token.
+func retainServiceAccountToken(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, err := text(desired.Object, "type")
 	if err != nil || kind != string(corev1.SecretTypeServiceAccountToken) {
 		return desired, err

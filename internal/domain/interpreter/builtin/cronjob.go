@@ -18,18 +18,17 @@ func cronJob() interpreter.Rules {
 	}
 }
 
-// aggregateCronJob lists the running Jobs of all clusters and keeps the latest
-// times.
+// aggregateCronJob returns the active Jobs of all clusters and the latest times.
 func aggregateCronJob(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[batchv1.CronJobStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
 	}
 	var status batchv1.CronJobStatus
-	err = eachStatus(items, func(_ string, reported *batchv1.CronJobStatus) {
+	err = forEachStatus(items, func(_ string, reported *batchv1.CronJobStatus) {
 		status.Active = append(status.Active, reported.Active...)
-		status.LastScheduleTime = latest(status.LastScheduleTime, reported.LastScheduleTime)
-		status.LastSuccessfulTime = latest(status.LastSuccessfulTime, reported.LastSuccessfulTime)
+		status.LastScheduleTime = latestTime(status.LastScheduleTime, reported.LastScheduleTime)
+		status.LastSuccessfulTime = latestTime(status.LastSuccessfulTime, reported.LastSuccessfulTime)
 	})
 	if err != nil {
 		return nil, err
@@ -37,8 +36,8 @@ func aggregateCronJob(_ context.Context, template *unstructured.Unstructured, it
 	return replaceStatus(template, &old, &status)
 }
 
-// latest returns the later of two times; nil is earlier than all.
-func latest(a, b *metav1.Time) *metav1.Time {
+// latestTime returns the later of two times; nil is earlier than all.
+func latestTime(a, b *metav1.Time) *metav1.Time {
 	if a == nil || (b != nil && a.Before(b)) {
 		return b
 	}

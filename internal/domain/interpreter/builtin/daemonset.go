@@ -8,15 +8,15 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// daemonSet has no replicas to divide: each cluster runs one per node.
+// daemonSet has no rule for replicas: each cluster runs one Pod per node.
 func daemonSet() interpreter.Rules {
 	counters := []string{
 		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled",
 		"numberReady", "updatedNumberScheduled", "numberUnavailable",
 	}
 	return interpreter.Rules{
-		Aggregate:    sumWorkload(counters),
-		Status:       collectWorkload(counters),
+		Aggregate:    aggregateWorkload(counters),
+		Status:       reflectWorkload(counters),
 		Healthy:      isDaemonSetHealthy,
 		Dependencies: podDependencies("spec", "template"),
 	}

@@ -11,7 +11,7 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// podDependencies is the rule of kinds that have a pod template at path.
+// podDependencies returns the rule for kinds with a pod template at path.
 func podDependencies(path ...string) func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	return func(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		pod, err := typed[corev1.PodTemplateSpec](template.Object, path...)
@@ -23,17 +23,16 @@ func podDependencies(path ...string) func(context.Context, *unstructured.Unstruc
 }
 
 // PodDependencies returns references to all ConfigMaps, PersistentVolumeClaims,
-// Secrets and ServiceAccounts in namespace that a pod of the template needs to
-// run, without repetition, in order of kind and name. The service account named
-// default is left out: each namespace has one of its own. It is nil when there
-// are none.
+// Secrets and ServiceAccounts in namespace that a pod of the template needs. They are
+// unique and sorted by kind and name. The ServiceAccount default is omitted, because
+// every namespace has one. The result is nil if there are none.
 func PodDependencies(template *corev1.PodTemplateSpec, namespace string) []configv1alpha1.DependentObjectReference {
 	found := references{}
 	found.addPod(&template.Spec)
-	return found.list(namespace)
+	return found.sorted(namespace)
 }
 
-// reference is an object of the core group beside its owner.
+// reference identifies an object of the core group in the namespace of the pod.
 type reference struct{ kind, name string }
 
 type references map[reference]struct{}
@@ -51,7 +50,7 @@ func (r references) add(kind, name string) {
 	}
 }
 
-func (r references) list(namespace string) []configv1alpha1.DependentObjectReference {
+func (r references) sorted(namespace string) []configv1alpha1.DependentObjectReference {
 	if len(r) == 0 {
 		return nil
 	}
@@ -112,7 +111,7 @@ func (r references) addEnvironment(variables []corev1.EnvVar, sources []corev1.E
 	}
 }
 
-// addVolume adds what a volume shows to the pod.
+// addVolume adds the objects whose content a volume contains.
 func (r references) addVolume(volume *corev1.VolumeSource) {
 	if volume.ConfigMap != nil {
 		r.add(kindConfigMap, volume.ConfigMap.Name)
@@ -136,7 +135,7 @@ func (r references) addVolume(volume *corev1.VolumeSource) {
 	}
 }
 
-// addVolumeSecret adds the Secret with which a volume is mounted.
+// addVolumeSecret adds the Secret with the credentials for a volume.
 func (r references) addVolumeSecret(volume *corev1.VolumeSource) {
 	var secret *corev1.LocalObjectReference
 	switch {

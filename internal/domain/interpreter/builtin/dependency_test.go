@@ -18,28 +18,28 @@ func TestPodDependencies(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing":                    {spec: `{containers: [{}]}`},
-		"environment variables":      {spec: `{containers: [{env: [{valueFrom: {configMapKeyRef: {name: c}}}, {valueFrom: {secretKeyRef: {name: s}}}, {value: x}, {valueFrom: {fieldRef: {fieldPath: f}}}]}]}`, want: []string{"ConfigMap/c", "Secret/s"}},
-		"whole environments":         {spec: `{containers: [{envFrom: [{configMapRef: {name: c}}, {secretRef: {name: s}}]}]}`, want: []string{"ConfigMap/c", "Secret/s"}},
-		"containers of all kinds":    {spec: `{containers: [{envFrom: [{secretRef: {name: a}}]}], initContainers: [{envFrom: [{secretRef: {name: b}}]}], ephemeralContainers: [{name: e, envFrom: [{secretRef: {name: c}}]}]}`, want: []string{"Secret/a", "Secret/b", "Secret/c"}},
-		"ConfigMap volumes":          {spec: volume(`configMap: {name: x}`), want: []string{"ConfigMap/x"}},
-		"Secret volumes":             {spec: volume(`secret: {secretName: x}`), want: []string{"Secret/x"}},
-		"projected volumes":          {spec: volume(`projected: {sources: [{configMap: {name: c}}, {secret: {name: s}}, {serviceAccountToken: {path: p}}]}`), want: []string{"ConfigMap/c", "Secret/s"}},
-		"claims":                     {spec: volume(`persistentVolumeClaim: {claimName: x}`), want: []string{"PersistentVolumeClaim/x"}},
-		"azureFile volumes":          {spec: volume(`azureFile: {secretName: x, shareName: share}`), want: []string{"Secret/x"}},
-		"cephfs volumes":             {spec: volume(`cephfs: {monitors: [], secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"cinder volumes":             {spec: volume(`cinder: {volumeID: i, secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"flexVolume volumes":         {spec: volume(`flexVolume: {driver: d, secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"rbd volumes":                {spec: volume(`rbd: {monitors: [], image: i, secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"scaleIO volumes":            {spec: volume(`scaleIO: {gateway: g, system: s, secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"iscsi volumes":              {spec: volume(`iscsi: {targetPortal: p, iqn: q, lun: 1, secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"storageos volumes":          {spec: volume(`storageos: {secretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"csi volumes":                {spec: volume(`csi: {driver: d, nodePublishSecretRef: {name: x}}`), want: []string{"Secret/x"}},
-		"volumes that need nothing":  {spec: volume(`csi: {driver: d}`)},
-		"image pull secrets":         {spec: `{imagePullSecrets: [{name: x}, {name: ""}]}`, want: []string{"Secret/x"}},
-		"the service account":        {spec: `{serviceAccountName: robot}`, want: []string{"ServiceAccount/robot"}},
-		"no default service account": {spec: `{serviceAccountName: default}`},
-		"each once, in order of kind and name": {
+		"an empty template":            {spec: `{containers: [{}]}`},
+		"environment variables":        {spec: `{containers: [{env: [{valueFrom: {configMapKeyRef: {name: c}}}, {valueFrom: {secretKeyRef: {name: s}}}, {value: x}, {valueFrom: {fieldRef: {fieldPath: f}}}]}]}`, want: []string{"ConfigMap/c", "Secret/s"}},
+		"whole environments":           {spec: `{containers: [{envFrom: [{configMapRef: {name: c}}, {secretRef: {name: s}}]}]}`, want: []string{"ConfigMap/c", "Secret/s"}},
+		"containers of all kinds":      {spec: `{containers: [{envFrom: [{secretRef: {name: a}}]}], initContainers: [{envFrom: [{secretRef: {name: b}}]}], ephemeralContainers: [{name: e, envFrom: [{secretRef: {name: c}}]}]}`, want: []string{"Secret/a", "Secret/b", "Secret/c"}},
+		"ConfigMap volumes":            {spec: volume(`configMap: {name: x}`), want: []string{"ConfigMap/x"}},
+		"Secret volumes":               {spec: volume(`secret: {secretName: x}`), want: []string{"Secret/x"}},
+		"projected volumes":            {spec: volume(`projected: {sources: [{configMap: {name: c}}, {secret: {name: s}}, {serviceAccountToken: {path: p}}]}`), want: []string{"ConfigMap/c", "Secret/s"}},
+		"claims":                       {spec: volume(`persistentVolumeClaim: {claimName: x}`), want: []string{"PersistentVolumeClaim/x"}},
+		"azureFile volumes":            {spec: volume(`azureFile: {secretName: x, shareName: share}`), want: []string{"Secret/x"}},
+		"cephfs volumes":               {spec: volume(`cephfs: {monitors: [], secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"cinder volumes":               {spec: volume(`cinder: {volumeID: i, secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"flexVolume volumes":           {spec: volume(`flexVolume: {driver: d, secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"rbd volumes":                  {spec: volume(`rbd: {monitors: [], image: i, secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"scaleIO volumes":              {spec: volume(`scaleIO: {gateway: g, system: s, secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"iscsi volumes":                {spec: volume(`iscsi: {targetPortal: p, iqn: q, lun: 1, secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"storageos volumes":            {spec: volume(`storageos: {secretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"csi volumes":                  {spec: volume(`csi: {driver: d, nodePublishSecretRef: {name: x}}`), want: []string{"Secret/x"}},
+		"volumes without dependencies": {spec: volume(`csi: {driver: d}`)},
+		"image pull secrets":           {spec: `{imagePullSecrets: [{name: x}, {name: ""}]}`, want: []string{"Secret/x"}},
+		"the service account":          {spec: `{serviceAccountName: robot}`, want: []string{"ServiceAccount/robot"}},
+		"no default service account":   {spec: `{serviceAccountName: default}`},
+		"unique and sorted by kind and name": {
 			spec: `{serviceAccountName: robot, imagePullSecrets: [{name: b}, {name: a}, {name: b}],
 				containers: [{envFrom: [{secretRef: {name: a}}, {configMapRef: {name: z}}]}],
 				volumes: [{name: v, persistentVolumeClaim: {claimName: p}}, {name: w, configMap: {name: d}}]}`,
@@ -59,7 +59,7 @@ func TestPodDependencies(t *testing.T) {
 	}
 }
 
-// coreNames lists references to objects v1 in the namespace shop.
+// coreNames returns kinds and names of references to core objects in the namespace shop.
 func coreNames(t *testing.T, references []configv1alpha1.DependentObjectReference) []string {
 	t.Helper()
 	var names []string
@@ -73,7 +73,7 @@ func coreNames(t *testing.T, references []configv1alpha1.DependentObjectReferenc
 	return names
 }
 
-func TestDependenciesOfKindsWithPods(t *testing.T) {
+func TestWorkloadDependencies(t *testing.T) {
 	const pod = `spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}, {name: w, secret: {secretName: s}}]}`
 	tests := map[string]struct {
 		template string
@@ -86,7 +86,7 @@ func TestDependenciesOfKindsWithPods(t *testing.T) {
 		"Job":         {template: `{apiVersion: batch/v1, kind: Job, metadata: {namespace: shop}, spec: {template: {` + pod + `}}}`},
 		"CronJob":     {template: `{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: shop}, spec: {jobTemplate: {spec: {template: {` + pod + `}}}}}`},
 		"Pod":         {template: `{apiVersion: v1, kind: Pod, metadata: {namespace: shop}, ` + pod + `}`},
-		"a StatefulSet makes the claims of its templates itself": {
+		"a StatefulSet without the claims of its templates": {
 			template: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: shop}, spec: {template: {` + pod + `},
 				volumeClaimTemplates: [{metadata: {name: data}}, {metadata: {name: s}}]}}`,
 			want: []string{"Secret/s"},
@@ -97,8 +97,8 @@ func TestDependenciesOfKindsWithPods(t *testing.T) {
 			if test.want == nil {
 				test.want = []string{"PersistentVolumeClaim/data", "Secret/s"}
 			}
-			template := parse(t, test.template)
-			got, err := rules(template).Dependencies(t.Context(), template)
+			template := parseObject(t, test.template)
+			got, err := rulesFor(template).Dependencies(t.Context(), template)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,10 +109,10 @@ func TestDependenciesOfKindsWithPods(t *testing.T) {
 	}
 }
 
-func TestDependenciesOfIngresses(t *testing.T) {
-	template := parse(t, `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {namespace: shop},
+func TestIngressDependencies(t *testing.T) {
+	template := parseObject(t, `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {namespace: shop},
 		spec: {tls: [{secretName: b}, {hosts: [no.certificate]}, {secretName: a}, {secretName: b}]}}`)
-	got, err := rules(template).Dependencies(t.Context(), template)
+	got, err := rulesFor(template).Dependencies(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +121,9 @@ func TestDependenciesOfIngresses(t *testing.T) {
 	}
 }
 
-func TestDependenciesOfServiceImports(t *testing.T) {
-	template := parse(t, `{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ServiceImport, metadata: {namespace: shop, name: web}}`)
-	got, err := rules(template).Dependencies(t.Context(), template)
+func TestServiceImportDependencies(t *testing.T) {
+	template := parseObject(t, `{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ServiceImport, metadata: {namespace: shop, name: web}}`)
+	got, err := rulesFor(template).Dependencies(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ func deployment(pods podReader, now func() time.Time) interpreter.Rules {
 	}
 	return interpreter.Rules{
 		Replicas:     pods.workloadReplicas,
-		Revise:       revise("spec", "replicas"),
+		Revise:       reviseReplicas("spec", "replicas"),
 		Retain:       retainReplicas,
-		Aggregate:    conditionAggregator{sum: sumWorkload(counters), now: now}.aggregate,
-		Status:       collectWorkload(counters, available, progressing, replicaFailure),
+		Aggregate:    conditionAggregator{aggregateCounters: aggregateWorkload(counters), now: now}.aggregate,
+		Status:       reflectWorkload(counters, availableType, progressingType, replicaFailureType),
 		Healthy:      isRolledOut,
 		Dependencies: podDependencies("spec", "template"),
 	}
@@ -31,22 +31,22 @@ func replicaSet(pods podReader) interpreter.Rules {
 	counters := []string{"replicas", "readyReplicas", "availableReplicas"}
 	return interpreter.Rules{
 		Replicas:     pods.workloadReplicas,
-		Revise:       revise("spec", "replicas"),
-		Aggregate:    sumWorkload(counters),
-		Status:       collectWorkload(counters, replicaFailure),
+		Revise:       reviseReplicas("spec", "replicas"),
+		Aggregate:    aggregateWorkload(counters),
+		Status:       reflectWorkload(counters, replicaFailureType),
 		Healthy:      isReplicaSetHealthy,
 		Dependencies: podDependencies("spec", "template"),
 	}
 }
 
-// retainReplicas leaves the number of replicas to the member cluster, where an
-// autoscaler sets it, if the template is marked so.
+// retainReplicas keeps the number of replicas of the member object if the template has
+// the retain-replicas label. An autoscaler in the member cluster then sets the number.
 func retainReplicas(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	mark, _, err := unstructured.NestedFieldNoCopy(desired.Object, "metadata", "labels", workv1alpha2.RetainReplicasLabel)
+	label, _, err := unstructured.NestedFieldNoCopy(desired.Object, "metadata", "labels", workv1alpha2.RetainReplicasLabel)
 	if err != nil {
 		return nil, err
 	}
-	if mark != workv1alpha2.RetainReplicasValue {
+	if label != workv1alpha2.RetainReplicasValue {
 		return desired, nil
 	}
 	replicas, found, err := integer(observed.Object, "spec", "replicas")
@@ -59,38 +59,38 @@ func retainReplicas(_ context.Context, desired, observed *unstructured.Unstructu
 	return withField(desired, replicas, "spec", "replicas")
 }
 
-// isRolledOut is the health of Deployments and StatefulSets: the controller has
-// seen the latest spec, all replicas are of it, and all of those are available.
+// isRolledOut reports whether a Deployment or StatefulSet is healthy: its controller has
+// observed the latest spec, all replicas are updated, and all of them are available.
 func isRolledOut(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, observed, err := observedStatus(memberObject)
 	if err != nil || !observed {
 		return false, err
 	}
-	wanted, bounded, err := integer(memberObject.Object, "spec", "replicas")
+	desired, hasReplicas, err := integer(memberObject.Object, "spec", "replicas")
 	if err != nil {
 		return false, err
 	}
 	updated, available := status.read("updatedReplicas"), status.read("availableReplicas")
-	return (!bounded || updated >= wanted) && available >= updated && status.err == nil, status.err
+	return (!hasReplicas || updated >= desired) && available >= updated && status.err == nil, status.err
 }
 
-// isReplicaSetHealthy does not ask for updated replicas; ReplicaSets never
-// replace the ones they have.
+// isReplicaSetHealthy ignores updatedReplicas, because a ReplicaSet never replaces its
+// replicas.
 func isReplicaSetHealthy(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, observed, err := observedStatus(memberObject)
 	if err != nil || !observed {
 		return false, err
 	}
-	wanted, bounded, err := integer(memberObject.Object, "spec", "replicas")
+	desired, hasReplicas, err := integer(memberObject.Object, "spec", "replicas")
 	if err != nil {
 		return false, err
 	}
 	available := status.read("availableReplicas")
-	return (!bounded || available >= wanted) && status.err == nil, status.err
+	return (!hasReplicas || available >= desired) && status.err == nil, status.err
 }
 
-// observedStatus returns the status of a member object and whether it is about
-// the latest generation of its spec.
+// observedStatus returns the status of a member object and whether its controller has
+// observed the latest generation of the spec.
 func observedStatus(memberObject *unstructured.Unstructured) (*counterReader, bool, error) {
 	status, err := nested[map[string]any](memberObject.Object, "status")
 	if err != nil {

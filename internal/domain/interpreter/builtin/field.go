@@ -9,9 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// These readers treat null like an absent field, as the API server does, and
-// copy nothing. A value of another type than asked for is an error naming the
-// path.
+// The functions in this file treat null as an absent field, as the API server does, and
+// do not copy. A value of the wrong type is an error that contains the path.
 
 func integer(object map[string]any, path ...string) (value int64, found bool, err error) {
 	field, found, err := unstructured.NestedFieldNoCopy(object, path...)
@@ -22,8 +21,8 @@ func integer(object map[string]any, path ...string) (value int64, found bool, er
 	case int64:
 		return number, true, nil
 	case float64:
-		// Both bounds are exact powers of two; the upper one is the first value
-		// that does not fit.
+		// Both limits are exact powers of two. The upper limit is the first value out
+		// of range.
 		if number == math.Trunc(number) && number >= math.MinInt64 && number < math.MaxInt64 {
 			return int64(number), true, nil
 		}
@@ -31,18 +30,18 @@ func integer(object map[string]any, path ...string) (value int64, found bool, er
 	return 0, false, fmt.Errorf("%s is %v, not an integer", strings.Join(path, "."), field)
 }
 
-// count is integer with 0 for an absent field.
-func count(object map[string]any, path ...string) (int64, error) {
+// integerOrZero returns the integer at path, or 0 for an absent field.
+func integerOrZero(object map[string]any, path ...string) (int64, error) {
 	value, _, err := integer(object, path...)
 	return value, err
 }
 
-// text returns "" for an absent field.
+// text returns the string at path, or "" for an absent field.
 func text(object map[string]any, path ...string) (string, error) {
 	return nested[string](object, path...)
 }
 
-// nested returns the field as T, and the zero T when it is absent.
+// nested returns the field at path as T, or the zero T if it is absent.
 func nested[T any](object map[string]any, path ...string) (T, error) {
 	var zero T
 	field, found, err := unstructured.NestedFieldNoCopy(object, path...)
@@ -56,7 +55,7 @@ func nested[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// typed converts the field to the API type T; an absent field gives the zero T.
+// typed converts the field at path to the API type T. It returns the zero T if absent.
 func typed[T any](object map[string]any, path ...string) (T, error) {
 	var value T
 	field, err := nested[map[string]any](object, path...)
@@ -69,16 +68,16 @@ func typed[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// withField returns object with value at path; object itself if it is there.
+// withField returns a copy of object with value at path, or object if it is equal.
 func withField(object *unstructured.Unstructured, value any, path ...string) (*unstructured.Unstructured, error) {
-	changed := edit{object: object}
+	changed := copyOnWrite{object: object}
 	if err := changed.set(value, path...); err != nil {
 		return nil, err
 	}
 	return changed.object, nil
 }
 
-// int32Of cuts value to the nearest 32-bit integer.
-func int32Of(value int64) int32 {
+// saturateInt32 converts value to the nearest 32-bit integer.
+func saturateInt32(value int64) int32 {
 	return int32(min(max(value, math.MinInt32), math.MaxInt32))
 }

@@ -24,11 +24,11 @@ func TestHealthy(t *testing.T) {
 		"a Deployment half available": {
 			object: workload("Deployment", `{replicas: 2}`, `{observedGeneration: 2, updatedReplicas: 2, availableReplicas: 1}`),
 		},
-		"a Deployment without a number asks for none": {
+		"a Deployment without spec.replicas": {
 			object: workload("Deployment", `{}`, `{observedGeneration: 2}`), want: true,
 		},
 		"a Deployment without status": {object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`},
-		"a Deployment that cannot be read": {
+		"an invalid Deployment": {
 			object: workload("Deployment", `{replicas: 2}`, `{observedGeneration: 2, updatedReplicas: x}`), wantErr: true,
 		},
 		"a StatefulSet rolled out": {
@@ -44,7 +44,7 @@ func TestHealthy(t *testing.T) {
 		"a ReplicaSet half available": {
 			object: workload("ReplicaSet", `{replicas: 2}`, `{observedGeneration: 2, availableReplicas: 1}`),
 		},
-		"a ReplicaSet without a number": {object: workload("ReplicaSet", `{}`, `{observedGeneration: 2}`), want: true},
+		"a ReplicaSet without spec.replicas": {object: workload("ReplicaSet", `{}`, `{observedGeneration: 2}`), want: true},
 		"a DaemonSet on all nodes": {
 			object: workload("DaemonSet", `{}`, `{observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3}`), want: true,
 		},
@@ -57,28 +57,28 @@ func TestHealthy(t *testing.T) {
 		"a DaemonSet half available": {
 			object: workload("DaemonSet", `{}`, `{observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}`),
 		},
-		"a Service without a load balancer":       {object: `{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}`, want: true},
-		"a Service with an ip":                    {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}, {ip: 1.2.3.4}]}}}`, want: true},
-		"a Service with a hostname":               {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{hostname: h}]}}}`, want: true},
-		"a Service that waits":                    {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}]}}}`},
-		"an Ingress with an ip":                   {object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`, want: true},
-		"an Ingress that waits":                   {object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {}}}`},
-		"a bound claim":                           {object: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, want: true},
-		"a pending claim":                         {object: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`},
-		"a claim without status":                  {object: `{apiVersion: v1, kind: PersistentVolumeClaim}`},
-		"a Pod that succeeded":                    {object: pod(`{phase: Succeeded}`), want: true},
-		"a Pod that is ready":                     {object: pod(`{phase: Running, conditions: [{type: PodScheduled, status: "False"}, {type: Ready, status: "True"}]}`), want: true},
-		"a Pod that is not ready":                 {object: pod(`{phase: Running, conditions: [{type: Ready, status: "False"}]}`)},
-		"a Pod of unknown readiness":              {object: pod(`{phase: Running}`)},
-		"a Pod that claims to be ready but pends": {object: pod(`{phase: Pending, conditions: [{type: Ready, status: "True"}]}`)},
-		"a Pod that failed":                       {object: pod(`{phase: Failed}`)},
-		"a budget kept":                           {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 2, desiredHealthy: 2}}`, want: true},
-		"a budget exceeded":                       {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 1, desiredHealthy: 2}}`},
+		"a Service without a load balancer":  {object: `{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}`, want: true},
+		"a Service with an ip":               {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}, {ip: 1.2.3.4}]}}}`, want: true},
+		"a Service with a hostname":          {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{hostname: h}]}}}`, want: true},
+		"a Service without an address":       {object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}]}}}`},
+		"an Ingress with an ip":              {object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`, want: true},
+		"an Ingress without an address":      {object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {}}}`},
+		"a bound claim":                      {object: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, want: true},
+		"a pending claim":                    {object: `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`},
+		"a claim without status":             {object: `{apiVersion: v1, kind: PersistentVolumeClaim}`},
+		"a Pod that succeeded":               {object: pod(`{phase: Succeeded}`), want: true},
+		"a Pod that is ready":                {object: pod(`{phase: Running, conditions: [{type: PodScheduled, status: "False"}, {type: Ready, status: "True"}]}`), want: true},
+		"a Pod that is not ready":            {object: pod(`{phase: Running, conditions: [{type: Ready, status: "False"}]}`)},
+		"a Pod of unknown readiness":         {object: pod(`{phase: Running}`)},
+		"a Pod that is ready but Pending":    {object: pod(`{phase: Pending, conditions: [{type: Ready, status: "True"}]}`)},
+		"a Pod that failed":                  {object: pod(`{phase: Failed}`)},
+		"a budget with enough healthy Pods":  {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 2, desiredHealthy: 2}}`, want: true},
+		"a budget with too few healthy Pods": {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 1, desiredHealthy: 2}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := parse(t, test.object)
-			got, err := rules(object).Healthy(t.Context(), object)
+			object := parseObject(t, test.object)
+			got, err := rulesFor(object).Healthy(t.Context(), object)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}

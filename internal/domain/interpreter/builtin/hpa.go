@@ -13,11 +13,11 @@ import (
 func horizontalPodAutoscaler() interpreter.Rules {
 	return interpreter.Rules{
 		Aggregate: aggregateAutoscaler,
-		Status:    collect("currentReplicas", "desiredReplicas"),
+		Status:    reflectFields("currentReplicas", "desiredReplicas"),
 	}
 }
 
-// memberAutoscaler is the part of an autoscaler's status that can be summed.
+// memberAutoscaler is the part of the status of an HPA that can be summed.
 type memberAutoscaler struct {
 	CurrentReplicas int32 `json:"currentReplicas"`
 	DesiredReplicas int32 `json:"desiredReplicas"`
@@ -29,7 +29,7 @@ func aggregateAutoscaler(_ context.Context, template *unstructured.Unstructured,
 		return nil, err
 	}
 	var status autoscalingv2.HorizontalPodAutoscalerStatus
-	err = eachStatus(items, func(_ string, reported *memberAutoscaler) {
+	err = forEachStatus(items, func(_ string, reported *memberAutoscaler) {
 		status.CurrentReplicas = addInt32(status.CurrentReplicas, reported.CurrentReplicas)
 		status.DesiredReplicas = addInt32(status.DesiredReplicas, reported.DesiredReplicas)
 	})

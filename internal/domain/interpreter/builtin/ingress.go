@@ -9,25 +9,25 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// ingress leaves the status to the chain, which collects it whole.
+// ingress has no rule for the status: the default reflects the whole status.
 func ingress() interpreter.Rules {
 	return interpreter.Rules{
 		Retain:       retainIngress,
-		Aggregate:    uniteLoadBalancers,
-		Healthy:      hasEntrance,
+		Aggregate:    aggregateLoadBalancers,
+		Healthy:      hasIngressPoint,
 		Dependencies: ingressDependencies,
 	}
 }
 
-// retainIngress keeps the class that the member cluster chose for an Ingress that
-// names none. It is chosen once, at the creation; an Ingress that loses it is
-// served by nobody.
+// retainIngress keeps the ingress class that the member cluster set on an Ingress without
+// one. The member sets it only at the creation. No controller serves an Ingress that
+// loses its class.
 func retainIngress(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return retainUnsaid(desired, observed, "ingressClassName")
+	return retainUnsetFields(desired, observed, "ingressClassName")
 }
 
-// ingressDependencies returns the certificates. An entry without a Secret uses
-// the certificate of the ingress controller and needs nothing.
+// ingressDependencies returns the Secrets with certificates. An entry without a Secret
+// uses the certificate of the ingress controller.
 func ingressDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	hosts, err := nested[[]any](template.Object, "spec", "tls")
 	if err != nil {
@@ -35,7 +35,7 @@ func ingressDependencies(_ context.Context, template *unstructured.Unstructured)
 	}
 	found := references{}
 	for _, host := range hosts {
-		found.add(kindSecret, nameOf(host, "secretName"))
+		found.add(kindSecret, entryText(host, "secretName"))
 	}
-	return found.list(template.GetNamespace()), nil
+	return found.sorted(template.GetNamespace()), nil
 }

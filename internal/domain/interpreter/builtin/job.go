@@ -14,36 +14,36 @@ import (
 func job(pods podReader, now func() time.Time) interpreter.Rules {
 	return interpreter.Rules{
 		Replicas:     pods.jobReplicas,
-		Revise:       revise("spec", "parallelism"),
+		Revise:       reviseReplicas("spec", "parallelism"),
 		Retain:       retainJobLabels,
 		Aggregate:    jobAggregator{now: now}.aggregate,
-		Status:       collect("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
+		Status:       reflectFields("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
 		Dependencies: podDependencies("spec", "template"),
 	}
 }
 
-// jobReplicas returns how many pods can run at a time: no more than are to
-// complete.
+// jobReplicas returns how many pods can run at the same time: parallelism, but at most
+// completions.
 func (r podReader) jobReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
-	replicas, err := count(template.Object, "spec", "parallelism")
+	replicas, err := integerOrZero(template.Object, "spec", "parallelism")
 	if err != nil {
 		return 0, nil, err
 	}
-	completions, bounded, err := integer(template.Object, "spec", "completions")
+	completions, hasCompletions, err := integer(template.Object, "spec", "completions")
 	if err != nil {
 		return 0, nil, err
 	}
-	if bounded {
+	if hasCompletions {
 		replicas = min(replicas, completions)
 	}
 	requirements, err := r.templateRequirements(template)
-	return int32Of(replicas), requirements, err
+	return saturateInt32(replicas), requirements, err
 }
 
-// retainJobLabels keeps the selector and the pod labels, which each API server
-// makes from the UID that it gave the Job, and which cannot be changed.
+// retainJobLabels keeps the selector and the pod labels. Each API server generates them
+// from the UID of the Job, and they are immutable.
 func retainJobLabels(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	retained := edit{object: desired}
+	retained := copyOnWrite{object: desired}
 	for _, path := range [][]string{
 		{"spec", "selector", "matchLabels"},
 		{"spec", "template", "metadata", "labels"},

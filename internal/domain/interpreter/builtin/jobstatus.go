@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Messages and reasons of the conditions of a Job over many clusters.
+// Messages and reasons of the aggregated conditions of a Job.
 const (
 	jobFailedMessage   = "Job executed failed in member clusters "
 	jobFailedReason    = "JobFailed"
@@ -23,12 +23,12 @@ const (
 	jobCriteriaReason  = "CompletionsReached"
 )
 
-// jobAggregator makes the status of a Job from those of its clusters, in a form
-// that the API server's rules for transitions of that status let pass:
+// jobAggregator aggregates the status of a Job. The result complies with the validation
+// of status updates in the API server:
 //
-//   - A finished Job stays as it is, and a failing one stays failing.
-//   - succeeded and failed never decrease, though a cluster may drop out.
-//   - Failed and Complete need their forerunners FailureTarget and
+//   - A finished Job does not change, and a failing Job stays failing.
+//   - succeeded and failed never decrease, even if a cluster is removed.
+//   - Failed and Complete require the preceding conditions FailureTarget and
 //     SuccessCriteriaMet, a start time, and no active pods.
 //   - The start time never changes once it is set.
 type jobAggregator struct {
@@ -40,10 +40,10 @@ func (a jobAggregator) aggregate(_ context.Context, template *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	if finish(old.Conditions) != "" {
+	if finishedType(old.Conditions) != "" {
 		return template, nil
 	}
-	totals, err := readJobs(items)
+	totals, err := sumJobs(items)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +54,19 @@ func (a jobAggregator) aggregate(_ context.Context, template *unstructured.Unstr
 		Conditions: a.conditions(&old, &totals),
 	}
 	status.StartTime = totals.startTime(old.StartTime, len(status.Conditions) > 0)
-	if finish(status.Conditions) == batchv1.JobComplete {
+	if finishedType(status.Conditions) == batchv1.JobComplete {
 		status.CompletionTime = totals.completionTime()
 	}
 	return replaceStatus(template, &old, &status)
 }
 
-// conditions returns the verdict over all clusters, forerunners first.
+// conditions returns the aggregated conditions, the preceding conditions first.
 func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []batchv1.JobCondition {
-	if len(totals.failedIn) > 0 || isTrue(old.Conditions, batchv1.JobFailureTarget) {
-		message := jobFailedMessage + strings.Join(totals.failedIn, ",")
-		if len(totals.failedIn) == 0 {
-			// The cluster that failed is gone from the items; its failure is not.
-			message = find(old.Conditions, batchv1.JobFailureTarget).Message
+	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
+		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
+		if len(totals.failedClusters) == 0 {
+			// The failed cluster is no longer in the items, but the Job stays failed.
+			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
 		conditions := []batchv1.JobCondition{a.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}
 		if totals.active > 0 {
@@ -74,7 +74,7 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 		}
 		return append(conditions, a.condition(old, batchv1.JobFailed, jobFailedReason, message))
 	}
-	if totals.clusters > 0 && totals.complete == totals.clusters {
+	if totals.clusters > 0 && totals.completeClusters == totals.clusters {
 		return []batchv1.JobCondition{
 			a.condition(old, batchv1.JobSuccessCriteriaMet, jobCriteriaReason, jobCompleteMessage),
 			a.condition(old, batchv1.JobComplete, jobCompleteReason, jobCompleteMessage),
@@ -83,14 +83,14 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	return nil
 }
 
-// condition returns a true condition, with the times of an equal stored one.
+// condition returns a true condition, with the times of an equal stored condition.
 func (a jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
 	now := metav1.NewTime(a.now())
 	condition := batchv1.JobCondition{
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 		LastProbeTime: now, LastTransitionTime: now,
 	}
-	stored := find(old.Conditions, kind)
+	stored := findJobCondition(old.Conditions, kind)
 	if stored == nil || stored.Status != condition.Status {
 		return condition
 	}
@@ -101,65 +101,65 @@ func (a jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditi
 	return condition
 }
 
-// jobTotals is what the clusters of a Job report together.
+// jobTotals holds the sums of the statuses of a Job in all clusters.
 type jobTotals struct {
 	active, succeeded, failed int32
-	// clusters counts all items, those without status included.
-	clusters, complete int
-	failedIn           []string // sorted
-	starts, ends       []metav1.Time
+	// clusters is the number of all items, including those without status.
+	clusters, completeClusters  int
+	failedClusters              []string // sorted
+	startTimes, completionTimes []metav1.Time
 }
 
-func readJobs(items []workv1alpha2.AggregatedStatusItem) (jobTotals, error) {
+func sumJobs(items []workv1alpha2.AggregatedStatusItem) (jobTotals, error) {
 	totals := jobTotals{clusters: len(items)}
-	err := eachStatus(items, func(cluster string, status *batchv1.JobStatus) {
+	err := forEachStatus(items, func(cluster string, status *batchv1.JobStatus) {
 		totals.active = addInt32(totals.active, status.Active)
 		totals.succeeded = addInt32(totals.succeeded, status.Succeeded)
 		totals.failed = addInt32(totals.failed, status.Failed)
-		switch finish(status.Conditions) {
+		switch finishedType(status.Conditions) {
 		case batchv1.JobComplete:
-			totals.complete++
+			totals.completeClusters++
 		case batchv1.JobFailed:
-			totals.failedIn = append(totals.failedIn, cluster)
+			totals.failedClusters = append(totals.failedClusters, cluster)
 		}
 		if status.StartTime != nil {
-			totals.starts = append(totals.starts, *status.StartTime)
+			totals.startTimes = append(totals.startTimes, *status.StartTime)
 		}
 		if status.CompletionTime != nil {
-			totals.ends = append(totals.ends, *status.CompletionTime)
+			totals.completionTimes = append(totals.completionTimes, *status.CompletionTime)
 		}
 	})
-	slices.Sort(totals.failedIn)
-	slices.SortFunc(totals.starts, compareTimes)
-	slices.SortFunc(totals.ends, compareTimes)
+	slices.Sort(totals.failedClusters)
+	slices.SortFunc(totals.startTimes, compareTimes)
+	slices.SortFunc(totals.completionTimes, compareTimes)
 	return totals, err
 }
 
-// startTime returns the stored time if there is one, and else the earliest time,
-// once all clusters have started: an earlier one could not be stored afterwards.
-// A Job whose fate is decided waits for nobody, for it may lose the clusters
-// that know the time before it is finished.
+// startTime returns the stored time if there is one. Otherwise it returns the earliest
+// start time after all clusters have started, because the API server rejects a later
+// change. If the result of the Job is decided, startTime does not wait for all clusters:
+// the clusters that reported a start time may be removed before the Job is finished.
 func (t *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	if stored != nil {
 		return stored
 	}
-	if len(t.starts) == 0 || (len(t.starts) < t.clusters && !decided) {
+	if len(t.startTimes) == 0 || (len(t.startTimes) < t.clusters && !decided) {
 		return nil
 	}
-	return &t.starts[0]
+	return &t.startTimes[0]
 }
 
-// completionTime returns when the last cluster completed; nil until all have.
+// completionTime returns the latest completion time, nil until all clusters completed.
 func (t *jobTotals) completionTime() *metav1.Time {
-	if len(t.ends) == 0 || len(t.ends) < t.clusters {
+	if len(t.completionTimes) == 0 || len(t.completionTimes) < t.clusters {
 		return nil
 	}
-	return &t.ends[len(t.ends)-1]
+	return &t.completionTimes[len(t.completionTimes)-1]
 }
 
-// finish returns the first condition that ends a Job, Complete or Failed; "" if
-// the Job still runs.
-func finish(conditions []batchv1.JobCondition) batchv1.JobConditionType {
+// finishedType returns the type of the first true condition Complete or Failed, or "" if
+// the Job is not finished.
+func finishedType(conditions []batchv1.JobCondition) batchv1.JobConditionType {
 	for i := range conditions {
 		ends := conditions[i].Type == batchv1.JobComplete || conditions[i].Type == batchv1.JobFailed
 		if ends && conditions[i].Status == corev1.ConditionTrue {
@@ -169,7 +169,7 @@ func finish(conditions []batchv1.JobCondition) batchv1.JobConditionType {
 	return ""
 }
 
-func find(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
+func findJobCondition(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range conditions {
 		if conditions[i].Type == kind {
 			return &conditions[i]
@@ -178,8 +178,8 @@ func find(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *bat
 	return nil
 }
 
-func isTrue(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) bool {
-	condition := find(conditions, kind)
+func isConditionTrue(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) bool {
+	condition := findJobCondition(conditions, kind)
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 

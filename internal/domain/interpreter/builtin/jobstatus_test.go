@@ -43,38 +43,38 @@ func TestAggregateJob(t *testing.T) {
 		statuses []string
 		want     string // empty: the template itself
 	}{
-		"counters are summed while it runs": {
+		"counters of a running Job are summed": {
 			statuses: []string{jobRunning, jobComplete},
 			want:     `{active: 2, succeeded: 4, startTime: "2030-01-01T01:00:00Z"}`,
 		},
-		"the start waits for all clusters": {
-			statuses: []string{jobRunning, none}, want: `{active: 2, succeeded: 1}`,
+		"the start time is set after all clusters started": {
+			statuses: []string{jobRunning, noStatus}, want: `{active: 2, succeeded: 1}`,
 		},
-		"the start is kept once set": {
+		"a stored start time is kept": {
 			status:   `{startTime: "2030-01-01T09:00:00Z"}`,
 			statuses: []string{jobRunning}, want: `{active: 2, succeeded: 1, startTime: "2030-01-01T09:00:00Z"}`,
 		},
-		"it completes when all clusters do, at the end of the last": {
+		"complete if all clusters are, at the latest time": {
 			statuses: []string{jobComplete, jobCompleteEarlier},
 			want:     `{succeeded: 5, startTime: "2030-01-01T01:00:00Z", completionTime: "2030-01-01T05:00:00Z", ` + success + `}`,
 		},
-		"it does not complete while a cluster reports nothing": {
-			statuses: []string{jobComplete, none}, want: `{succeeded: 3}`,
+		"not complete while a cluster has no status": {
+			statuses: []string{jobComplete, noStatus}, want: `{succeeded: 3}`,
 		},
-		"in no cluster it does not complete": {statuses: nil},
-		"it fails when one cluster does": {
+		"not complete without clusters": {statuses: nil},
+		"failed if one cluster failed": {
 			statuses: []string{jobComplete, jobFailed},
 			want:     `{succeeded: 3, failed: 4, startTime: "2030-01-01T02:00:00Z", ` + failure("m2") + `}`,
 		},
-		"all clusters that failed are named": {
+		"the message contains all failed clusters": {
 			statuses: []string{jobFailed, jobComplete, jobFailed},
 			want:     `{succeeded: 3, failed: 8, startTime: "2030-01-01T02:00:00Z", ` + failure("m1,m3") + `}`,
 		},
-		"a failed Job waits for no start": {
-			statuses: []string{jobFailed, none},
+		"a failed Job gets a start time without all clusters": {
+			statuses: []string{jobFailed, noStatus},
 			want:     `{failed: 4, startTime: "2030-01-01T03:00:00Z", ` + failure("m1") + `}`,
 		},
-		"the first condition that holds decides about a cluster": {
+		"the first true condition of a cluster is used": {
 			statuses: []string{jobMixed}, want: `{startTime: "2030-01-01T03:00:00Z", ` + failure("m1") + `}`,
 		},
 		"a failing Job is not failed while pods are active elsewhere": {
@@ -82,48 +82,48 @@ func TestAggregateJob(t *testing.T) {
 			want: `{active: 2, succeeded: 1, failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [` +
 				condition("FailureTarget", "JobFailed", "Job executed failed in member clusters m1") + `]}`,
 		},
-		"a failing Job stays failing without the cluster that failed": {
+		"a failing Job stays failing without the failed cluster": {
 			status: `{failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [` +
 				condition("FailureTarget", "JobFailed", "Job executed failed in member clusters gone") + `]}`,
 			statuses: []string{jobComplete},
 			want:     `{succeeded: 3, failed: 4, startTime: "2030-01-01T01:00:00Z", ` + failure("gone") + `}`,
 		},
-		"the transition keeps its time, a new message has a new probe": {
+		"a new message changes lastProbeTime but not lastTransitionTime": {
 			status: `{active: 2, succeeded: 1, failed: 4, startTime: "2030-01-01T01:00:00Z", conditions: [
 				{type: FailureTarget, status: "True", reason: JobFailed, message: "Job executed failed in member clusters m1", lastProbeTime: "2030-01-01T06:00:00Z", lastTransitionTime: "2030-01-01T06:00:00Z"}]}`,
 			statuses: []string{jobFailed, jobRunning, jobFailed},
 			want: `{active: 2, succeeded: 1, failed: 8, startTime: "2030-01-01T01:00:00Z", conditions: [
 				{type: FailureTarget, status: "True", reason: JobFailed, message: "Job executed failed in member clusters m1,m3", lastProbeTime: "2030-01-02T03:04:05Z", lastTransitionTime: "2030-01-01T06:00:00Z"}]}`,
 		},
-		"succeeded and failed do not decrease when a cluster drops out": {
+		"succeeded and failed do not decrease if a cluster is removed": {
 			status:   `{active: 5, succeeded: 6, failed: 7, startTime: "2030-01-01T01:00:00Z"}`,
 			statuses: []string{jobRunning}, want: `{active: 2, succeeded: 6, failed: 7, startTime: "2030-01-01T01:00:00Z"}`,
 		},
-		"a complete Job is left alone": {
+		"a complete Job is not changed": {
 			status: `{conditions: [{type: Complete, status: "True"}]}`, statuses: []string{jobRunning},
 		},
-		"a failed Job is left alone": {
+		"a failed Job is not changed": {
 			status: `{conditions: [{type: Failed, status: "True"}]}`, statuses: []string{jobComplete},
 		},
-		"a condition that does not hold finishes nothing": {
+		"a false condition does not finish the Job": {
 			status: `{conditions: [{type: Failed, status: "False"}]}`, statuses: []string{jobRunning},
 			want: `{active: 2, succeeded: 1, startTime: "2030-01-01T01:00:00Z"}`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, `{apiVersion: batch/v1, kind: Job}`)
+			template := parseObject(t, `{apiVersion: batch/v1, kind: Job}`)
 			if test.status != "" {
 				template.Object["status"] = parseMap(t, test.status)
 			}
 			if test.want == "" {
-				got, err := rules(template).Aggregate(t.Context(), template, items(t, test.statuses...))
+				got, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
 				if err != nil || got != template {
 					t.Errorf("the template was replaced by %v (error %v)", got, err)
 				}
 				return
 			}
-			got := aggregate(t, template, items(t, test.statuses...))
+			got := aggregateStatus(t, template, newItems(t, test.statuses...))
 			if diff := cmp.Diff(parseMap(t, test.want), got); diff != "" {
 				t.Errorf("status differs (-want +got):\n%s", diff)
 			}
@@ -131,8 +131,8 @@ func TestAggregateJob(t *testing.T) {
 	}
 }
 
-// TestJobTransitions checks what the API server asks of the status of a Job, and
-// of its changes, over a random history in changing clusters.
+// TestJobTransitions checks the validation rules of the API server for the status of a
+// Job and its updates, over a random history in changing clusters.
 func TestJobTransitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job"}}
@@ -141,7 +141,7 @@ func TestJobTransitions(t *testing.T) {
 		var old batchv1.JobStatus
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			clock = clock.Add(time.Second)
-			items := rapid.SliceOfN(rapid.Custom(jobItem), 0, 4).Draw(t, "items")
+			items := rapid.SliceOfN(rapid.Custom(generateJobItem), 0, 4).Draw(t, "items")
 			for i := range items {
 				items[i].ClusterName = fmt.Sprint("m", i)
 			}
@@ -153,15 +153,15 @@ func TestJobTransitions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkJob(t, &status)
-			checkJobChange(t, &old, &status)
+			checkJobStatus(t, &status)
+			checkJobTransition(t, &old, &status)
 			template, old = got, status
 		}
 	})
 }
 
-// jobItem draws a status as the Job controller of a cluster writes it.
-func jobItem(t *rapid.T) workv1alpha2.AggregatedStatusItem {
+// generateJobItem generates a status as the Job controller of a cluster writes it.
+func generateJobItem(t *rapid.T) workv1alpha2.AggregatedStatusItem {
 	start := metav1.NewTime(now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "start")) * time.Minute))
 	end := metav1.NewTime(start.Add(time.Hour))
 	count := rapid.Int32Range(0, 5)
@@ -184,9 +184,9 @@ func jobItem(t *rapid.T) workv1alpha2.AggregatedStatusItem {
 	return workv1alpha2.AggregatedStatusItem{Status: &runtime.RawExtension{Raw: raw}}
 }
 
-func checkJob(t *rapid.T, status *batchv1.JobStatus) {
-	complete, failed := isTrue(status.Conditions, batchv1.JobComplete), isTrue(status.Conditions, batchv1.JobFailed)
-	failing, met := isTrue(status.Conditions, batchv1.JobFailureTarget), isTrue(status.Conditions, batchv1.JobSuccessCriteriaMet)
+func checkJobStatus(t *rapid.T, status *batchv1.JobStatus) {
+	complete, failed := isConditionTrue(status.Conditions, batchv1.JobComplete), isConditionTrue(status.Conditions, batchv1.JobFailed)
+	failing, met := isConditionTrue(status.Conditions, batchv1.JobFailureTarget), isConditionTrue(status.Conditions, batchv1.JobSuccessCriteriaMet)
 	for claim, wrong := range map[string]bool{
 		"complete and failed":                 complete && failed,
 		"criteria met and failing":            met && failing,
@@ -201,21 +201,21 @@ func checkJob(t *rapid.T, status *batchv1.JobStatus) {
 			t.Fatalf("%s: %+v", claim, status)
 		}
 	}
-	if (complete || failed) && status.Conditions[len(status.Conditions)-1].Type != finish(status.Conditions) {
-		t.Fatalf("the forerunner does not come first: %+v", status.Conditions)
+	if (complete || failed) && status.Conditions[len(status.Conditions)-1].Type != finishedType(status.Conditions) {
+		t.Fatalf("the preceding condition does not come first: %+v", status.Conditions)
 	}
 }
 
-func checkJobChange(t *rapid.T, old, status *batchv1.JobStatus) {
+func checkJobTransition(t *rapid.T, old, status *batchv1.JobStatus) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
-		if isTrue(old.Conditions, kind) && !isTrue(status.Conditions, kind) {
-			t.Fatalf("%s was taken back", kind)
+		if isConditionTrue(old.Conditions, kind) && !isConditionTrue(status.Conditions, kind) {
+			t.Fatalf("%s was removed", kind)
 		}
 	}
 	if status.Succeeded < old.Succeeded || status.Failed < old.Failed {
 		t.Fatalf("counters decreased from %+v to %+v", old, status)
 	}
 	if old.StartTime != nil && !old.StartTime.Equal(status.StartTime) {
-		t.Fatalf("the start moved from %v to %v", old.StartTime, status.StartTime)
+		t.Fatalf("the start time changed from %v to %v", old.StartTime, status.StartTime)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// balancerStatus is the part of the status that Services and Ingresses share. The
-// entries of an Ingress are those of a Service without an IP mode.
+// balancerStatus is the common part of the status of Services and Ingresses. The entries
+// of an Ingress have no IP mode.
 type balancerStatus struct {
 	LoadBalancer corev1.LoadBalancerStatus `json:"loadBalancer"`
 }
 
-// uniteLoadBalancers lists the entrances of all clusters, each once.
-func uniteLoadBalancers(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+// aggregateLoadBalancers returns the ingress points of all clusters without duplicates.
+func aggregateLoadBalancers(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.ServiceStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
 	}
-	united := entrances{}
-	err = eachStatus(items, func(_ string, status *balancerStatus) {
+	united := ingressPoints{}
+	err = forEachStatus(items, func(_ string, status *balancerStatus) {
 		for i := range status.LoadBalancer.Ingress {
 			united.add(&status.LoadBalancer.Ingress[i])
 		}
@@ -33,20 +33,20 @@ func uniteLoadBalancers(_ context.Context, template *unstructured.Unstructured, 
 		return nil, err
 	}
 	status := corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: united.sorted()}}
-	keepModes(status.LoadBalancer.Ingress, old.LoadBalancer.Ingress)
+	keepStoredModes(status.LoadBalancer.Ingress, old.LoadBalancer.Ingress)
 	return replaceStatus(template, &old, &status)
 }
 
-// keepModes gives entries without a mode the one with which they are stored. The
-// API server fills in the default, which members of earlier releases do not know:
-// without this every pass would miss it anew.
-func keepModes(list, stored []corev1.LoadBalancerIngress) {
-	known := make(map[entrance]bool, len(stored))
+// keepStoredModes sets the IP mode of entries without one to the stored mode. The API
+// server of the control plane sets the default mode, but members of earlier Kubernetes
+// releases do not. Without this, every pass would find a difference.
+func keepStoredModes(list, stored []corev1.LoadBalancerIngress) {
+	known := make(map[ingressPoint]bool, len(stored))
 	for i := range stored {
-		known[entranceOf(&stored[i])] = true
+		known[newIngressPoint(&stored[i])] = true
 	}
 	for i := range list {
-		filled := entranceOf(&list[i])
+		filled := newIngressPoint(&list[i])
 		if filled.hasMode || known[filled] {
 			continue
 		}
@@ -57,8 +57,8 @@ func keepModes(list, stored []corev1.LoadBalancerIngress) {
 	}
 }
 
-// hasEntrance reports whether a load balancer is set up.
-func hasEntrance(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
+// hasIngressPoint reports whether the load balancer has an address.
+func hasIngressPoint(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, err := typed[balancerStatus](memberObject.Object, "status")
 	if err != nil {
 		return false, err
@@ -68,27 +68,26 @@ func hasEntrance(_ context.Context, memberObject *unstructured.Unstructured) (bo
 	}), nil
 }
 
-// entrance identifies an entry of a load balancer's status.
-type entrance struct {
+// ingressPoint identifies an entry in the status of a load balancer.
+type ingressPoint struct {
 	hostname, ip string
 	hasMode      bool
 	mode         corev1.LoadBalancerIPMode
 }
 
-func entranceOf(ingress *corev1.LoadBalancerIngress) entrance {
-	key := entrance{hostname: ingress.Hostname, ip: ingress.IP}
+func newIngressPoint(ingress *corev1.LoadBalancerIngress) ingressPoint {
+	key := ingressPoint{hostname: ingress.Hostname, ip: ingress.IP}
 	if ingress.IPMode != nil {
 		key.hasMode, key.mode = true, *ingress.IPMode
 	}
 	return key
 }
 
-type entrances map[entrance]*corev1.LoadBalancerIngress
+type ingressPoints map[ingressPoint]*corev1.LoadBalancerIngress
 
-// add unites an entry with the known one of the same identity; their ports are
-// united.
-func (e entrances) add(ingress *corev1.LoadBalancerIngress) {
-	key := entranceOf(ingress)
+// add adds an entry, or adds its ports to the existing entry of the same identity.
+func (e ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
+	key := newIngressPoint(ingress)
 	known := e[key]
 	if known == nil {
 		known = &corev1.LoadBalancerIngress{Hostname: ingress.Hostname, IP: ingress.IP, IPMode: ingress.IPMode}
@@ -101,9 +100,9 @@ func (e entrances) add(ingress *corev1.LoadBalancerIngress) {
 	}
 }
 
-// sorted lists the entries by hostname, ip and mode; those without a hostname or
-// a mode come last among their like.
-func (e entrances) sorted() []corev1.LoadBalancerIngress {
+// sorted returns the entries sorted by hostname, ip and mode. Empty values are sorted
+// last.
+func (e ingressPoints) sorted() []corev1.LoadBalancerIngress {
 	list := make([]corev1.LoadBalancerIngress, 0, len(e))
 	for _, ingress := range e {
 		slices.SortFunc(ingress.Ports, comparePorts)
@@ -111,9 +110,9 @@ func (e entrances) sorted() []corev1.LoadBalancerIngress {
 	}
 	slices.SortFunc(list, func(a, b corev1.LoadBalancerIngress) int {
 		return cmp.Or(
-			emptyLast(a.Hostname == "", b.Hostname == ""), cmp.Compare(a.Hostname, b.Hostname),
+			compareEmptyLast(a.Hostname == "", b.Hostname == ""), cmp.Compare(a.Hostname, b.Hostname),
 			cmp.Compare(a.IP, b.IP),
-			emptyLast(a.IPMode == nil, b.IPMode == nil), compareOptional(a.IPMode, b.IPMode),
+			compareEmptyLast(a.IPMode == nil, b.IPMode == nil), compareOptional(a.IPMode, b.IPMode),
 		)
 	})
 	return list
@@ -122,11 +121,11 @@ func (e entrances) sorted() []corev1.LoadBalancerIngress {
 func comparePorts(a, b corev1.PortStatus) int {
 	return cmp.Or(
 		cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol),
-		emptyLast(a.Error != nil, b.Error != nil), compareOptional(a.Error, b.Error),
+		compareEmptyLast(a.Error != nil, b.Error != nil), compareOptional(a.Error, b.Error),
 	)
 }
 
-func emptyLast(aEmpty, bEmpty bool) int {
+func compareEmptyLast(aEmpty, bEmpty bool) int {
 	switch {
 	case aEmpty == bEmpty:
 		return 0
@@ -136,7 +135,7 @@ func emptyLast(aEmpty, bEmpty bool) int {
 	return -1
 }
 
-// compareOptional compares two values; unless both are set they count as equal.
+// compareOptional compares two values. They are equal if one of them is nil.
 func compareOptional[T cmp.Ordered](a, b *T) int {
 	if a == nil || b == nil {
 		return 0

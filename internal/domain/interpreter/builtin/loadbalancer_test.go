@@ -6,32 +6,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestUniteLoadBalancers(t *testing.T) {
+func TestAggregateLoadBalancers(t *testing.T) {
 	const service = `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, `
 	tests := map[string]struct {
 		template string
 		statuses []string
 		want     string // empty: the template itself
 	}{
-		"entries are united and sorted by hostname, empty last, then ip": {
+		"entries are merged and sorted by hostname, empty last, then ip": {
 			template: service + `status: {loadBalancer: {ingress: [{ip: 9.9.9.9}]}, conditions: [{type: x, status: "True"}]}}`,
 			statuses: []string{
-				`{loadBalancer: {ingress: [{ip: 2.2.2.2}, {hostname: b}]}}`, none,
+				`{loadBalancer: {ingress: [{ip: 2.2.2.2}, {hostname: b}]}}`, noStatus,
 				`{loadBalancer: {ingress: [{ip: 1.1.1.1}, {hostname: a, ip: 2.2.2.2}, {hostname: a, ip: 1.1.1.1}]}}`,
 			},
 			want: `{loadBalancer: {ingress: [{hostname: a, ip: 1.1.1.1}, {hostname: a, ip: 2.2.2.2}, {hostname: b}, {ip: 1.1.1.1}, {ip: 2.2.2.2}]}}`,
 		},
-		"equal entries are listed once": {
+		"equal entries are unique": {
 			template: service + `}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`, `{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
 			want:     `{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`,
 		},
-		"modes make a difference, none comes last": {
+		"entries with different modes are different, no mode is last": {
 			template: service + `}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}, {ip: 1.1.1.1, ipMode: VIP}]}}`, `{loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: Proxy}, {ip: 1.1.1.1, ipMode: VIP}]}}`},
 			want:     `{loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: Proxy}, {ip: 1.1.1.1, ipMode: VIP}, {ip: 1.1.1.1}]}}`,
 		},
-		"ports of equal entries are united and sorted": {
+		"ports of equal entries are merged and sorted": {
 			template: service + `}`,
 			statuses: []string{
 				`{loadBalancer: {ingress: [{ip: 1.1.1.1, ports: [{port: 443, protocol: TCP}, {port: 53, protocol: UDP}]}]}}`,
@@ -40,25 +40,25 @@ func TestUniteLoadBalancers(t *testing.T) {
 			want: `{loadBalancer: {ingress: [{ip: 1.1.1.1, ports: [{port: 53, protocol: TCP}, {port: 53, protocol: UDP}, {port: 53, protocol: UDP, error: broken}, {port: 443, protocol: TCP}]}]}}`,
 		},
 		"without entries the load balancer is empty": {
-			template: service + `status: {loadBalancer: {ingress: [{ip: 9.9.9.9}]}}}`, statuses: []string{none}, want: `{loadBalancer: {}}`,
+			template: service + `status: {loadBalancer: {ingress: [{ip: 9.9.9.9}]}}}`, statuses: []string{noStatus}, want: `{loadBalancer: {}}`,
 		},
-		"an equal status is left alone": {
+		"an equal status is not changed": {
 			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1}]}}}`, statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
 		},
-		"a mode that the API server filled in is no difference": {
+		"a default mode of the API server is kept": {
 			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: VIP}, {ip: 2.2.2.2, ipMode: VIP}]}}}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`, `{loadBalancer: {ingress: [{ip: 2.2.2.2, ipMode: VIP}]}}`},
 		},
-		"a mode that a member takes back is one": {
+		"a mode that a member removes is removed": {
 			template: service + `status: {loadBalancer: {ingress: [{ip: 1.1.1.1, ipMode: Proxy}]}}}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
 			want:     `{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`,
 		},
-		"other Services are left alone": {
+		"other Services are not changed": {
 			template: `{apiVersion: v1, kind: Service, spec: {type: NodePort}, status: {loadBalancer: {}}}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 1.1.1.1}]}}`},
 		},
-		"Ingresses likewise": {
+		"Ingresses": {
 			template: `{apiVersion: networking.k8s.io/v1, kind: Ingress}`,
 			statuses: []string{`{loadBalancer: {ingress: [{ip: 2.2.2.2}]}}`, `{loadBalancer: {ingress: [{hostname: a}, {ip: 2.2.2.2, ports: [{port: 80, protocol: TCP}]}]}}`},
 			want:     `{loadBalancer: {ingress: [{hostname: a}, {ip: 2.2.2.2, ports: [{port: 80, protocol: TCP}]}]}}`,
@@ -66,8 +66,8 @@ func TestUniteLoadBalancers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, test.template)
-			got, err := rules(template).Aggregate(t.Context(), template, items(t, test.statuses...))
+			template := parseObject(t, test.template)
+			got, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestUniteLoadBalancers(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(parseMap(t, test.want), aggregate(t, template, items(t, test.statuses...))); diff != "" {
+			if diff := cmp.Diff(parseMap(t, test.want), aggregateStatus(t, template, newItems(t, test.statuses...))); diff != "" {
 				t.Errorf("status differs (-want +got):\n%s", diff)
 			}
 		})

@@ -14,12 +14,12 @@ import (
 func podDisruptionBudget() interpreter.Rules {
 	return interpreter.Rules{
 		Aggregate: aggregateBudget,
-		Status:    collect("disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy", "disruptedPods"),
+		Status:    reflectFields("disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy", "disruptedPods"),
 		Healthy:   isBudgetHealthy,
 	}
 }
 
-// memberBudget is the part of a budget's status that can be summed.
+// memberBudget is the part of the status of a PodDisruptionBudget that can be summed.
 type memberBudget struct {
 	CurrentHealthy     int32                  `json:"currentHealthy"`
 	DesiredHealthy     int32                  `json:"desiredHealthy"`
@@ -28,15 +28,15 @@ type memberBudget struct {
 	DisruptedPods      map[string]metav1.Time `json:"disruptedPods"`
 }
 
-// aggregateBudget sums the counts. Pods of equal name in several clusters are
-// told apart by the name of the cluster in front.
+// aggregateBudget sums the counters. The names of disrupted pods get the name of their
+// cluster as a prefix, so that they are unique.
 func aggregateBudget(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[policyv1.PodDisruptionBudgetStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
 	}
 	status := policyv1.PodDisruptionBudgetStatus{DisruptedPods: map[string]metav1.Time{}}
-	err = eachStatus(items, func(cluster string, reported *memberBudget) {
+	err = forEachStatus(items, func(cluster string, reported *memberBudget) {
 		status.CurrentHealthy = addInt32(status.CurrentHealthy, reported.CurrentHealthy)
 		status.DesiredHealthy = addInt32(status.DesiredHealthy, reported.DesiredHealthy)
 		status.ExpectedPods = addInt32(status.ExpectedPods, reported.ExpectedPods)

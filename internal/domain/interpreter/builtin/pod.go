@@ -22,7 +22,7 @@ func pod(pods podReader) interpreter.Rules {
 	}
 }
 
-// podReplicas returns 1 and what the Pod needs.
+// podReplicas returns 1 and the requirements of the Pod.
 func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec, err := typed[corev1.PodSpec](template.Object, "spec")
 	if err != nil {
@@ -31,7 +31,7 @@ func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstruc
 	return 1, r.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
 }
 
-// memberPod is the part of a Pod's status that counts beyond its cluster.
+// memberPod is the part of the status of a Pod that is aggregated.
 type memberPod struct {
 	Phase                 corev1.PodPhase   `json:"phase"`
 	ContainerStatuses     []memberContainer `json:"containerStatuses"`
@@ -43,9 +43,9 @@ type memberContainer struct {
 	State corev1.ContainerState `json:"state"`
 }
 
-// aggregatePod shows the most pressing phase and the containers of all clusters.
-// A template that is in no cluster keeps its status. A container that comes back
-// takes two steps: first the lists are emptied.
+// aggregatePod returns the most severe phase and the containers of all clusters. A
+// template in no cluster keeps its status. If a terminated container is restarted, the
+// update takes two steps: the first step empties the lists of containers.
 func aggregatePod(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	if len(items) == 0 {
 		return template, nil
@@ -55,7 +55,7 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 		return nil, err
 	}
 	status := corev1.PodStatus{
-		// The API server restores these two when they are left out.
+		// The API server restores these two fields if they are omitted.
 		QOSClass: old.QOSClass, ObservedGeneration: old.ObservedGeneration,
 	}
 	phases := map[corev1.PodPhase]bool{}
@@ -73,18 +73,18 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 		status.InitContainerStatuses = appendContainers(status.InitContainerStatuses, reported.InitContainerStatuses)
 	}
 	status.Phase = firstOf(phases, corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded)
-	if !equality.Semantic.DeepEqual(&old, &status) && (revives(old.ContainerStatuses, status.ContainerStatuses) ||
-		revives(old.InitContainerStatuses, status.InitContainerStatuses)) {
+	if !equality.Semantic.DeepEqual(&old, &status) && (hasRestart(old.ContainerStatuses, status.ContainerStatuses) ||
+		hasRestart(old.InitContainerStatuses, status.InitContainerStatuses)) {
 		status.ContainerStatuses, status.InitContainerStatuses = nil, nil
 	}
 	return replaceStatus(template, &old, &status)
 }
 
-// revives tells that the API server would refuse the statuses after the old ones:
-// a container that has terminated may not come back unless its spec says so, and
-// here it cannot tell one from another, for they have no names. An empty list in
-// between makes it forget the old ones.
-func revives(old, statuses []corev1.ContainerStatus) bool {
+// hasRestart reports whether the API server would reject the statuses after the old ones.
+// It rejects the restart of a terminated container unless the restart policy allows it,
+// and it cannot match the containers here, because they have no names. An empty list as
+// an intermediate state removes the old containers.
+func hasRestart(old, statuses []corev1.ContainerStatus) bool {
 	terminated := func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 	return slices.ContainsFunc(old, terminated) &&
 		slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return !terminated(s) })
@@ -97,7 +97,7 @@ func appendContainers(statuses []corev1.ContainerStatus, reported []memberContai
 	return statuses
 }
 
-// firstOf returns the first phase in order that occurs, "" if none does.
+// firstOf returns the first phase in order that occurs, or "".
 func firstOf[P ~string](occurring map[P]bool, order ...P) P {
 	for _, phase := range order {
 		if occurring[phase] {
@@ -107,7 +107,7 @@ func firstOf[P ~string](occurring map[P]bool, order ...P) P {
 	return ""
 }
 
-// podHealth is the part of a Pod's status that tells its health.
+// podHealth is the part of the status of a Pod that determines its health.
 type podHealth struct {
 	Phase      corev1.PodPhase `json:"phase"`
 	Conditions []struct {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// retainPod keeps what the member cluster has put into the spec: its scheduler, its
-// admission, and whoever debugs the Pod there. Nearly nothing of it can be changed
-// again, so what the desired Pod leaves open stays as it is in the member.
+// retainPod keeps the fields of the spec that the member cluster set: its scheduler, its
+// admission, and ephemeral containers for debugging. Most of the spec is immutable, so
+// fields that the desired Pod does not set keep their value in the member.
 func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
@@ -20,9 +20,9 @@ func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) 
 	if err != nil || spec == nil {
 		return desired, err
 	}
-	kept := completed(spec, memberSpec)
+	retained := mergeMissing(spec, memberSpec)
 	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
-		take(kept, field, memberSpec[field])
+		setOrDelete(retained, field, memberSpec[field])
 	}
 	for _, field := range []string{"initContainers", "containers"} {
 		memberContainers, err := nested[[]any](memberSpec, field)
@@ -34,66 +34,66 @@ func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) 
 			return nil, err
 		}
 		if len(containers) > 0 {
-			kept[field] = completedContainers(containers, memberContainers)
+			retained[field] = mergeMissingContainers(containers, memberContainers)
 		}
 	}
-	return withField(desired, kept, "spec")
+	return withField(desired, retained, "spec")
 }
 
-// take makes a field what it is in the member, absent if need be.
-func take(object map[string]any, field string, value any) {
+// setOrDelete sets a field to the value of the member, or deletes it if the value is nil.
+func setOrDelete(object map[string]any, field string, value any) {
 	delete(object, field)
 	if value != nil {
 		object[field] = value
 	}
 }
 
-// completed returns what is said, with what the member holds where nothing is said.
-// Neither map is modified; the answer shares parts of both.
-func completed(said, held map[string]any) map[string]any {
-	all := make(map[string]any, len(said)+len(held))
-	maps.Copy(all, said)
-	for field, value := range held {
-		switch own := all[field].(type) {
+// mergeMissing returns desired with the fields of the member object that desired does
+// not set, recursively. Neither map is modified. The result shares parts of both.
+func mergeMissing(desired, observed map[string]any) map[string]any {
+	merged := make(map[string]any, len(desired)+len(observed))
+	maps.Copy(merged, desired)
+	for field, value := range observed {
+		switch current := merged[field].(type) {
 		case nil:
-			take(all, field, value)
+			setOrDelete(merged, field, value)
 		case map[string]any:
 			if inner, ok := value.(map[string]any); ok {
-				all[field] = completed(own, inner)
+				merged[field] = mergeMissing(current, inner)
 			}
 		}
 	}
-	return all
+	return merged
 }
 
-// completedContainers completes the containers by those of the member that have
-// equal names, in the order of the member, where its admission may have added some.
-// The volume mounts are the member's; its admission adds the one of the service
-// account token. Neither list is modified.
-func completedContainers(containers, memberContainers []any) []any {
-	own := make(map[string]map[string]any, len(containers))
+// mergeMissingContainers merges the containers with the member containers of the same
+// name, in the order of the member, whose admission may have added containers. The
+// volume mounts are those of the member, because its admission adds the mount of the
+// service account token. Neither list is modified.
+func mergeMissingContainers(containers, memberContainers []any) []any {
+	byName := make(map[string]map[string]any, len(containers))
 	for _, entry := range containers {
 		if container, ok := entry.(map[string]any); ok {
-			own[nameOf(container, "name")] = container
+			byName[entryText(container, "name")] = container
 		}
 	}
 	known := make(map[string]bool, len(memberContainers))
-	all := make([]any, 0, len(memberContainers))
+	merged := make([]any, 0, len(memberContainers))
 	for _, entry := range memberContainers {
 		memberContainer, ok := entry.(map[string]any)
 		if !ok {
 			continue
 		}
-		name := nameOf(memberContainer, "name")
-		container := completed(own[name], memberContainer)
-		take(container, "volumeMounts", memberContainer["volumeMounts"])
+		name := entryText(memberContainer, "name")
+		container := mergeMissing(byName[name], memberContainer)
+		setOrDelete(container, "volumeMounts", memberContainer["volumeMounts"])
 		known[name] = true
-		all = append(all, container)
+		merged = append(merged, container)
 	}
 	for _, entry := range containers {
-		if !known[nameOf(entry, "name")] {
-			all = append(all, entry)
+		if !known[entryText(entry, "name")] {
+			merged = append(merged, entry)
 		}
 	}
-	return all
+	return merged
 }

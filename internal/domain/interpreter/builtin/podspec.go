@@ -9,26 +9,26 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// podReader reads what one pod needs.
+// podReader reads the requirements of one pod.
 type podReader struct {
-	withPriorityClass bool
+	includePriorityClass bool
 }
 
 func (r podReader) requirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
 	requirements := PodRequirements(template)
-	if requirements != nil && r.withPriorityClass {
+	if requirements != nil && r.includePriorityClass {
 		requirements.PriorityClassName = template.Spec.PriorityClassName
 	}
 	return requirements
 }
 
-// PodRequirements returns what one pod of a template needs of its node: the
-// resources that the Kubernetes scheduler reserves for it, and on which nodes it
-// may run. It is nil for a pod that runs anywhere and requests nothing.
-// Namespace and PriorityClassName are left empty. The template is not modified,
-// but the answer may share parts of it.
+// PodRequirements returns the requirements of one pod of a template: the resources that
+// the Kubernetes scheduler reserves for it, and the nodes on which it may run. It
+// returns nil for a pod that can run on any node and requests no resources. Namespace
+// and PriorityClassName are empty. The template is not modified, but the result may
+// share parts of it.
 func PodRequirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
-	claim := nodeClaim(&template.Spec)
+	claim := nodeClaimOf(&template.Spec)
 	request := podRequest(&template.Spec)
 	if claim == nil && len(request) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func PodRequirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequ
 	return &workv1alpha2.ReplicaRequirements{NodeClaim: claim, ResourceRequest: request}
 }
 
-func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
+func nodeClaimOf(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	claim := &workv1alpha2.NodeClaim{NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations}
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		claim.HardNodeAffinity = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -47,33 +47,33 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// podRequest returns what a pod requests at the peak of its life, per resource:
-// while it runs, the sum of all containers and sidecars; while it starts, an
-// init container and the sidecars started before it. What the pod requests as a
-// whole goes before what its containers do. The overhead of the runtime comes on
-// top. Resources that no node accounts for, and zeros, are left
-// out. It is nil when nothing remains.
+// podRequest returns the maximum request of a pod over its lifetime, per resource. While
+// it runs, the request is the sum of all containers and sidecars. While it starts, it
+// is the sum of an init container and the sidecars started before it. Requests of the
+// pod itself take precedence over those of its containers. The overhead of the runtime
+// is added. Zeros and resources that nodes do not account for are omitted. The result
+// is nil if it would be empty.
 func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	running, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.Containers {
-		add(running, containerRequest(&spec.Containers[i]))
+		addResources(running, containerRequest(&spec.Containers[i]))
 	}
 	for i := range spec.InitContainers {
 		request := containerRequest(&spec.InitContainers[i])
 		if isSidecar(&spec.InitContainers[i]) {
-			add(running, request)
-			add(sidecars, request)
+			addResources(running, request)
+			addResources(sidecars, request)
 			continue
 		}
-		add(request, sidecars)
-		raise(peak, request)
+		addResources(request, sidecars)
+		raiseResources(peak, request)
 	}
-	raise(running, peak)
-	claimWhole(running, spec.Resources)
-	add(running, spec.Overhead)
+	raiseResources(running, peak)
+	applyPodLevelRequests(running, spec.Resources)
+	addResources(running, spec.Overhead)
 
 	for name, quantity := range running {
-		if quantity.Sign() <= 0 || !isCounted(name) {
+		if quantity.Sign() <= 0 || !isNodeResource(name) {
 			delete(running, name)
 		}
 	}
@@ -83,37 +83,36 @@ func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	return running
 }
 
-// claimWhole puts what a pod requests as a whole in the place of what its
-// containers request together. A limit of the whole is a request where there is no
-// other.
-func claimWhole(request corev1.ResourceList, whole *corev1.ResourceRequirements) {
-	if whole == nil {
+// applyPodLevelRequests replaces the sum of the requests of the containers with the
+// requests of the pod itself. A limit of the pod is used if a resource has no request.
+func applyPodLevelRequests(request corev1.ResourceList, podLevel *corev1.ResourceRequirements) {
+	if podLevel == nil {
 		return
 	}
-	for name, quantity := range whole.Requests {
-		if isShared(name) {
+	for name, quantity := range podLevel.Requests {
+		if isPodLevelResource(name) {
 			request[name] = quantity.DeepCopy()
 		}
 	}
-	for name, quantity := range whole.Limits {
-		if _, ok := request[name]; !ok && isShared(name) {
+	for name, quantity := range podLevel.Limits {
+		if _, ok := request[name]; !ok && isPodLevelResource(name) {
 			request[name] = quantity.DeepCopy()
 		}
 	}
 }
 
-// isShared reports whether a pod can request the resource as a whole.
-func isShared(name corev1.ResourceName) bool {
+// isPodLevelResource reports whether a pod itself can request the resource.
+func isPodLevelResource(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isSidecar reports whether an init container keeps running beside the others.
+// isSidecar reports whether an init container keeps running beside the containers.
 func isSidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// containerRequest returns a new list of the requests; a resource without a
-// request is requested at its limit, as the API server defaults it.
+// containerRequest returns a new list of the requests. For a resource without a request
+// it returns the limit, as the default of the API server does.
 func containerRequest(container *corev1.Container) corev1.ResourceList {
 	request := make(corev1.ResourceList, len(container.Resources.Requests)+len(container.Resources.Limits))
 	for name, quantity := range container.Resources.Limits {
@@ -125,8 +124,8 @@ func containerRequest(container *corev1.Container) corev1.ResourceList {
 	return request
 }
 
-// add adds what is listed in more to sum, whose quantities are not shared.
-func add(sum, more corev1.ResourceList) {
+// addResources adds the quantities of more to sum. sum must not share quantities.
+func addResources(sum, more corev1.ResourceList) {
 	for name, quantity := range more {
 		total := sum[name]
 		total.Add(quantity)
@@ -134,8 +133,8 @@ func add(sum, more corev1.ResourceList) {
 	}
 }
 
-// raise lifts each resource in list to at least its quantity in floor.
-func raise(list, floor corev1.ResourceList) {
+// raiseResources raises each resource in list to at least its quantity in floor.
+func raiseResources(list, floor corev1.ResourceList) {
 	for name, quantity := range floor {
 		if known, ok := list[name]; !ok || quantity.Cmp(known) > 0 {
 			list[name] = quantity.DeepCopy()
@@ -143,9 +142,9 @@ func raise(list, floor corev1.ResourceList) {
 	}
 }
 
-// isCounted reports whether nodes account for the resource: cpu, memory,
+// isNodeResource reports whether nodes account for the resource: cpu, memory,
 // ephemeral storage, pods, and what the scheduler calls scalar resources.
-func isCounted(name corev1.ResourceName) bool {
+func isNodeResource(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
 		return true
@@ -156,9 +155,8 @@ func isCounted(name corev1.ResourceName) bool {
 		isExtended(name)
 }
 
-// isExtended reports whether the resource is one that somebody other than
-// Kubernetes defined: it has a domain, is no quota key, and could be a quota key
-// with "requests." in front.
+// isExtended reports whether the resource is an extended resource: it has a domain, is
+// not a quota name, and would be a valid quota name with the prefix "requests.".
 func isExtended(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") &&
 		!strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&

@@ -34,7 +34,7 @@ func TestPodRequest(t *testing.T) {
 			spec: `{containers: [{resources: {requests: {cpu: 100m}, limits: {cpu: "1", memory: 1Gi}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "100m", "memory": "1Gi"},
 		},
-		"an init container counts when it needs more, per resource": {
+		"the maximum of init containers and containers, per resource": {
 			spec: `{containers: [{resources: {requests: {cpu: 100m, memory: 2Gi}}}],
 				initContainers: [{resources: {requests: {cpu: "1", memory: 1Gi}}}, {resources: {limits: {cpu: "2"}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "2", "memory": "2Gi"},
@@ -51,25 +51,25 @@ func TestPodRequest(t *testing.T) {
 				{resources: {requests: {cpu: 200m}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "250m"},
 		},
-		"the overhead comes on top of the greatest": {
+		"the overhead is added to the maximum": {
 			spec: `{overhead: {cpu: 10m}, containers: [{resources: {requests: {cpu: 100m}}}], initContainers: [{resources: {requests: {cpu: "1"}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "1010m"},
 		},
-		"what the pod requests as a whole goes before its containers, the overhead on top": {
+		"pod level requests replace those of containers, the overhead is added": {
 			spec: `{overhead: {cpu: 10m}, resources: {requests: {cpu: "1", ephemeral-storage: 9Gi}}, containers: [
 				{resources: {requests: {cpu: 100m, memory: 1Gi, ephemeral-storage: 1Gi}}}], initContainers: [{resources: {requests: {cpu: "2"}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "1010m", "memory": "1Gi", "ephemeral-storage": "1Gi"},
 		},
-		"a limit of the whole is a request where there is no other": {
+		"a pod level limit is used without a request": {
 			spec: `{resources: {limits: {cpu: "1", memory: 4Gi, hugepages-2Mi: 2Mi}}, containers: [{resources: {requests: {memory: 1Gi}}}]}`,
 			want: map[corev1.ResourceName]string{"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi"},
 		},
-		"zeros are dropped": {
+		"zeros are omitted": {
 			spec: `{containers: [{resources: {requests: {cpu: "0", memory: 1Gi}}}]}`,
 			want: map[corev1.ResourceName]string{"memory": "1Gi"},
 		},
-		"nothing requested is no list": {spec: `{containers: [{}]}`},
-		"scalar resources count, others do not": {
+		"no requests": {spec: `{containers: [{}]}`},
+		"scalar resources are included, others are not": {
 			spec: `{containers: [{resources: {requests: {
 				pods: "1", ephemeral-storage: 1Gi, hugepages-2Mi: 2Mi, attachable-volumes-aws: "1", nvidia.com/gpu: "2",
 				kubernetes.io/batch: "3", storage: 1Gi, requests.nvidia.com/gpu: "4", unheardof: "5"}}}]}`,
@@ -108,8 +108,8 @@ func TestNodeClaim(t *testing.T) {
 		spec string
 		want *workv1alpha2.NodeClaim
 	}{
-		"nothing claimed is no claim":      {spec: `{containers: []}`},
-		"an empty selector claims nothing": {spec: `{nodeSelector: {}, tolerations: []}`},
+		"no constraints":    {spec: `{containers: []}`},
+		"an empty selector": {spec: `{nodeSelector: {}, tolerations: []}`},
 		"the node selector": {
 			spec: `{nodeSelector: {a: b}}`,
 			want: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"a": "b"}},
@@ -123,7 +123,7 @@ func TestNodeClaim(t *testing.T) {
 				{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}]}}}}`,
 			want: &workv1alpha2.NodeClaim{HardNodeAffinity: required},
 		},
-		"no preferences": {
+		"preferred affinity is ignored": {
 			spec: `{affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}]}}}`,
 		},
 	}
@@ -140,7 +140,7 @@ func TestNodeClaim(t *testing.T) {
 	}
 }
 
-func TestPodRequestBounds(t *testing.T) {
+func TestPodRequestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cpu := func(label string) corev1.ResourceList {
 			milli := rapid.Int64Range(0, 1000).Draw(t, label)

@@ -15,11 +15,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// kinds lists the kinds with rules, in a fixed order so that fuzzing can pick
-// one by number.
-func kinds() []schema.GroupVersionKind {
+// kindsWithRules returns the kinds with rules in a fixed order, so that fuzzing can choose
+// one by index.
+func kindsWithRules() []schema.GroupVersionKind {
 	var list []schema.GroupVersionKind
-	for gvk := range source().(table) {
+	for gvk := range newSource().(table) {
 		list = append(list, gvk)
 	}
 	slices.SortFunc(list, func(a, b schema.GroupVersionKind) int {
@@ -28,7 +28,7 @@ func kinds() []schema.GroupVersionKind {
 	return list
 }
 
-// workloadStatus draws a status with the counters of all workloads and budgets.
+// workloadStatus generates a status with the counters of all workloads and budgets.
 func workloadStatus(t *rapid.T) map[string]any {
 	status := map[string]any{}
 	for _, field := range []string{
@@ -48,8 +48,8 @@ func workloadStatus(t *rapid.T) map[string]any {
 	return status
 }
 
-// drawConditions draws conditions of Deployments and Jobs.
-func drawConditions(t *rapid.T) []any {
+// generateConditions generates conditions of Deployments and Jobs.
+func generateConditions(t *rapid.T) []any {
 	var list []any
 	for _, kind := range []string{"Available", "Progressing", "ReplicaFailure", "PodFailure", "Failed"} {
 		if rapid.Bool().Draw(t, "has "+kind) {
@@ -62,7 +62,7 @@ func drawConditions(t *rapid.T) []any {
 	return list
 }
 
-func drawItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
+func generateItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 	var list []workv1alpha2.AggregatedStatusItem
 	for i := range rapid.IntRange(0, 4).Draw(t, "clusters") {
 		item := workv1alpha2.AggregatedStatusItem{
@@ -75,7 +75,7 @@ func drawItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 		}
 		if rapid.Bool().Draw(t, "reports") {
 			status := workloadStatus(t)
-			if conditions := drawConditions(t); len(conditions) > 0 {
+			if conditions := generateConditions(t); len(conditions) > 0 {
 				status["conditions"] = conditions
 			}
 			raw, err := json.Marshal(status)
@@ -90,10 +90,10 @@ func drawItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 }
 
 func TestAggregateProperties(t *testing.T) {
-	// Lists without an order of their own follow the order of the items.
+	// Unordered lists are in the order of the items.
 	ordered := map[string]bool{"CronJob": true, "Pod": true, "PersistentVolumeClaim": true}
-	for _, gvk := range kinds() {
-		rule := source().Rules(gvk).Aggregate
+	for _, gvk := range kindsWithRules() {
+		rule := newSource().Rules(gvk).Aggregate
 		if rule == nil {
 			continue
 		}
@@ -107,7 +107,7 @@ func TestAggregateProperties(t *testing.T) {
 				if rapid.Bool().Draw(t, "has status") {
 					template.Object["status"] = workloadStatus(t)
 				}
-				items := drawItems(t)
+				items := generateItems(t)
 				templateBefore, itemsBefore := template.DeepCopy(), cloneItems(items)
 
 				once, err := rule(t.Context(), template, items)
@@ -122,7 +122,7 @@ func TestAggregateProperties(t *testing.T) {
 				}
 				twice, err := rule(t.Context(), once, items)
 				if err != nil || twice != once {
-					t.Fatalf("the same items again make a difference (error %v):\n%s", err, cmp.Diff(once, twice))
+					t.Fatalf("a second aggregation changes the status (error %v):\n%s", err, cmp.Diff(once, twice))
 				}
 				if ordered[gvk.Kind] {
 					return
@@ -132,7 +132,7 @@ func TestAggregateProperties(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(once, shuffled); diff != "" {
-					t.Fatalf("the order of the clusters makes a difference:\n%s", diff)
+					t.Fatalf("the status depends on the order of the clusters:\n%s", diff)
 				}
 			})
 		})
@@ -147,7 +147,7 @@ func cloneItems(items []workv1alpha2.AggregatedStatusItem) []workv1alpha2.Aggreg
 	return clones
 }
 
-// FuzzRules feeds arbitrary objects to every rule: errors are fine, panics and
+// FuzzRules calls every rule with arbitrary objects. Errors are allowed. Panics and
 // modified arguments are not.
 func FuzzRules(f *testing.F) {
 	seeds := []string{
@@ -159,17 +159,17 @@ func FuzzRules(f *testing.F) {
 		`{"conditions":[{"type":"Failed","status":"True"}],"active":-1,"startTime":"x","containerStatuses":[{"state":{"running":{}}}],"disruptedPods":{"a":null}}`,
 		`{"status":{"conditions":[{"type":"FailureTarget","status":"True"}],"active":2147483648,"observedGeneration":-9223372036854775808}}`,
 	}
-	for i := range kinds() {
+	for i := range kindsWithRules() {
 		for j, seed := range seeds {
 			f.Add(i, []byte(seed), []byte(seeds[(i+j)%len(seeds)]))
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind int, first, second []byte) {
-		all := kinds()
+		all := kindsWithRules()
 		gvk := all[int(uint(kind)%uint(len(all)))]
 		template, other := fuzzObject(first, gvk), fuzzObject(second, gvk)
 		templateBefore, otherBefore := template.DeepCopy(), other.DeepCopy()
-		callAll(t, gvk, template, other, second)
+		callAllRules(t, gvk, template, other, second)
 		if diff := cmp.Diff(templateBefore, template); diff != "" {
 			t.Errorf("the template was modified:\n%s", diff)
 		}
@@ -179,7 +179,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// fuzzObject reads an object, {} if it is none.
+// fuzzObject decodes an object, or returns {} for invalid data.
 func fuzzObject(raw []byte, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
@@ -190,8 +190,8 @@ func fuzzObject(raw []byte, gvk schema.GroupVersionKind) *unstructured.Unstructu
 	return result
 }
 
-func callAll(t *testing.T, gvk schema.GroupVersionKind, template, other *unstructured.Unstructured, status []byte) {
-	rules, ctx := source().Rules(gvk), t.Context()
+func callAllRules(t *testing.T, gvk schema.GroupVersionKind, template, other *unstructured.Unstructured, status []byte) {
+	rules, ctx := newSource().Rules(gvk), t.Context()
 	items := []workv1alpha2.AggregatedStatusItem{
 		{ClusterName: "m1", Status: &runtime.RawExtension{Raw: status}}, {ClusterName: "m2"},
 	}

@@ -21,15 +21,15 @@ func TestReplicas(t *testing.T) {
 		requirements *workv1alpha2.ReplicaRequirements
 		wantErr      bool
 	}{
-		"a Deployment wants spec.replicas": {
+		"spec.replicas of a Deployment": {
 			template: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 3, template: ` + pod + `}}`,
 			replicas: 3, requirements: cpu,
 		},
-		"a ReplicaSet wants spec.replicas": {
+		"spec.replicas of a ReplicaSet": {
 			template: `{apiVersion: apps/v1, kind: ReplicaSet, spec: {replicas: 2, template: ` + pod + `}}`,
 			replicas: 2, requirements: cpu,
 		},
-		"a StatefulSet wants spec.replicas": {
+		"spec.replicas of a StatefulSet": {
 			template: `{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 4, template: ` + pod + `}}`,
 			replicas: 4, requirements: cpu,
 		},
@@ -38,32 +38,32 @@ func TestReplicas(t *testing.T) {
 		"replicas must be a number": {
 			template: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: many}}`, wantErr: true,
 		},
-		"a Job wants as many as run at a time": {
+		"parallelism of a Job": {
 			template: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 3, completions: 5, template: ` + pod + `}}`,
 			replicas: 3, requirements: cpu,
 		},
-		"a Job wants no more than are to complete": {
+		"parallelism of a Job is limited by completions": {
 			template: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 3, completions: 2}}`, replicas: 2,
 		},
-		"a Job with any number of completions wants its parallelism": {
+		"parallelism of a Job without completions": {
 			template: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 3}}`, replicas: 3,
 		},
-		"a Job without parallelism wants none": {
+		"a Job without parallelism has none": {
 			template: `{apiVersion: batch/v1, kind: Job, spec: {completions: 2}}`,
 		},
-		"a Pod is one": {
+		"a Pod has one replica": {
 			template: `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, resources: {requests: {cpu: 100m}}}]}}`,
 			replicas: 1, requirements: cpu,
 		},
-		"a quantity must be readable": {
+		"a quantity must be valid": {
 			template: `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}}`, wantErr: true,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, test.template)
+			template := parseObject(t, test.template)
 			before := template.DeepCopy()
-			replicas, requirements, err := rules(template).Replicas(t.Context(), template)
+			replicas, requirements, err := rulesFor(template).Replicas(t.Context(), template)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
@@ -80,20 +80,20 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestPriorityClassIsTakenForQuotas(t *testing.T) {
+func TestPriorityClassInRequirements(t *testing.T) {
 	tests := map[string]struct {
 		pod     string
 		gate    bool
 		want    string
 		wantNil bool
 	}{
-		"with the gate":                         {pod: `{nodeSelector: {a: b}, priorityClassName: high}`, gate: true, want: "high"},
-		"without the gate":                      {pod: `{nodeSelector: {a: b}, priorityClassName: high}`},
-		"not for a pod that needs nothing else": {pod: `{priorityClassName: high}`, gate: true, wantNil: true},
+		"gate enabled":                       {pod: `{nodeSelector: {a: b}, priorityClassName: high}`, gate: true, want: "high"},
+		"gate disabled":                      {pod: `{nodeSelector: {a: b}, priorityClassName: high}`},
+		"not for a pod without requirements": {pod: `{priorityClassName: high}`, gate: true, wantNil: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, `{apiVersion: v1, kind: Pod, spec: `+test.pod+`}`)
+			template := parseObject(t, `{apiVersion: v1, kind: Pod, spec: `+test.pod+`}`)
 			source := New(Options{Now: now, ResourceQuotaEstimate: test.gate})
 			_, got, err := source.Rules(template.GroupVersionKind()).Replicas(t.Context(), template)
 			if err != nil {
@@ -131,16 +131,16 @@ func TestRevise(t *testing.T) {
 			template: `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 3, completions: 9}}`,
 			want:     `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 7, completions: 9}}`,
 		},
-		"nothing when the field is absent":        {template: `{apiVersion: apps/v1, kind: Deployment, spec: {}}`},
-		"nothing when there is no spec":           {template: `{apiVersion: apps/v1, kind: Deployment}`},
-		"nothing when the number is there":        {template: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 7}}`},
+		"unchanged if the field is absent":        {template: `{apiVersion: apps/v1, kind: Deployment, spec: {}}`},
+		"unchanged without a spec":                {template: `{apiVersion: apps/v1, kind: Deployment}`},
+		"unchanged if the number is equal":        {template: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 7}}`},
 		"an error when the field is not a number": {template: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: x}}`, wantErr: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, test.template)
+			template := parseObject(t, test.template)
 			before := template.DeepCopy()
-			got, err := rules(template).Revise(t.Context(), template, 7)
+			got, err := rulesFor(template).Revise(t.Context(), template, 7)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
@@ -156,7 +156,7 @@ func TestRevise(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(parse(t, test.want), got); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want), got); diff != "" {
 				t.Errorf("template differs (-want +got):\n%s", diff)
 			}
 		})

@@ -12,7 +12,7 @@ func TestRetain(t *testing.T) {
 		want              string // empty: the desired object itself
 		wantErr           bool
 	}{
-		"a marked Deployment keeps the member's replicas": {
+		"a labelled Deployment keeps the replicas of the member": {
 			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
 			observed: `{spec: {replicas: 5}}`,
 			want:     `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 5}}`,
@@ -21,15 +21,15 @@ func TestRetain(t *testing.T) {
 			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
 			observed: `{spec: {replicas: 2}}`,
 		},
-		"a marked Deployment needs replicas in the member": {
+		"a labelled Deployment needs replicas in the member": {
 			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 2}}`,
 			observed: `{spec: {}}`, wantErr: true,
 		},
-		"the mark must be true": {
+		"the label must be true": {
 			desired:  `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "yes"}}, spec: {replicas: 2}}`,
 			observed: `{spec: {replicas: 5}}`,
 		},
-		"the mark counts on the desired object only": {
+		"the label of the member object is ignored": {
 			desired:  `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}`,
 			observed: `{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, spec: {replicas: 5}}`,
 		},
@@ -44,12 +44,12 @@ func TestRetain(t *testing.T) {
 				initContainers: [{name: i, volumeMounts: [{name: token}]}, {name: new, volumeMounts: [{name: x}]}],
 				containers: [{name: bare}, {name: a, image: v2, volumeMounts: [{name: own}, {name: token}]}]}}`,
 		},
-		"a Pod loses what the member lacks": {
+		"a Pod loses volumes that the member does not have": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n2, serviceAccountName: robot, volumes: [{name: own}], containers: [{name: a}]}}`,
 			observed: `{spec: {containers: [{name: a}]}}`,
 			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
 		},
-		"a Pod keeps what the member's admission put where it says nothing": {
+		"a Pod keeps unset fields that the admission of the member set": {
 			desired: `{apiVersion: v1, kind: Pod, spec: {securityContext: {}, nodeSelector: {a: b}, tolerations: [{key: own}],
 				containers: [{name: a, image: v2, resources: {limits: {cpu: 1}}, securityContext: null}]}}`,
 			observed: `{spec: {securityContext: {fsGroup: 5}, nodeSelector: {a: c, d: e}, tolerations: [{key: other}], imagePullSecrets: [{name: pull}], overhead: null,
@@ -59,12 +59,12 @@ func TestRetain(t *testing.T) {
 				initContainers: [{name: proxy-init}],
 				containers: [{name: proxy}, {name: a, image: v2, resources: {limits: {cpu: 1}, requests: {cpu: 1}}, securityContext: {runAsUser: 7}}]}}`,
 		},
-		"a Pod keeps the containers with which it is debugged": {
+		"a Pod keeps ephemeral containers": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}]}}`,
 			observed: `{spec: {containers: [{name: a}], ephemeralContainers: [{name: debugger}]}}`,
 			want:     `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}], ephemeralContainers: [{name: debugger}]}}`,
 		},
-		"an equal Pod is left alone": {
+		"an equal Pod is not changed": {
 			desired:  `{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
 			observed: `{spec: {nodeName: n1, containers: [{name: a, image: b, volumeMounts: [{name: v}]}]}}`,
 		},
@@ -73,12 +73,12 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1, healthCheckNodePort: 30100}}`,
 		},
-		"a Service keeps the class that the member chose for it": {
+		"a Service keeps the class that the member set": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`,
 			observed: `{spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
 			want:     `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
 		},
-		"a Service that names its class wants that": {
+		"the desired class of a Service is kept": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, loadBalancerClass: example.com/outer}}`,
 			observed: `{spec: {type: LoadBalancer, loadBalancerClass: example.com/inner}}`,
 		},
@@ -86,12 +86,12 @@ func TestRetain(t *testing.T) {
 			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
 			observed: `{spec: {clusterIP: "", healthCheckNodePort: 0}}`,
 		},
-		"a ServiceAccount keeps the member's other secrets behind its own": {
+		"a ServiceAccount keeps other secrets of the member": {
 			desired:  `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b, namespace: own}], imagePullSecrets: []}`,
 			observed: `{secrets: [{name: a}, {name: b}], imagePullSecrets: [{name: pull}]}`,
 			want:     `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b, namespace: own}, {name: a}], imagePullSecrets: [{name: pull}]}`,
 		},
-		"a ServiceAccount with all secrets is left alone": {
+		"a ServiceAccount with all secrets is not changed": {
 			desired:  `{apiVersion: v1, kind: ServiceAccount, secrets: [{name: b}, {name: c}]}`,
 			observed: `{secrets: [{name: b}]}`,
 		},
@@ -104,12 +104,12 @@ func TestRetain(t *testing.T) {
 			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: pv2}}`,
 			observed: `{spec: {volumeName: ""}}`,
 		},
-		"a claim keeps the classes that the member chose for it": {
+		"a claim keeps the classes that the member set": {
 			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce]}}`,
 			observed: `{spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: standard, volumeAttributesClassName: gold}}`,
 			want:     `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: standard, volumeAttributesClassName: gold}}`,
 		},
-		"a claim that names its class wants that, even none": {
+		"the desired class of a claim is kept, even if empty": {
 			desired:  `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {storageClassName: "", volumeAttributesClassName: gold}}`,
 			observed: `{spec: {storageClassName: standard, volumeAttributesClassName: silver}}`,
 		},
@@ -118,7 +118,7 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {claimRef: {name: c, uid: u}}}`,
 			want:     `{apiVersion: v1, kind: PersistentVolume, spec: {claimRef: {name: c, uid: u}}}`,
 		},
-		"a volume without a claim keeps none": {
+		"a volume without a claim": {
 			desired: `{apiVersion: v1, kind: PersistentVolume, spec: {}}`, observed: `{spec: {}}`,
 		},
 		"a Job keeps the selector and the pod labels": {
@@ -126,7 +126,7 @@ func TestRetain(t *testing.T) {
 			observed: `{spec: {parallelism: 1, selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: a, controller-uid: u}}}}}`,
 			want:     `{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: a, controller-uid: u}}}}}`,
 		},
-		"a Job keeps nothing that the member lacks": {
+		"a Job without labels in the member": {
 			desired:  `{apiVersion: batch/v1, kind: Job, spec: {selector: {matchLabels: {a: b}}}}`,
 			observed: `{spec: {}}`,
 		},
@@ -135,47 +135,47 @@ func TestRetain(t *testing.T) {
 			observed: `{type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
 			want:     `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
 		},
-		"another Secret does not": {
+		"another Secret does not keep its data": {
 			desired:  `{apiVersion: v1, kind: Secret, type: Opaque, data: {a: YQ==}}`,
 			observed: `{type: kubernetes.io/service-account-token, data: {token: dG9rZW4=}}`,
 		},
-		"an Ingress keeps the class that the member chose for it": {
+		"an Ingress keeps the class that the member set": {
 			desired:  `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {rules: []}}`,
 			observed: `{spec: {ingressClassName: nginx, rules: [{host: a}]}}`,
 			want:     `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx, rules: []}}`,
 		},
-		"an Ingress that names its class wants that": {
+		"the desired class of an Ingress is kept": {
 			desired:  `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: inner}}`,
 			observed: `{spec: {ingressClassName: nginx}}`,
 		},
-		"a ClusterRole that gathers rules keeps those of the member": {
+		"an aggregated ClusterRole keeps the rules of the member": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
 			observed: `{rules: [{verbs: [get]}]}`,
 			want:     `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
 		},
-		"a ClusterRole that gathers rules keeps none where the member has none": {
+		"an aggregated ClusterRole without rules in the member has none": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
 			observed: `{metadata: {}}`,
 			want:     `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}}`,
 		},
-		"a ClusterRole that gathered nothing yet is left alone": {
+		"an aggregated ClusterRole without rules is not changed": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}, rules: null}`,
 			observed: `{rules: null}`,
 		},
-		"a ClusterRole with rules of its own wants those": {
+		"the desired rules of a ClusterRole without aggregation are kept": {
 			desired:  `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}`,
 			observed: `{aggregationRule: {}, rules: [{verbs: [list]}]}`,
 		},
-		"a member object that cannot be read is an error": {
+		"an invalid member object is an error": {
 			desired:  `{apiVersion: v1, kind: Service, spec: {}}`,
 			observed: `{spec: {healthCheckNodePort: high}}`, wantErr: true,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			desired, observed := parse(t, test.desired), parse(t, test.observed)
+			desired, observed := parseObject(t, test.desired), parseObject(t, test.observed)
 			desiredBefore, observedBefore := desired.DeepCopy(), observed.DeepCopy()
-			got, err := rules(desired).Retain(t.Context(), desired, observed)
+			got, err := rulesFor(desired).Retain(t.Context(), desired, observed)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
@@ -194,7 +194,7 @@ func TestRetain(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(parse(t, test.want), got); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want), got); diff != "" {
 				t.Errorf("result differs (-want +got):\n%s", diff)
 			}
 		})

@@ -16,15 +16,15 @@ func service() interpreter.Rules {
 	return interpreter.Rules{
 		Retain:    retainService,
 		Aggregate: aggregateService,
-		Status:    collectService,
+		Status:    reflectService,
 		Healthy:   isServiceHealthy,
 	}
 }
 
-// retainService keeps what the API server of the member cluster has allocated, and
-// the class of load balancer that its admission chose, which stays for good.
+// retainService keeps the values that the API server of the member cluster allocated, and
+// the load balancer class that its admission set, which is immutable.
 func retainService(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	port, err := count(observed.Object, "spec", "healthCheckNodePort")
+	port, err := integerOrZero(observed.Object, "spec", "healthCheckNodePort")
 	if err != nil {
 		return nil, fmt.Errorf("reading the member object: %w", err)
 	}
@@ -32,7 +32,7 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 	if err != nil {
 		return nil, fmt.Errorf("reading the member object: %w", err)
 	}
-	retained := edit{object: desired}
+	retained := copyOnWrite{object: desired}
 	if port > 0 {
 		if err := retained.set(port, "spec", "healthCheckNodePort"); err != nil {
 			return nil, err
@@ -43,39 +43,39 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 			return nil, err
 		}
 	}
-	return retainUnsaid(retained.object, observed, "loadBalancerClass")
+	return retainUnsetFields(retained.object, observed, "loadBalancerClass")
 }
 
-// isLoadBalancer reports whether the Service is of the one type that has a
-// status worth telling.
+// isLoadBalancer reports whether the Service is of type LoadBalancer. Other types have no
+// status to reflect.
 func isLoadBalancer(service *unstructured.Unstructured) (bool, error) {
 	kind, err := text(service.Object, "spec", "type")
 	return kind == string(corev1.ServiceTypeLoadBalancer), err
 }
 
-func collectService(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	balanced, err := isLoadBalancer(memberObject)
-	if err != nil || !balanced {
+func reflectService(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	hasLoadBalancer, err := isLoadBalancer(memberObject)
+	if err != nil || !hasLoadBalancer {
 		return nil, err
 	}
-	return collect("loadBalancer")(ctx, memberObject)
+	return reflectFields("loadBalancer")(ctx, memberObject)
 }
 
 func aggregateService(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
-	balanced, err := isLoadBalancer(template)
+	hasLoadBalancer, err := isLoadBalancer(template)
 	if err != nil {
 		return nil, err
 	}
-	if !balanced {
+	if !hasLoadBalancer {
 		return template, nil
 	}
-	return uniteLoadBalancers(ctx, template, items)
+	return aggregateLoadBalancers(ctx, template, items)
 }
 
 func isServiceHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error) {
-	balanced, err := isLoadBalancer(memberObject)
-	if err != nil || !balanced {
+	hasLoadBalancer, err := isLoadBalancer(memberObject)
+	if err != nil || !hasLoadBalancer {
 		return err == nil, err
 	}
-	return hasEntrance(ctx, memberObject)
+	return hasIngressPoint(ctx, memberObject)
 }

@@ -11,15 +11,15 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// derivedPrefix begins the name of the Service that is made of a ServiceImport.
+// derivedPrefix is the prefix of the name of the Service derived from a ServiceImport.
 const derivedPrefix = "derived-"
 
 func serviceImport() interpreter.Rules {
 	return interpreter.Rules{Dependencies: serviceImportDependencies}
 }
 
-// serviceImportDependencies returns the derived Service and its EndpointSlices,
-// without which the import resolves to nothing.
+// serviceImportDependencies returns the derived Service and its EndpointSlices. Without
+// them the ServiceImport has no endpoints.
 func serviceImportDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	derived := derivedPrefix + template.GetName()
 	return []configv1alpha1.DependentObjectReference{

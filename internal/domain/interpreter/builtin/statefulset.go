@@ -16,16 +16,16 @@ func statefulSet(pods podReader) interpreter.Rules {
 	}
 	return interpreter.Rules{
 		Replicas:     pods.workloadReplicas,
-		Revise:       revise("spec", "replicas"),
-		Aggregate:    sumWorkload(counters),
-		Status:       collectWorkload(counters),
+		Revise:       reviseReplicas("spec", "replicas"),
+		Aggregate:    aggregateWorkload(counters),
+		Status:       reflectWorkload(counters),
 		Healthy:      isRolledOut,
 		Dependencies: statefulSetDependencies,
 	}
 }
 
-// statefulSetDependencies leaves out the claims that the StatefulSet makes
-// itself in each cluster.
+// statefulSetDependencies omits the PersistentVolumeClaims that the StatefulSet creates in
+// each cluster.
 func statefulSetDependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	dependencies, err := podDependencies("spec", "template")(ctx, template)
 	if err != nil {
@@ -35,17 +35,17 @@ func statefulSetDependencies(ctx context.Context, template *unstructured.Unstruc
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[string]bool, len(claims))
+	createdClaims := make(map[string]bool, len(claims))
 	for _, claim := range claims {
-		made[nameOf(claim, "metadata", "name")] = true
+		createdClaims[entryText(claim, "metadata", "name")] = true
 	}
 	return slices.DeleteFunc(dependencies, func(d configv1alpha1.DependentObjectReference) bool {
-		return d.Kind == kindClaim && made[d.Name]
+		return d.Kind == kindClaim && createdClaims[d.Name]
 	}), nil
 }
 
-// nameOf returns the text at path in an entry of a list, "" if there is none.
-func nameOf(entry any, path ...string) string {
+// entryText returns the string at path in an entry of a list, or "".
+func entryText(entry any, path ...string) string {
 	object, _ := entry.(map[string]any)
 	name, _ := text(object, path...)
 	return name

@@ -12,7 +12,7 @@ import (
 )
 
 func persistentVolume() interpreter.Rules {
-	return interpreter.Rules{Retain: retainPresent("spec", "claimRef"), Aggregate: aggregateVolume}
+	return interpreter.Rules{Retain: retainNonEmpty("spec", "claimRef"), Aggregate: aggregateVolume}
 }
 
 func persistentVolumeClaim() interpreter.Rules {
@@ -23,9 +23,9 @@ func persistentVolumeClaim() interpreter.Rules {
 	}
 }
 
-// retainPresent is the rule of kinds with one field that the member cluster
-// binds: it is kept unless empty.
-func retainPresent(path ...string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// retainNonEmpty returns the rule for kinds with one field that the member cluster sets.
+// The field is kept unless it is empty.
+func retainNonEmpty(path ...string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return func(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		value, found, err := unstructured.NestedFieldNoCopy(observed.Object, path...)
 		if err != nil {
@@ -38,18 +38,18 @@ func retainPresent(path ...string) func(context.Context, *unstructured.Unstructu
 	}
 }
 
-// retainClaim keeps the volume to which a claim is bound, and the classes that the
-// member cluster chose for one that names none: claims never lose either again.
+// retainClaim keeps the volume of a bound claim, and the classes that the member cluster
+// set on a claim without classes. Both cannot be removed from a claim.
 func retainClaim(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	desired, err := retainPresent("spec", "volumeName")(ctx, desired, observed)
+	desired, err := retainNonEmpty("spec", "volumeName")(ctx, desired, observed)
 	if err != nil {
 		return nil, err
 	}
-	return retainUnsaid(desired, observed, "storageClassName", "volumeAttributesClassName")
+	return retainUnsetFields(desired, observed, "storageClassName", "volumeAttributesClassName")
 }
 
-// retainUnsaid keeps fields of the spec of which the desired object says nothing.
-func retainUnsaid(desired, observed *unstructured.Unstructured, fields ...string) (*unstructured.Unstructured, error) {
+// retainUnsetFields keeps fields of the spec that the desired object does not set.
+func retainUnsetFields(desired, observed *unstructured.Unstructured, fields ...string) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
 		return nil, fmt.Errorf("reading the member object: %w", err)
@@ -58,7 +58,7 @@ func retainUnsaid(desired, observed *unstructured.Unstructured, fields ...string
 	if err != nil {
 		return nil, err
 	}
-	retained := edit{object: desired}
+	retained := copyOnWrite{object: desired}
 	for _, field := range fields {
 		if spec[field] != nil || memberSpec[field] == nil {
 			continue
@@ -75,8 +75,7 @@ type memberVolume[P ~string] struct {
 	Phase P `json:"phase"`
 }
 
-// aggregateVolume shows the most pressing phase. A volume of which nothing is
-// known is Pending.
+// aggregateVolume returns the most severe phase. A volume without a status is Pending.
 func aggregateVolume(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeStatus](template.Object, "status")
 	if err != nil {
@@ -96,7 +95,7 @@ func aggregateVolume(_ context.Context, template *unstructured.Unstructured, ite
 	status := corev1.PersistentVolumeStatus{
 		Phase: firstOf(phases, corev1.VolumeFailed, corev1.VolumePending, corev1.VolumeAvailable,
 			corev1.VolumeBound, corev1.VolumeReleased),
-		// The API server writes this one, at each change of the phase.
+		// The API server sets this field with each change of the phase.
 		LastPhaseTransitionTime: old.LastPhaseTransitionTime,
 	}
 	if status.Phase == "" {
@@ -105,15 +104,15 @@ func aggregateVolume(_ context.Context, template *unstructured.Unstructured, ite
 	return replaceStatus(template, &old, &status)
 }
 
-// aggregateClaim shows Lost if any cluster lost its volume, else what is not
-// bound yet, else Bound. A claim of which nothing is known is Pending.
+// aggregateClaim returns Lost if any cluster lost its volume, else a phase other than
+// Bound, else Bound. A claim without a status is Pending.
 func aggregateClaim(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeClaimStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
 	}
 	phase := corev1.PersistentVolumeClaimPhase("")
-	err = eachStatus(items, func(_ string, reported *memberVolume[corev1.PersistentVolumeClaimPhase]) {
+	err = forEachStatus(items, func(_ string, reported *memberVolume[corev1.PersistentVolumeClaimPhase]) {
 		switch {
 		case phase == corev1.ClaimLost:
 		case reported.Phase != corev1.ClaimBound:

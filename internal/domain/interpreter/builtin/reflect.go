@@ -14,27 +14,27 @@ import (
 
 type statusRule = func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error)
 
-// collect is the rule of kinds of whose status the given fields count. Zero
-// values are left out; when nothing remains nothing is collected.
-func collect(fields ...string) statusRule {
+// reflectFields returns the rule that reflects the given fields of the status. Zero values
+// are omitted. If all are zero, no status is reflected.
+func reflectFields(fields ...string) statusRule {
 	return func(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
-		picked, err := pick(memberObject, fields)
+		picked, err := nonZeroStatusFields(memberObject, fields)
 		if err != nil || len(picked) == 0 {
 			return nil, err
 		}
-		return encode(picked)
+		return encodeStatus(picked)
 	}
 }
 
-// collectWorkload is collect for the workloads of apps/v1: the counters, the
-// generation that the controller has seen, and the two generations that tell
-// which revision of the template the status is about. Conditions of the given
-// types go along, without what changes at every step. A status with nothing but
-// zeros has not been written by its controller yet and says nothing.
-func collectWorkload(counters []string, conditionTypes ...string) statusRule {
-	fields := with(counters, observedGeneration)
+// reflectWorkload returns the rule for the workloads of apps/v1. It reflects the counters,
+// observedGeneration, and the generations of the member object and of the template. The
+// generations show to which revision of the template the status belongs. It also
+// reflects conditions of the given types, without values that change often. A status
+// with zero values only was not written by its controller yet and is not reflected.
+func reflectWorkload(counters []string, conditionTypes ...string) statusRule {
+	fields := appendField(counters, observedGeneration)
 	return func(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
-		picked, err := pick(memberObject, fields)
+		picked, err := nonZeroStatusFields(memberObject, fields)
 		if err != nil || len(picked) == 0 {
 			return nil, err
 		}
@@ -44,29 +44,29 @@ func collectWorkload(counters []string, conditionTypes ...string) statusRule {
 		if generation := templateGeneration(memberObject); generation != 0 {
 			picked["resourceTemplateGeneration"] = generation
 		}
-		if conditions := pickConditions(memberObject, conditionTypes); len(conditions) > 0 {
+		if conditions := reflectConditions(memberObject, conditionTypes); len(conditions) > 0 {
 			picked["conditions"] = conditions
 		}
-		return encode(picked)
+		return encodeStatus(picked)
 	}
 }
 
-// templateGeneration returns the generation of the template that a member object
-// was made of. Objects that bear no readable mark, for instance adopted ones,
-// count as made of generation 0: older than any.
+// templateGeneration returns the generation of the template from which a member object
+// was created. It returns 0, which is older than any generation, if the annotation is
+// missing or invalid, for instance on adopted objects.
 func templateGeneration(memberObject *unstructured.Unstructured) int64 {
 	annotation, _, _ := unstructured.NestedFieldNoCopy(memberObject.Object,
 		"metadata", "annotations", workv1alpha2.ResourceTemplateGenerationAnnotation)
-	mark, _ := annotation.(string)
-	generation, err := strconv.ParseInt(mark, 10, 64)
+	value, _ := annotation.(string)
+	generation, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return 0
 	}
 	return generation
 }
 
-// pick returns the fields of the status that are not zero.
-func pick(memberObject *unstructured.Unstructured, fields []string) (map[string]any, error) {
+// nonZeroStatusFields returns the given fields of the status that are not zero.
+func nonZeroStatusFields(memberObject *unstructured.Unstructured, fields []string) (map[string]any, error) {
 	status, err := nested[map[string]any](memberObject.Object, "status")
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func isZero(value any) bool {
 	return false
 }
 
-func encode(status map[string]any) (*runtime.RawExtension, error) {
+func encodeStatus(status map[string]any) (*runtime.RawExtension, error) {
 	raw, err := json.Marshal(status)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status: %w", err)

@@ -8,36 +8,36 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// edit changes an object that others share: it is copied at the first change
-// that makes a difference. Without one, object stays the original.
-type edit struct {
+// copyOnWrite changes a shared object by copy on write: the object is copied at the first
+// change. Without a change, object is the original.
+type copyOnWrite struct {
 	object *unstructured.Unstructured
 	copied bool
 }
 
-// set puts a copy of value at path.
-func (e *edit) set(value any, path ...string) error {
+// set sets the field at path to a copy of value.
+func (e *copyOnWrite) set(value any, path ...string) error {
 	current, found, err := unstructured.NestedFieldNoCopy(e.object.Object, path...)
 	if err == nil && found && reflect.DeepEqual(current, value) {
 		return nil
 	}
-	e.copy()
+	e.ensureCopy()
 	if err := unstructured.SetNestedField(e.object.Object, value, path...); err != nil {
 		return fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)
 	}
 	return nil
 }
 
-// remove makes the field absent.
-func (e *edit) remove(path ...string) {
+// remove deletes the field at path.
+func (e *copyOnWrite) remove(path ...string) {
 	if _, found, err := unstructured.NestedFieldNoCopy(e.object.Object, path...); err != nil || !found {
 		return
 	}
-	e.copy()
+	e.ensureCopy()
 	unstructured.RemoveNestedField(e.object.Object, path...)
 }
 
-func (e *edit) copy() {
+func (e *copyOnWrite) ensureCopy() {
 	if !e.copied {
 		e.object, e.copied = e.object.DeepCopy(), true
 	}

@@ -12,9 +12,9 @@ import (
 
 // Types, statuses and reasons of conditions of workloads, as members write them.
 const (
-	available      = "Available"
-	progressing    = "Progressing"
-	replicaFailure = "ReplicaFailure"
+	availableType      = "Available"
+	progressingType    = "Progressing"
+	replicaFailureType = "ReplicaFailure"
 
 	conditionTrue    = "True"
 	conditionFalse   = "False"
@@ -26,12 +26,12 @@ const (
 	deadlineExceededReason   = "ProgressDeadlineExceeded"
 )
 
-// causeBytes bounds the message of a condition that is taken from a member.
+// causeBytes is the maximum length of the message of a condition from a member.
 const causeBytes = 256
 
-// reportedCondition is what counts of a condition in a member: no time, and a
-// message only where it is the cause of a problem. Messages of the other ones
-// change at every step of a rollout, and a change is a write.
+// reportedCondition is the reflected part of a condition of a member. It has no times,
+// and a message only if the condition is a problem. Other messages change with every
+// step of a rollout, and every change causes a write.
 type reportedCondition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -39,46 +39,46 @@ type reportedCondition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// isProblem reports whether a condition says that something is wrong.
+// isProblem reports whether a condition indicates a problem.
 func (c reportedCondition) isProblem() bool {
 	switch c.Type {
-	case replicaFailure, workv1alpha2.MemberConditionPodFailure:
+	case replicaFailureType, workv1alpha2.MemberConditionPodFailure:
 		return c.Status == conditionTrue
 	default:
 		return c.Status == conditionFalse
 	}
 }
 
-// cause is the message, or the reason where there is none.
+// cause returns the message, or the reason if there is no message.
 func (c reportedCondition) cause() string { return cmp.Or(c.Message, c.Reason, c.Type+" is "+c.Status) }
 
-// pickConditions returns the conditions of the given types of a member object,
-// sorted by type; nil when there are none. Conditions that cannot be read are left
-// out: they were not written by the controller of the kind.
-func pickConditions(memberObject *unstructured.Unstructured, types []string) []any {
+// reflectConditions returns the conditions of the given types of a member object, in the
+// order of types; nil if there are none. Invalid conditions are omitted, because the
+// controller of the kind did not write them.
+func reflectConditions(memberObject *unstructured.Unstructured, types []string) []any {
 	list, _, _ := unstructured.NestedFieldNoCopy(memberObject.Object, "status", "conditions")
 	entries, _ := list.([]any)
 	var picked []any
 	for _, kind := range types {
-		at := slices.IndexFunc(entries, func(entry any) bool { return nameOf(entry, "type") == kind })
-		if at < 0 {
+		index := slices.IndexFunc(entries, func(entry any) bool { return entryText(entry, "type") == kind })
+		if index < 0 {
 			continue
 		}
 		condition := reportedCondition{
-			Type: kind, Status: nameOf(entries[at], "status"), Reason: nameOf(entries[at], "reason"),
+			Type: kind, Status: entryText(entries[index], "status"), Reason: entryText(entries[index], "reason"),
 		}
 		if condition.Status == "" {
 			continue
 		}
 		if condition.isProblem() {
-			condition.Message = conditions.Shorten(nameOf(entries[at], "message"), causeBytes)
+			condition.Message = conditions.Shorten(entryText(entries[index], "message"), causeBytes)
 		}
-		picked = append(picked, condition.encoded())
+		picked = append(picked, condition.encode())
 	}
 	return picked
 }
 
-func (c reportedCondition) encoded() map[string]any {
+func (c reportedCondition) encode() map[string]any {
 	encoded := map[string]any{"type": c.Type, "status": c.Status}
 	for field, value := range map[string]string{"reason": c.Reason, "message": c.Message} {
 		if value != "" {

@@ -16,19 +16,19 @@ import (
 
 // Statuses of a Deployment in one cluster.
 const (
-	wellStatus = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]}`
-	rolling    = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`
-	late       = `{replicas: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
+	healthyStatus          = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]}`
+	rollingStatus          = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}, {type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`
+	deadlineExceededStatus = `{replicas: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
 		{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: timed out}]}`
-	overQuota = `{observedGeneration: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
+	overQuotaStatus = `{observedGeneration: 1, conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum},
 		{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}]}`
-	unschedulable = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable},
+	unschedulableStatus = `{replicas: 1, conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable},
 		{type: PodFailure, status: "True", reason: Unschedulable, message: no node has enough cpu}]}`
 )
 
-func inCluster(name, status string, applied bool, message string, health workv1alpha2.ResourceHealth) workv1alpha2.AggregatedStatusItem {
+func newItem(name, status string, applied bool, message string, health workv1alpha2.ResourceHealth) workv1alpha2.AggregatedStatusItem {
 	item := workv1alpha2.AggregatedStatusItem{ClusterName: name, Applied: applied, AppliedMessage: message, Health: health}
-	if status != none {
+	if status != noStatus {
 		raw, err := yaml.YAMLToJSON([]byte(status))
 		if err != nil {
 			raw = []byte(status)
@@ -38,11 +38,11 @@ func inCluster(name, status string, applied bool, message string, health workv1a
 	return item
 }
 
-func reporter(name, status string) workv1alpha2.AggregatedStatusItem {
-	return inCluster(name, status, true, "", workv1alpha2.ResourceHealthy)
+func newReporter(name, status string) workv1alpha2.AggregatedStatusItem {
+	return newItem(name, status, true, "", workv1alpha2.ResourceHealthy)
 }
 
-// conditionTexts are the conditions of a Deployment as texts.
+// conditionTexts returns the conditions of a Deployment as text.
 func conditionTexts(t *testing.T, of *unstructured.Unstructured) []string {
 	t.Helper()
 	var status struct {
@@ -62,135 +62,135 @@ func conditionTexts(t *testing.T, of *unstructured.Unstructured) []string {
 	return texts
 }
 
-func TestConditionsOfDeployments(t *testing.T) {
+func TestDeploymentConditions(t *testing.T) {
 	const (
 		availableInAll  = "Available=True MinimumReplicasAvailable: True in every cluster"
 		rolledOutInAll  = "Progressing=True NewReplicaSetAvailable: True in every cluster"
 		availableStored = `{conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}]}`
 	)
-	refused := inCluster("m2", none, false, "exceeded quota", workv1alpha2.ResourceUnknown)
-	silent := inCluster("m2", none, false, "", workv1alpha2.ResourceUnknown)
+	refused := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	silent := newItem("m2", noStatus, false, "", workv1alpha2.ResourceUnknown)
 	tests := map[string]struct {
 		stored string
 		items  []workv1alpha2.AggregatedStatusItem
 		want   []string
 	}{
 		"True in every cluster": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", wellStatus)},
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), newReporter("m2", healthyStatus)},
 			want:  []string{availableInAll, rolledOutInAll},
 		},
-		"a rollout is complete only when it is in every cluster": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", rolling)},
+		"a rollout is complete only if it is complete in every cluster": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), newReporter("m2", rollingStatus)},
 			want:  []string{availableInAll, "Progressing=True ReplicaSetUpdated: True in every cluster"},
 		},
-		"a cluster that is not available is named with its cause": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", late)},
+		"the message contains unavailable clusters with the cause": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), newReporter("m2", deadlineExceededStatus)},
 			want: []string{
 				"Available=False MinimumReplicasUnavailable: m2: no minimum", "Progressing=False ProgressDeadlineExceeded: m2: timed out"},
 		},
-		"a cluster that refused the template is named with its cause": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), refused},
+		"the message contains clusters that rejected the template": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), refused},
 			want: []string{
 				"Available=False NotApplied: m2: not applied: exceeded quota", "Progressing=False NotApplied: m2: not applied: exceeded quota"},
 		},
-		"a refusal counts though an earlier version is well there": {
-			items: []workv1alpha2.AggregatedStatusItem{inCluster("m1", wellStatus, false, "no such path", workv1alpha2.ResourceHealthy)},
+		"a rejection takes precedence over a healthy earlier version": {
+			items: []workv1alpha2.AggregatedStatusItem{newItem("m1", healthyStatus, false, "no such path", workv1alpha2.ResourceHealthy)},
 			want: []string{
 				"Available=False NotApplied: m1: not applied: no such path", "Progressing=False NotApplied: m1: not applied: no such path"},
 		},
-		"a deadline that is over in one cluster is the reason": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", late), refused},
+		"an exceeded deadline in one cluster is the reason": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", deadlineExceededStatus), refused},
 			want: []string{
 				"Available=False MinimumReplicasUnavailable: m1: no minimum; m2: not applied: exceeded quota",
 				"Progressing=False ProgressDeadlineExceeded: m1: timed out; m2: not applied: exceeded quota"},
 		},
-		"a quota of a cluster is named": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), reporter("m2", overQuota)},
+		"the message contains an exceeded quota": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), newReporter("m2", overQuotaStatus)},
 			want: []string{
 				"Available=False MinimumReplicasUnavailable: m2: no minimum", rolledOutInAll,
 				"ReplicaFailure=True FailedCreate: m2: exceeded quota"},
 		},
-		"Pods that cannot be scheduled are named": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", unschedulable)},
+		"the message contains unschedulable Pods": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", unschedulableStatus)},
 			want:  []string{availableInAll, "PodFailure=True Unschedulable: m1: no node has enough cpu"},
 		},
-		"a failure that is over goes": {
+		"a failure that ended is removed": {
 			stored: `{conditions: [{type: ReplicaFailure, status: "True"}, {type: PodFailure, status: "True"}]}`,
-			items:  []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus)},
+			items:  []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus)},
 			want:   []string{availableInAll, rolledOutInAll},
 		},
-		"a cluster that has not reported makes it unknown": {
-			items: []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus), silent},
+		"a cluster without a status makes the condition Unknown": {
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), silent},
 			want:  []string{"Available=Unknown NotReported: m2: nothing is reported yet", "Progressing=Unknown NotReported: m2: nothing is reported yet"},
 		},
-		"nothing is said before a cluster says something": {items: []workv1alpha2.AggregatedStatusItem{silent}},
-		"what was said does not stay while nothing is known": {
+		"no condition before any cluster reported": {items: []workv1alpha2.AggregatedStatusItem{silent}},
+		"a stored condition becomes Unknown without reports": {
 			stored: availableStored, items: []workv1alpha2.AggregatedStatusItem{silent},
 			want: []string{"Available=Unknown NotReported: m2: nothing is reported yet"},
 		},
-		"nothing is said without clusters": {},
-		"what was said does not stay without clusters": {
+		"no condition without clusters": {},
+		"a stored condition becomes False without clusters": {
 			stored: availableStored, want: []string{"Available=False NoClusterChosen: no cluster is chosen"},
 		},
-		"health stands for conditions that an agent does not report": {
+		"health is used if an agent reports no conditions": {
 			items: []workv1alpha2.AggregatedStatusItem{
-				inCluster("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceHealthy), inCluster("m2", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnhealthy)},
+				newItem("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceHealthy), newItem("m2", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnhealthy)},
 			want: []string{"Available=False MinimumReplicasUnavailable: m2: MinimumReplicasUnavailable", rolledOutInAll},
 		},
-		"an unknown health says nothing": {
+		"unknown health is Unknown": {
 			stored: availableStored,
-			items:  []workv1alpha2.AggregatedStatusItem{inCluster("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnknown)},
+			items:  []workv1alpha2.AggregatedStatusItem{newItem("m1", `{replicas: 1}`, true, "", workv1alpha2.ResourceUnknown)},
 			want:   []string{"Available=Unknown NotReported: m1: nothing is reported yet"},
 		},
-		"conditions of other types stay": {
+		"conditions of other types are kept": {
 			stored: `{conditions: [{type: Other, status: "True", reason: r, message: m}]}`,
-			items:  []workv1alpha2.AggregatedStatusItem{reporter("m1", wellStatus)},
+			items:  []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus)},
 			want:   []string{"Other=True r: m", availableInAll, rolledOutInAll},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := parse(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
+			template := parseObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
 			if test.stored != "" {
 				template.Object["status"] = parseMap(t, test.stored)
 			}
-			got, err := rules(template).Aggregate(t.Context(), template, test.items)
+			got, err := rulesFor(template).Aggregate(t.Context(), template, test.items)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, conditionTexts(t, got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
-			if again, err := rules(template).Aggregate(t.Context(), got, test.items); err != nil || again != got {
+			if again, err := rulesFor(template).Aggregate(t.Context(), got, test.items); err != nil || again != got {
 				t.Errorf("the same items again make a difference (error %v)", err)
 			}
 		})
 	}
 }
 
-func TestTimesOfConditionsMoveOnlyWithTheStatus(t *testing.T) {
+func TestConditionTimesChangeWithStatus(t *testing.T) {
 	clock := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	source := New(Options{Now: func() time.Time { return clock }})
-	template := parse(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
+	template := parseObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`)
 	steps := []struct {
 		does   string
 		status string
 		want   string
 	}{
-		{"appears", rolling, "2030-01-01T12:00:00Z"},
-		{"gets another reason", wellStatus, "2030-01-01T12:00:00Z"},
-		{"fails", late, "2030-01-01T14:00:00Z"},
-		{"recovers", wellStatus, "2030-01-01T15:00:00Z"},
+		{"appears", rollingStatus, "2030-01-01T12:00:00Z"},
+		{"gets another reason", healthyStatus, "2030-01-01T12:00:00Z"},
+		{"fails", deadlineExceededStatus, "2030-01-01T14:00:00Z"},
+		{"recovers", healthyStatus, "2030-01-01T15:00:00Z"},
 	}
 	for _, step := range steps {
-		next, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, []workv1alpha2.AggregatedStatusItem{reporter("m1", step.status)})
+		next, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", step.status)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		list, _, _ := unstructured.NestedSlice(next.Object, "status", "conditions")
 		progress := list[1]
 		for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
-			if got := nameOf(progress, field); got != step.want {
+			if got := entryText(progress, field); got != step.want {
 				t.Errorf("%s of a condition that %s is %s, want %s", field, step.does, got, step.want)
 			}
 		}
@@ -198,18 +198,18 @@ func TestTimesOfConditionsMoveOnlyWithTheStatus(t *testing.T) {
 	}
 }
 
-func TestATemplateThatAClusterDoesNotHaveIsNotObserved(t *testing.T) {
+func TestUndeliveredTemplateIsNotObserved(t *testing.T) {
 	const current = `{generation: 3, observedGeneration: 3, resourceTemplateGeneration: 7, replicas: 1, numberReady: 1}`
-	refused := inCluster("m2", none, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	refused := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
 	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"} {
 		t.Run(kind, func(t *testing.T) {
-			template := parse(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 7}}`)
-			got := aggregate(t, template, []workv1alpha2.AggregatedStatusItem{reporter("m1", current), refused})
+			template := parseObject(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 7}}`)
+			got := aggregateStatus(t, template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", current), refused})
 			if got["observedGeneration"] != int64(6) {
 				t.Errorf("observedGeneration = %v, want the generation before", got["observedGeneration"])
 			}
 			template.Object["status"] = got
-			if got := aggregate(t, template, []workv1alpha2.AggregatedStatusItem{reporter("m1", current), reporter("m2", current)}); got["observedGeneration"] != int64(7) {
+			if got := aggregateStatus(t, template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", current), newReporter("m2", current)}); got["observedGeneration"] != int64(7) {
 				t.Errorf("observedGeneration = %v after the cause is gone", got["observedGeneration"])
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-func TestStatus(t *testing.T) {
+func TestReflectStatus(t *testing.T) {
 	const marked = `metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: "7"}}`
 	tests := map[string]struct {
 		object  string
@@ -23,7 +23,7 @@ func TestStatus(t *testing.T) {
 			want: `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, updatedReplicas: 5, readyReplicas: 4,
 				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3}`,
 		},
-		"conditions of a Deployment, with the causes of problems only and without times": {
+		"conditions of a Deployment, without times, messages of problems only": {
 			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {observedGeneration: 3, conditions: [
 				{type: Progressing, status: "True", reason: ReplicaSetUpdated, message: it goes on, lastUpdateTime: "2030-01-01T00:00:00Z"},
 				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota},
@@ -34,7 +34,7 @@ func TestStatus(t *testing.T) {
 				{type: Progressing, status: "True", reason: ReplicaSetUpdated},
 				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}]}`,
 		},
-		"a long cause is cut": {
+		"a long message is truncated": {
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {observedGeneration: 3, conditions: [
 				{type: ReplicaFailure, status: "True", message: ` + strings.Repeat("x", 1000) + `}, {type: Available, status: "True"}]}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3, conditions: [
@@ -56,22 +56,22 @@ func TestStatus(t *testing.T) {
 			want: `{generation: 3, resourceTemplateGeneration: 7, availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
 				replicas: 4, updatedReplicas: 5, observedGeneration: 3}`,
 		},
-		"zeros are left out": {
+		"zeros are omitted": {
 			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0, observedGeneration: 3}}`,
 			want:   `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3}`,
 		},
-		"a Deployment with nothing but zeros says nothing": {
+		"a Deployment with zeros only": {
 			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0}}`,
 		},
-		"a ReplicaSet with nothing but zeros says nothing": {
+		"a ReplicaSet with zeros only": {
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 0}}`,
 		},
-		"no status says nothing": {object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `}`},
-		"a missing mark counts as generation 0": {
+		"no status": {object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `}`},
+		"a missing annotation is generation 0": {
 			object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, status: {replicas: 1}}`,
 			want:   `{generation: 3, replicas: 1}`,
 		},
-		"an unreadable mark counts as generation 0": {
+		"an invalid annotation is generation 0": {
 			object: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: seven}}, status: {numberReady: 1}}`,
 			want:   `{generation: 3, numberReady: 1}`,
 		},
@@ -79,10 +79,10 @@ func TestStatus(t *testing.T) {
 			object: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {conditions: [{type: x}], loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`,
 			want:   `{loadBalancer: {ingress: [{ip: 1.2.3.4}]}}`,
 		},
-		"other Services say nothing": {
+		"other Services have no status": {
 			object: `{apiVersion: v1, kind: Service, spec: {type: ClusterIP}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`,
 		},
-		"Ingress whole": {
+		"Ingress, whole status": {
 			object: `{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}, other: 0}}`,
 			want:   `{loadBalancer: {ingress: [{ip: 1.2.3.4}]}, other: 0}`,
 		},
@@ -101,14 +101,14 @@ func TestStatus(t *testing.T) {
 			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1, desiredReplicas: 2, currentMetrics: null}}`,
 			want:   `{currentReplicas: 1, desiredReplicas: 2}`,
 		},
-		"a budget without status says nothing": {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget}`},
-		"other kinds whole":                    {object: `{apiVersion: v1, kind: Pod, status: {phase: Running, podIP: ""}}`, want: `{phase: Running, podIP: ""}`},
-		"a status must be an object":           {object: `{apiVersion: apps/v1, kind: Deployment, status: [1]}`, wantErr: true},
+		"a budget without status":    {object: `{apiVersion: policy/v1, kind: PodDisruptionBudget}`},
+		"other kinds, whole status":  {object: `{apiVersion: v1, kind: Pod, status: {phase: Running, podIP: ""}}`, want: `{phase: Running, podIP: ""}`},
+		"a status must be an object": {object: `{apiVersion: apps/v1, kind: Deployment, status: [1]}`, wantErr: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := parse(t, test.object)
-			got, err := interpreter.Chain(source()).Rules(object.GroupVersionKind()).Status(t.Context(), object)
+			object := parseObject(t, test.object)
+			got, err := interpreter.Chain(newSource()).Rules(object.GroupVersionKind()).Status(t.Context(), object)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
