@@ -1,15 +1,15 @@
-// Package impersonation answers "whom may the control plane act for in a member
-// cluster?": a request that comes through the control plane is sent on with the
-// impersonator's token and the caller's name, and the member lets that pass only
-// for callers that a role of its own lists. This package makes that role.
+// Package impersonation answers: which users may the control plane impersonate in a
+// member cluster? The control plane forwards requests to a member with the token of the
+// impersonator and the name of the user. The member accepts them only for users in a
+// ClusterRole of the member. This package creates that role.
 //
 // Invariants:
-//   - Nobody is listed for a cluster who has no way to it through a
-//     ClusterRoleBinding. Roles and RoleBindings give no way.
-//   - The order of the given objects does not matter, so that an unchanged control
-//     plane makes an unchanged role.
-//   - Being listed gives nothing in the member by itself: what a caller may do
-//     there, the member decides.
+//   - The role of a cluster contains only users who can access the cluster by a
+//     ClusterRoleBinding. Roles and RoleBindings are ignored.
+//   - The result does not depend on the order of the given objects, so an unchanged
+//     control plane creates an unchanged role.
+//   - The role itself grants no access to objects of the member. The member authorizes
+//     every request of the impersonated user.
 package impersonation
 
 import (
@@ -21,62 +21,66 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// searchGroup is the API group that reads from all clusters at once.
+// searchGroup is the API group of karmada-search, whose proxy reads from all clusters.
 const searchGroup = "search.karmada.io"
 
-// everyCluster is the name under which the proxy leads to all clusters.
+// everyCluster is the resource name for the proxy to all clusters.
 const everyCluster = "*"
 
-// serviceAccount begins the user names of service accounts, namespace and name
-// follow.
-const serviceAccount = "system:serviceaccount:"
+// serviceAccountPrefix is the prefix of user names of service accounts. The namespace and
+// the name follow.
+const serviceAccountPrefix = "system:serviceaccount:"
 
-// Subjects are those who may be impersonated: names, sorted and distinct. A
-// service account is named without its namespace.
+// Subjects holds the names of the subjects that may be impersonated, sorted and unique.
+// Names of service accounts have no namespace.
 type Subjects struct {
 	Users, ServiceAccounts, Groups []string
 }
 
-// Concerns tells whether rules open the way to any cluster. Others need not be
-// handed to SubjectsOf.
+// Concerns reports whether rules allow access to any cluster. Roles without such rules
+// need not be passed to SubjectsOf.
 func Concerns(rules []rbacv1.PolicyRule) bool {
-	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return proxies(rule) || searches(rule) })
+	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allowsClusterProxy(rule) || allowsSearchProxy(rule) })
 }
 
-// Reaches tells whether rules open the way to the cluster of that name: to its
-// proxy, to that of all clusters, or to the proxy of search, which leads to all.
-// Verbs are not looked at, for each of them needs an identity in the member.
-func Reaches(rules []rbacv1.PolicyRule, cluster string) bool {
+// AllowsCluster reports whether rules allow access to the cluster of that name: to its
+// proxy, to the proxy for all clusters, or to the proxy of karmada-search. Verbs are
+// ignored, because every request needs an identity in the member.
+func AllowsCluster(rules []rbacv1.PolicyRule, cluster string) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return searches(rule) || proxies(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
+		return allowsSearchProxy(rule) || allowsClusterProxy(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
 	})
 }
 
-func proxies(rule rbacv1.PolicyRule) bool { return covers(rule, clusterv1alpha1.GroupName, "clusters") }
+func allowsClusterProxy(rule rbacv1.PolicyRule) bool {
+	return allowsProxy(rule, clusterv1alpha1.GroupName, "clusters")
+}
 
-func searches(rule rbacv1.PolicyRule) bool { return covers(rule, searchGroup, "proxying") }
+func allowsSearchProxy(rule rbacv1.PolicyRule) bool {
+	return allowsProxy(rule, searchGroup, "proxying")
+}
 
-// covers tells whether a rule is about the proxy of that resource. Besides *,
-// authorization knows */proxy for the proxies of all resources.
-func covers(rule rbacv1.PolicyRule, group, resource string) bool {
+// allowsProxy reports whether a rule includes the proxy subresource of that resource. RBAC
+// also supports */proxy for the proxies of all resources.
+func allowsProxy(rule rbacv1.PolicyRule, group, resource string) bool {
 	return containsAny(rule.APIGroups, rbacv1.APIGroupAll, group) &&
 		containsAny(rule.Resources, rbacv1.ResourceAll, resource+"/proxy", "*/proxy")
 }
 
 func containsAny(list []string, wanted ...string) bool {
-	return slices.ContainsFunc(wanted, func(one string) bool { return slices.Contains(list, one) })
+	return slices.ContainsFunc(wanted, func(value string) bool { return slices.Contains(list, value) })
 }
 
-// SubjectsOf are the subjects of all bindings to roles that reach the cluster.
-// Bindings to roles that are not given count for nothing.
+// SubjectsOf returns the subjects of all bindings to roles that allow access to the
+// cluster. Bindings to roles that are not given are ignored.
 func SubjectsOf(roles []rbacv1.ClusterRole, bindings []rbacv1.ClusterRoleBinding, cluster string) Subjects {
-	reaching := map[string]bool{}
+	allowed := map[string]bool{}
 	for i := range roles {
-		reaching[roles[i].Name] = Reaches(roles[i].Rules, cluster)
+		allowed[roles[i].Name] = AllowsCluster(roles[i].Rules, cluster)
 	}
 	var found Subjects
 	for i := range bindings {
-		if ref := bindings[i].RoleRef; ref.Kind == "ClusterRole" && reaching[ref.Name] {
+		if ref := bindings[i].RoleRef; ref.Kind == "ClusterRole" && allowed[ref.Name] {
 			found.add(bindings[i].Subjects)
 		}
 	}
@@ -100,10 +104,10 @@ func (s *Subjects) add(subjects []rbacv1.Subject) {
 	}
 }
 
-// addUser adds a user. A service account may be bound by its user name, but acting
-// for it is a right of its own.
+// addUser adds a user. A binding may refer to a service account by its user name, but the
+// permission to impersonate a service account is separate.
 func (s *Subjects) addUser(name string) {
-	if account, ok := strings.CutPrefix(name, serviceAccount); ok {
+	if account, ok := strings.CutPrefix(name, serviceAccountPrefix); ok {
 		if namespace, account, ok := strings.Cut(account, ":"); ok && namespace != "" && account != "" {
 			s.ServiceAccounts = append(s.ServiceAccounts, account)
 			return

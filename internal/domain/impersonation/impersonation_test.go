@@ -13,53 +13,53 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-func rule(group, resource string, names ...string) rbacv1.PolicyRule {
+func newRule(group, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
 }
 
-func role(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
+func newRole(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
 	return rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 }
 
-func bind(role string, subjects ...rbacv1.Subject) rbacv1.ClusterRoleBinding {
+func newBinding(role string, subjects ...rbacv1.Subject) rbacv1.ClusterRoleBinding {
 	return rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: role}, Subjects: subjects}
 }
 
-func subject(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
+func newSubject(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
 
-func TestRulesThatOpenTheWayToACluster(t *testing.T) {
+func TestRulesThatAllowClusters(t *testing.T) {
 	tests := map[string]struct {
-		rules            []rbacv1.PolicyRule
-		reaches, touches bool
+		rules                    []rbacv1.PolicyRule
+		allowsCluster, allowsAny bool
 	}{
-		"the proxy of all clusters":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy")}, true, true},
-		"the proxy of this cluster":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "m2", "m1")}, true, true},
-		"not the proxy of another cluster":                 {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "m2")}, false, true},
-		"the proxy of all clusters by its name":            {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters/proxy", "*")}, true, true},
-		"any resource of the group":                        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "*")}, true, true},
-		"any resource of the group, under another name":    {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "*", "m2")}, false, true},
-		"the proxy in any group":                           {[]rbacv1.PolicyRule{rule("*", "clusters/proxy")}, true, true},
-		"the proxies of all resources":                     {[]rbacv1.PolicyRule{rule("*", "*/proxy")}, true, true},
-		"everything, as administrators have it":            {[]rbacv1.PolicyRule{rule("*", "*")}, true, true},
-		"the proxy of search":                              {[]rbacv1.PolicyRule{rule("search.karmada.io", "proxying/proxy")}, true, true},
-		"the proxy of search, whatever names are given":    {[]rbacv1.PolicyRule{rule("search.karmada.io", "proxying/proxy", "m2")}, true, true},
-		"any resource of search":                           {[]rbacv1.PolicyRule{rule("search.karmada.io", "*")}, true, true},
-		"one rule among others":                            {[]rbacv1.PolicyRule{rule("", "pods"), rule("cluster.karmada.io", "clusters/proxy")}, true, true},
+		"the proxy of all clusters":                        {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters/proxy")}, true, true},
+		"the proxy of this cluster":                        {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters/proxy", "m2", "m1")}, true, true},
+		"not the proxy of another cluster":                 {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters/proxy", "m2")}, false, true},
+		"the proxy of all clusters by its name":            {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters/proxy", "*")}, true, true},
+		"any resource of the group":                        {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "*")}, true, true},
+		"any resource of the group, under another name":    {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "*", "m2")}, false, true},
+		"the proxy in any group":                           {[]rbacv1.PolicyRule{newRule("*", "clusters/proxy")}, true, true},
+		"the proxies of all resources":                     {[]rbacv1.PolicyRule{newRule("*", "*/proxy")}, true, true},
+		"all resources, as for administrators":             {[]rbacv1.PolicyRule{newRule("*", "*")}, true, true},
+		"the proxy of search":                              {[]rbacv1.PolicyRule{newRule("search.karmada.io", "proxying/proxy")}, true, true},
+		"the proxy of search, resource names are ignored":  {[]rbacv1.PolicyRule{newRule("search.karmada.io", "proxying/proxy", "m2")}, true, true},
+		"any resource of search":                           {[]rbacv1.PolicyRule{newRule("search.karmada.io", "*")}, true, true},
+		"one rule among others":                            {[]rbacv1.PolicyRule{newRule("", "pods"), newRule("cluster.karmada.io", "clusters/proxy")}, true, true},
 		"one group and one resource among others":          {[]rbacv1.PolicyRule{{APIGroups: []string{"", "cluster.karmada.io"}, Resources: []string{"clusters", "clusters/proxy"}}}, true, true},
-		"not clusters without their proxy":                 {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters")}, false, false},
-		"not what is called alike in another group":        {[]rbacv1.PolicyRule{rule("", "clusters/proxy")}, false, false},
-		"not the resource of one group with that of other": {[]rbacv1.PolicyRule{rule("search.karmada.io", "clusters/proxy"), rule("cluster.karmada.io", "proxying/proxy")}, false, false},
-		"not group and resource of different rules":        {[]rbacv1.PolicyRule{rule("cluster.karmada.io", "clusters"), rule("", "*")}, false, false},
-		"not paths": {[]rbacv1.PolicyRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}, false, false},
-		"nothing":   {nil, false, false},
+		"not clusters without their proxy":                 {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters")}, false, false},
+		"not a resource of the same name in another group": {[]rbacv1.PolicyRule{newRule("", "clusters/proxy")}, false, false},
+		"not a resource of the wrong group":                {[]rbacv1.PolicyRule{newRule("search.karmada.io", "clusters/proxy"), newRule("cluster.karmada.io", "proxying/proxy")}, false, false},
+		"not group and resource of different rules":        {[]rbacv1.PolicyRule{newRule("cluster.karmada.io", "clusters"), newRule("", "*")}, false, false},
+		"not non-resource URLs":                            {[]rbacv1.PolicyRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}, false, false},
+		"no rules":                                         {nil, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := impersonation.Reaches(test.rules, "m1"); got != test.reaches {
-				t.Errorf("reaches m1: %v", got)
+			if got := impersonation.AllowsCluster(test.rules, "m1"); got != test.allowsCluster {
+				t.Errorf("allows access to m1: %v", got)
 			}
-			if got := impersonation.Concerns(test.rules); got != test.touches {
-				t.Errorf("concerns any cluster: %v", got)
+			if got := impersonation.Concerns(test.rules); got != test.allowsAny {
+				t.Errorf("allows access to any cluster: %v", got)
 			}
 		})
 	}
@@ -67,46 +67,46 @@ func TestRulesThatOpenTheWayToACluster(t *testing.T) {
 
 func TestSubjectsOf(t *testing.T) {
 	roles := []rbacv1.ClusterRole{
-		role("east", rule("cluster.karmada.io", "clusters/proxy", "m1")),
-		role("west", rule("cluster.karmada.io", "clusters/proxy", "m2")),
-		role("cluster-admin", rule("*", "*")),
-		role("view", rule("", "pods")),
+		newRole("east", newRule("cluster.karmada.io", "clusters/proxy", "m1")),
+		newRole("west", newRule("cluster.karmada.io", "clusters/proxy", "m2")),
+		newRole("cluster-admin", newRule("*", "*")),
+		newRole("view", newRule("", "pods")),
 	}
 	tests := map[string]struct {
 		bindings []rbacv1.ClusterRoleBinding
 		want     impersonation.Subjects
 	}{
-		"nobody without bindings": {},
-		"each kind of subject in its place": {
-			bindings: []rbacv1.ClusterRoleBinding{bind("east", subject("User", "ann"), subject("Group", "dev"), subject("ServiceAccount", "robot"))},
+		"no bindings": {},
+		"subjects of each kind": {
+			bindings: []rbacv1.ClusterRoleBinding{newBinding("east", newSubject("User", "ann"), newSubject("Group", "dev"), newSubject("ServiceAccount", "robot"))},
 			want:     impersonation.Subjects{Users: []string{"ann"}, ServiceAccounts: []string{"robot"}, Groups: []string{"dev"}},
 		},
 		"the group of administrators": {
-			bindings: []rbacv1.ClusterRoleBinding{bind("cluster-admin", subject("Group", "system:masters"))},
+			bindings: []rbacv1.ClusterRoleBinding{newBinding("cluster-admin", newSubject("Group", "system:masters"))},
 			want:     impersonation.Subjects{Groups: []string{"system:masters"}},
 		},
-		"sorted, and once each": {
+		"sorted and unique": {
 			bindings: []rbacv1.ClusterRoleBinding{
-				bind("east", subject("User", "cid"), subject("User", "ann")),
-				bind("cluster-admin", subject("User", "bob"), subject("User", "ann")),
+				newBinding("east", newSubject("User", "cid"), newSubject("User", "ann")),
+				newBinding("cluster-admin", newSubject("User", "bob"), newSubject("User", "ann")),
 			},
 			want: impersonation.Subjects{Users: []string{"ann", "bob", "cid"}},
 		},
-		"a service account once, of however many namespaces": {
-			bindings: []rbacv1.ClusterRoleBinding{bind("east",
+		"a service account in several namespaces": {
+			bindings: []rbacv1.ClusterRoleBinding{newBinding("east",
 				rbacv1.Subject{Kind: "ServiceAccount", Namespace: "a", Name: "robot"}, rbacv1.Subject{Kind: "ServiceAccount", Namespace: "b", Name: "robot"})},
 			want: impersonation.Subjects{ServiceAccounts: []string{"robot"}},
 		},
 		"a service account by its user name": {
-			bindings: []rbacv1.ClusterRoleBinding{bind("east", subject("User", "system:serviceaccount:a:robot"), subject("User", "system:serviceaccount:robot"))},
+			bindings: []rbacv1.ClusterRoleBinding{newBinding("east", newSubject("User", "system:serviceaccount:a:robot"), newSubject("User", "system:serviceaccount:robot"))},
 			want:     impersonation.Subjects{Users: []string{"system:serviceaccount:robot"}, ServiceAccounts: []string{"robot"}},
 		},
-		"nobody of another cluster":         {bindings: []rbacv1.ClusterRoleBinding{bind("west", subject("User", "ann"))}},
-		"nobody of a role without the rule": {bindings: []rbacv1.ClusterRoleBinding{bind("view", subject("User", "ann"))}},
-		"nobody of a role that is gone":     {bindings: []rbacv1.ClusterRoleBinding{bind("gone", subject("User", "ann"))}},
-		"nobody of an unknown kind":         {bindings: []rbacv1.ClusterRoleBinding{bind("east", subject("Robot", "ann"))}},
-		"nobody bound to another kind of role": {
-			bindings: []rbacv1.ClusterRoleBinding{{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "east"}, Subjects: []rbacv1.Subject{subject("User", "ann")}}},
+		"a role for another cluster":        {bindings: []rbacv1.ClusterRoleBinding{newBinding("west", newSubject("User", "ann"))}},
+		"a role without access to clusters": {bindings: []rbacv1.ClusterRoleBinding{newBinding("view", newSubject("User", "ann"))}},
+		"a role that does not exist":        {bindings: []rbacv1.ClusterRoleBinding{newBinding("gone", newSubject("User", "ann"))}},
+		"a subject of an unknown kind":      {bindings: []rbacv1.ClusterRoleBinding{newBinding("east", newSubject("Robot", "ann"))}},
+		"a binding to a Role": {
+			bindings: []rbacv1.ClusterRoleBinding{{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "east"}, Subjects: []rbacv1.Subject{newSubject("User", "ann")}}},
 		},
 	}
 	for name, test := range tests {
@@ -118,10 +118,10 @@ func TestSubjectsOf(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
+func TestRoleIsIndependentOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		roles := rapid.SliceOfNDistinct(rapid.Custom(drawRole), 0, 6, func(r rbacv1.ClusterRole) string { return r.Name }).Draw(t, "roles")
-		bindings := rapid.SliceOfN(rapid.Custom(drawBinding), 0, 8).Draw(t, "bindings")
+		roles := rapid.SliceOfNDistinct(rapid.Custom(generateRole), 0, 6, func(r rbacv1.ClusterRole) string { return r.Name }).Draw(t, "roles")
+		bindings := rapid.SliceOfN(rapid.Custom(generateBinding), 0, 8).Draw(t, "bindings")
 		want := impersonation.Role(impersonation.SubjectsOf(roles, bindings, "m1"))
 		roles = rapid.Permutation(roles).Draw(t, "other roles")
 		bindings = rapid.Permutation(bindings).Draw(t, "other bindings")
@@ -134,14 +134,14 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 	})
 }
 
-func TestARoleListsExactlyTheSubjectsThatReachTheCluster(t *testing.T) {
+func TestRoleContainsSubjectsWithAccess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		roles := rapid.SliceOfNDistinct(rapid.Custom(drawRole), 0, 6, func(r rbacv1.ClusterRole) string { return r.Name }).Draw(t, "roles")
-		bindings := rapid.SliceOfN(rapid.Custom(drawBinding), 0, 8).Draw(t, "bindings")
+		roles := rapid.SliceOfNDistinct(rapid.Custom(generateRole), 0, 6, func(r rbacv1.ClusterRole) string { return r.Name }).Draw(t, "roles")
+		bindings := rapid.SliceOfN(rapid.Custom(generateBinding), 0, 8).Draw(t, "bindings")
 		want := map[string]bool{}
 		for _, b := range bindings {
 			at := slices.IndexFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == b.RoleRef.Name })
-			if at < 0 || !impersonation.Reaches(roles[at].Rules, "m1") {
+			if at < 0 || !impersonation.AllowsCluster(roles[at].Rules, "m1") {
 				continue
 			}
 			for _, s := range b.Subjects {
@@ -167,20 +167,20 @@ func TestARoleListsExactlyTheSubjectsThatReachTheCluster(t *testing.T) {
 	})
 }
 
-func drawRole(t *rapid.T) rbacv1.ClusterRole {
+func generateRole(t *rapid.T) rbacv1.ClusterRole {
 	rules := rapid.SliceOfN(rapid.SampledFrom([]rbacv1.PolicyRule{
-		rule("*", "*"), rule("", "pods"), rule("cluster.karmada.io", "clusters/proxy"),
-		rule("cluster.karmada.io", "clusters/proxy", "m1"), rule("cluster.karmada.io", "clusters/proxy", "m2"),
+		newRule("*", "*"), newRule("", "pods"), newRule("cluster.karmada.io", "clusters/proxy"),
+		newRule("cluster.karmada.io", "clusters/proxy", "m1"), newRule("cluster.karmada.io", "clusters/proxy", "m2"),
 	}), 0, 3).Draw(t, "rules")
-	return role(drawName(t, "role"), rules...)
+	return newRole(generateName(t, "role"), rules...)
 }
 
-func drawBinding(t *rapid.T) rbacv1.ClusterRoleBinding {
-	return bind(drawName(t, "role"), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rbacv1.Subject {
-		return subject(rapid.SampledFrom([]string{"User", "Group", "ServiceAccount"}).Draw(t, "kind"), drawName(t, "subject"))
+func generateBinding(t *rapid.T) rbacv1.ClusterRoleBinding {
+	return newBinding(generateName(t, "role"), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rbacv1.Subject {
+		return newSubject(rapid.SampledFrom([]string{"User", "Group", "ServiceAccount"}).Draw(t, "kind"), generateName(t, "subject"))
 	}), 0, 5).Draw(t, "subjects")...)
 }
 
-func drawName(t *rapid.T, prefix string) string {
+func generateName(t *rapid.T, prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, rapid.IntRange(0, 7).Draw(t, prefix))
 }

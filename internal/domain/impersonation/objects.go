@@ -7,21 +7,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Name is how the role, its binding and the account that it is bound to are
-// called in members.
+// Name is the name of the role, its binding and the bound ServiceAccount in members.
 const Name = "karmada-impersonator"
 
-// Role is the member's ClusterRole to impersonate subjects. Without subjects it
-// has no rules.
+// Role returns the ClusterRole of a member that allows to impersonate subjects. Without
+// subjects it has no rules.
 func Role(subjects Subjects) *rbacv1.ClusterRole {
-	role := &rbacv1.ClusterRole{TypeMeta: typeOf("ClusterRole"), ObjectMeta: meta()}
+	role := &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta()}
 	for _, each := range []struct {
 		resource string
 		names    []string
 	}{
 		{"users", subjects.Users}, {"serviceaccounts", subjects.ServiceAccounts}, {"groups", subjects.Groups},
 	} {
-		// A rule that names nobody would allow everybody.
+		// A rule without resource names would allow all subjects.
 		if len(each.names) == 0 {
 			continue
 		}
@@ -32,21 +31,21 @@ func Role(subjects Subjects) *rbacv1.ClusterRole {
 	return role
 }
 
-// Binding is the member's ClusterRoleBinding of that role to the impersonator's
-// account, which is in the given namespace of the member.
+// Binding returns the ClusterRoleBinding of that role to the ServiceAccount of the
+// impersonator in the given namespace of the member.
 func Binding(namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
-		TypeMeta: typeOf("ClusterRoleBinding"), ObjectMeta: meta(),
+		TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta(),
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Name}},
 	}
 }
 
-func typeOf(kind string) metav1.TypeMeta {
+func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-func meta() metav1.ObjectMeta {
+func objectMeta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: Name, Labels: map[string]string{
 		clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue,
 	}}

@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// asYAML compares objects the way members are sent them.
+// asYAML encodes an object as YAML.
 func asYAML(t *testing.T, object any) string {
 	t.Helper()
 	text, err := yaml.Marshal(object)

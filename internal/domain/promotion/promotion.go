@@ -1,12 +1,11 @@
-// Package promotion answers: what does an object that a member has on its own become
-// when the control plane takes it over? A template, and a policy that leaves the
-// object where it is.
+// Package promotion answers: which template and which policy does the control plane need
+// to manage an existing object of a member? The policy keeps the object in its cluster.
 //
 // Invariants:
-//   - The template holds what a user would have written, and nothing that belongs to
-//     the cluster it was read from or to a control plane that managed it before.
-//   - The object in the member is taken over as it is, never made anew.
-//   - The policy selects this one object and names this one cluster.
+//   - The template contains the fields that a user would write, and no fields that the
+//     member cluster or an earlier control plane set.
+//   - The object in the member is taken over and never recreated.
+//   - The policy selects only this object and only this cluster.
 package promotion
 
 import (
@@ -24,28 +23,28 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Template is the member object as a template. It may take over what the member
-// has: without that wish the control plane would leave an object of others alone. A
-// wish that the object already bears stays.
+// Template returns the template for a member object. Its conflict resolution is Overwrite:
+// otherwise the control plane would not take over an object that it does not own. A
+// conflict resolution that the object already has is kept.
 func Template(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
 	template := memberObject.DeepCopy()
-	wish, wished := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
+	resolution, found := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
 	work.Release(template)
 	work.Prune(template)
-	if !wished {
-		wish = workv1alpha2.ResourceConflictResolutionOverwrite
+	if !found {
+		resolution = workv1alpha2.ResourceConflictResolutionOverwrite
 	}
 	annotations := template.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = wish
+	annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = resolution
 	template.SetAnnotations(annotations)
 	return template
 }
 
-// Manager names the Work that keeps a member object already; empty means that
-// nobody does.
+// Manager returns the namespace and name of the Work that manages a member object, or ""
+// if the object is not managed.
 func Manager(memberObject *unstructured.Unstructured) string {
 	if memberObject.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
 		return ""
@@ -54,10 +53,10 @@ func Manager(memberObject *unstructured.Unstructured) string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// Policy is the policy that keeps an object in the cluster where it is: of the
-// namespace of the template, or cluster-wide for an object without one. An empty
-// name means the one that the object has by rule. With dependencies, what the object
-// needs follows it.
+// Policy returns the policy that keeps an object in its cluster: a PropagationPolicy in
+// the namespace of the template, or a ClusterPropagationPolicy for a cluster-scoped
+// object. If name is empty, it is generated. If dependencies is true, the dependencies of
+// the object are propagated too.
 func Policy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
 	kind := template.GroupVersionKind()
 	name = cmp.Or(name, policy.NameFor(kind, template.GetNamespace(), template.GetName()))
@@ -82,19 +81,19 @@ func Policy(template *unstructured.Unstructured, cluster, name string, dependenc
 	}
 }
 
-// Refuse tells why an object can be no template. Nil means that it can.
+// Refuse returns an error if an object cannot be a template.
 func Refuse(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	if reach.DefaultSkippedAPIs().Skips(kind) {
-		return fmt.Errorf("objects of kind %s (%s) are never propagated, so that there is nothing to promote them for", kind.Kind, object.GetAPIVersion())
+		return fmt.Errorf("objects of kind %s (%s) are never propagated, so they cannot be promoted", kind.Kind, object.GetAPIVersion())
 	}
 	if (reach.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
-		return fmt.Errorf("%s %s belongs to Karmada itself, of which nothing is ever propagated", kind.Kind, Reference(object))
+		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, Reference(object))
 	}
 	return nil
 }
 
-// Reference is namespace/name, or the name alone.
+// Reference returns namespace/name, or the name alone for a cluster-scoped object.
 func Reference(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()

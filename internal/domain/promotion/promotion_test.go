@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/promotion"
 )
 
-func parse(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
@@ -22,7 +22,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 
 func TestTemplate(t *testing.T) {
 	tests := map[string]struct{ member, want string }{
-		"what the member's servers wrote goes": {
+		"fields of the member cluster are removed": {
 			member: `
 apiVersion: apps/v1
 kind: Deployment
@@ -52,7 +52,7 @@ metadata:
 spec: {replicas: 2}
 `,
 		},
-		"what another control plane left goes": {
+		"metadata of another control plane is removed": {
 			member: `
 apiVersion: v1
 kind: ConfigMap
@@ -74,7 +74,7 @@ metadata:
 data: {a: b}
 `,
 		},
-		"a wish of the user stays": {
+		"a conflict resolution of the user is kept": {
 			member: `
 apiVersion: v1
 kind: ConfigMap
@@ -92,7 +92,7 @@ metadata:
   annotations: {work.karmada.io/conflict-resolution: abort}
 `,
 		},
-		"addresses of a Service are the member's": {
+		"addresses of a Service are removed": {
 			member: `
 apiVersion: v1
 kind: Service
@@ -112,9 +112,9 @@ spec: {ports: [{port: 80}]}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			member := parse(t, test.member)
+			member := parseObject(t, test.member)
 			before := member.DeepCopy()
-			if diff := cmp.Diff(parse(t, test.want).Object, promotion.Template(member).Object); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want).Object, promotion.Template(member).Object); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before.Object, member.Object); diff != "" {
@@ -124,7 +124,7 @@ spec: {ports: [{port: 80}]}
 	}
 }
 
-func TestATemplateMadeTwiceIsTheSame(t *testing.T) {
+func TestTemplateIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.MapOf(rapid.SampledFrom([]string{
 			"app", "karmada.io/managed", "work.karmada.io/permanent-id", "work.karmada.io/conflict-resolution", "work.karmada.io/name", "team",
@@ -137,7 +137,7 @@ func TestATemplateMadeTwiceIsTheSame(t *testing.T) {
 		member.SetAnnotations(text.Draw(t, "annotations"))
 		once := promotion.Template(member)
 		if diff := cmp.Diff(once.Object, promotion.Template(once).Object); diff != "" {
-			t.Fatalf("(-once +twice):\n%s", diff)
+			t.Fatalf("(-first +second):\n%s", diff)
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestPolicy(t *testing.T) {
 		dependencies bool
 		want         string
 	}{
-		"of the namespace of the object, under a name made of it": {
+		"a PropagationPolicy with a generated name": {
 			object: "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: default, name: nginx}}",
 			want: `
 apiVersion: policy.karmada.io/v1alpha1
@@ -161,7 +161,7 @@ metadata: {namespace: default, name: nginx-6d7f8d5f5b}
 spec:
   resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, namespace: default, name: nginx}]` + spec,
 		},
-		"under the name that the user wants, with what the object needs": {
+		"a given name, with dependencies": {
 			object: "{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: keys}}", name: "mine", dependencies: true,
 			want: `
 apiVersion: policy.karmada.io/v1alpha1
@@ -171,7 +171,7 @@ spec:
   propagateDeps: true
   resourceSelectors: [{apiVersion: v1, kind: Secret, namespace: default, name: keys}]` + spec,
 		},
-		"cluster-wide for an object without namespace": {
+		"a ClusterPropagationPolicy for a cluster-scoped object": {
 			object: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'team:Red'}}",
 			want: `
 apiVersion: policy.karmada.io/v1alpha1
@@ -183,34 +183,34 @@ spec:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := promotion.Policy(parse(t, test.object), "m1", test.name, test.dependencies)
+			made := promotion.Policy(parseObject(t, test.object), "m1", test.name, test.dependencies)
 			text, err := yaml.Marshal(made)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(parse(t, test.want).Object, parse(t, string(text)).Object); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want).Object, parseObject(t, string(text)).Object); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestRefuse(t *testing.T) {
+func TestCheckPromotable(t *testing.T) {
 	tests := map[string]struct {
-		object string
-		refuse bool
+		object  string
+		wantErr bool
 	}{
-		"a workload":                     {"{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: a, name: b}}", false},
-		"something without namespace":    {"{apiVersion: v1, kind: PersistentVolume, metadata: {name: b}}", false},
-		"an event":                       {"{apiVersion: v1, kind: Event, metadata: {namespace: a, name: b}}", true},
-		"a lease":                        {"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: b}}", true},
-		"what belongs to Karmada":        {"{apiVersion: v1, kind: Secret, metadata: {namespace: karmada-cluster, name: b}}", true},
-		"a namespace of Karmada's own":   {"{apiVersion: v1, kind: Namespace, metadata: {name: karmada-system}}", true},
-		"a namespace with system's name": {"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: kube-system, name: mine}}", false},
+		"a workload":                          {"{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: a, name: b}}", false},
+		"a cluster-scoped object":             {"{apiVersion: v1, kind: PersistentVolume, metadata: {name: b}}", false},
+		"an event":                            {"{apiVersion: v1, kind: Event, metadata: {namespace: a, name: b}}", true},
+		"a lease":                             {"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: b}}", true},
+		"an object in a namespace of Karmada": {"{apiVersion: v1, kind: Secret, metadata: {namespace: karmada-cluster, name: b}}", true},
+		"a namespace of Karmada":              {"{apiVersion: v1, kind: Namespace, metadata: {name: karmada-system}}", true},
+		"an object in kube-system":            {"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: kube-system, name: mine}}", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := promotion.Refuse(parse(t, test.object)); (err != nil) != test.refuse {
+			if err := promotion.Refuse(parseObject(t, test.object)); (err != nil) != test.wantErr {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -220,7 +220,7 @@ func TestRefuse(t *testing.T) {
 func TestManager(t *testing.T) {
 	kept := "{metadata: {labels: {karmada.io/managed: 'true'}, annotations: {work.karmada.io/namespace: karmada-es-m1, work.karmada.io/name: web-1}}}"
 	for text, want := range map[string]string{kept: "karmada-es-m1/web-1", "{metadata: {labels: {karmada.io/managed: 'false'}}}": ""} {
-		if got := promotion.Manager(parse(t, text)); got != want {
+		if got := promotion.Manager(parseObject(t, text)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
