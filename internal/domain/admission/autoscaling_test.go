@@ -71,7 +71,7 @@ func TestCronFederatedHPARules(t *testing.T) {
 	bounds := func(rule string) string {
 		return cron(`apiVersion: autoscaling.karmada.io/v1alpha1, kind: FederatedHPA, name: h`, `{name: a, schedule: x, `+rule+`}`)
 	}
-	refuse := func(string) error { return errors.New("no") }
+	alwaysInvalid := func(string) error { return errors.New("no") }
 	runValidationCases(t, map[string]validationCase{
 		"a valid schedule":      {new: validCron},
 		"a name is a subdomain": {new: `{kind: CronFederatedHPA, metadata: {name: A}, spec: {scaleTargetRef: {kind: Deployment, name: web}, rules: []}}`, errors: []string{"FieldValueInvalid metadata.name"}},
@@ -84,9 +84,9 @@ func TestCronFederatedHPARules(t *testing.T) {
 			new:    workload(`{name: a, schedule: x, targetReplicas: 1}, {name: a, schedule: x, targetReplicas: 1}`),
 			errors: []string{"FieldValueDuplicate spec.rules[1].name"},
 		},
-		"schedules are cron expressions":              {new: validCron, rules: Rules{ParseSchedule: refuse}, errors: []string{"FieldValueInvalid spec.rules[0].schedule"}},
-		"time zones exist":                            {new: workload(`{name: a, schedule: x, timeZone: X, targetReplicas: 1}`), rules: Rules{LoadTimeZone: refuse}, errors: []string{"FieldValueInvalid spec.rules[0].timeZone"}},
-		"the time zone is optional":                   {new: validCron, rules: Rules{LoadTimeZone: refuse}},
+		"schedules are cron expressions":              {new: validCron, rules: Rules{ParseSchedule: alwaysInvalid}, errors: []string{"FieldValueInvalid spec.rules[0].schedule"}},
+		"time zones exist":                            {new: workload(`{name: a, schedule: x, timeZone: X, targetReplicas: 1}`), rules: Rules{LoadTimeZone: alwaysInvalid}, errors: []string{"FieldValueInvalid spec.rules[0].timeZone"}},
+		"the time zone is optional":                   {new: validCron, rules: Rules{LoadTimeZone: alwaysInvalid}},
 		"a workload needs replicas, not limits":       {new: workload(`{name: a, schedule: x, targetMinReplicas: 1, targetMaxReplicas: 1}`), errors: []string{"FieldValueRequired spec.rules[0].targetReplicas"}, warnings: []string{"spec.rules[0].targetMinReplicas", "spec.rules[0].targetMaxReplicas"}},
 		"replicas are not negative":                   {new: workload(`{name: a, schedule: x, targetReplicas: -1}`), errors: []string{"FieldValueInvalid spec.rules[0].targetReplicas"}},
 		"a FederatedHPA needs limits, not replicas":   {new: bounds(`targetReplicas: 1`), errors: []string{"FieldValueRequired spec.rules[0].targetMinReplicas"}, warnings: []string{"spec.rules[0].targetReplicas"}},

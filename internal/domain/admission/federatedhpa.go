@@ -89,7 +89,7 @@ func (r *report) validateScaleTarget(path *field.Path, target autoscalingv2.Cros
 	r.validatePathSegment(path.Child("name"), target.Name)
 }
 
-// validatePathSegment wants something that can stand in the path of a request.
+// validatePathSegment validates that a value can be a segment of a request path.
 func (r *report) validatePathSegment(path *field.Path, value string) {
 	if value == "" {
 		r.addErrors(field.Required(path, "must not be empty"))
@@ -98,7 +98,7 @@ func (r *report) validatePathSegment(path *field.Path, value string) {
 	r.addInvalid(path, value, content.IsPathSegmentName(value))
 }
 
-// validateMetric wants exactly the source that the type names.
+// validateMetric validates that a metric has exactly the source of its type.
 func (r *report) validateMetric(path *field.Path, metric *autoscalingv2.MetricSpec) {
 	given := map[autoscalingv2.MetricSourceType]bool{
 		autoscalingv2.ObjectMetricSourceType:            metric.Object != nil,
@@ -147,7 +147,7 @@ func (r *report) validateMetricSources(path *field.Path, metric *autoscalingv2.M
 		r.validatePathSegment(path.Child("metric", "name"), source.Metric.Name)
 		r.validateMetricTarget(path.Child("target"), &source.Target)
 		if source.Target.Value == nil && source.Target.AverageValue == nil {
-			r.addErrors(field.Required(path.Child("target", "averageValue"), "value or averageValue is needed"))
+			r.addErrors(field.Required(path.Child("target", "averageValue"), "an object metric needs value or averageValue"))
 		}
 	}
 	if source := metric.Pods; source != nil {

@@ -77,7 +77,7 @@ func aggregateStatus(t testing.TB, template *unstructured.Unstructured, items []
 	}
 	again, err := rule(t.Context(), got, items)
 	if err != nil || again != got {
-		t.Errorf("aggregating the same items again makes %v (error %v) of %v", again.Object["status"], err, got.Object["status"])
+		t.Errorf("a second aggregation returns %v (error %v), want %v", again.Object["status"], err, got.Object["status"])
 	}
 	if diff := cmp.Diff(before, template); diff != "" {
 		t.Errorf("the template was modified (-before +after):\n%s", diff)

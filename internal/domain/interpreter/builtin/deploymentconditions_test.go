@@ -68,7 +68,7 @@ func TestDeploymentConditions(t *testing.T) {
 		rolledOutInAll  = "Progressing=True NewReplicaSetAvailable: True in every cluster"
 		availableStored = `{conditions: [{type: Available, status: "True", reason: MinimumReplicasAvailable}]}`
 	)
-	refused := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	rejected := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
 	silent := newItem("m2", noStatus, false, "", workv1alpha2.ResourceUnknown)
 	tests := map[string]struct {
 		stored string
@@ -89,7 +89,7 @@ func TestDeploymentConditions(t *testing.T) {
 				"Available=False MinimumReplicasUnavailable: m2: no minimum", "Progressing=False ProgressDeadlineExceeded: m2: timed out"},
 		},
 		"the message contains clusters that rejected the template": {
-			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), refused},
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", healthyStatus), rejected},
 			want: []string{
 				"Available=False NotApplied: m2: not applied: exceeded quota", "Progressing=False NotApplied: m2: not applied: exceeded quota"},
 		},
@@ -99,7 +99,7 @@ func TestDeploymentConditions(t *testing.T) {
 				"Available=False NotApplied: m1: not applied: no such path", "Progressing=False NotApplied: m1: not applied: no such path"},
 		},
 		"an exceeded deadline in one cluster is the reason": {
-			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", deadlineExceededStatus), refused},
+			items: []workv1alpha2.AggregatedStatusItem{newReporter("m1", deadlineExceededStatus), rejected},
 			want: []string{
 				"Available=False MinimumReplicasUnavailable: m1: no minimum; m2: not applied: exceeded quota",
 				"Progressing=False ProgressDeadlineExceeded: m1: timed out; m2: not applied: exceeded quota"},
@@ -200,11 +200,11 @@ func TestConditionTimesChangeWithStatus(t *testing.T) {
 
 func TestUndeliveredTemplateIsNotObserved(t *testing.T) {
 	const current = `{generation: 3, observedGeneration: 3, resourceTemplateGeneration: 7, replicas: 1, numberReady: 1}`
-	refused := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
+	rejected := newItem("m2", noStatus, false, "exceeded quota", workv1alpha2.ResourceUnknown)
 	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"} {
 		t.Run(kind, func(t *testing.T) {
 			template := parseObject(t, `{apiVersion: apps/v1, kind: `+kind+`, metadata: {generation: 7}, status: {observedGeneration: 7}}`)
-			got := aggregateStatus(t, template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", current), refused})
+			got := aggregateStatus(t, template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", current), rejected})
 			if got["observedGeneration"] != int64(6) {
 				t.Errorf("observedGeneration = %v, want the generation before", got["observedGeneration"])
 			}

@@ -68,7 +68,7 @@ func generateItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 		item := workv1alpha2.AggregatedStatusItem{
 			ClusterName:    fmt.Sprint("m", i),
 			Applied:        rapid.Bool().Draw(t, "applied"),
-			AppliedMessage: rapid.SampledFrom([]string{"", "refused", "not ready"}).Draw(t, "message"),
+			AppliedMessage: rapid.SampledFrom([]string{"", "rejected", "not ready"}).Draw(t, "message"),
 			Health: rapid.SampledFrom([]workv1alpha2.ResourceHealth{
 				workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy, workv1alpha2.ResourceUnknown,
 			}).Draw(t, "health"),

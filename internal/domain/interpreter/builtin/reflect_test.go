@@ -11,20 +11,20 @@ import (
 )
 
 func TestReflectStatus(t *testing.T) {
-	const marked = `metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: "7"}}`
+	const metadata = `metadata: {generation: 3, annotations: {resourcetemplate.karmada.io/generation: "7"}}`
 	tests := map[string]struct {
 		object  string
 		want    string // empty: nothing collected
 		wantErr bool
 	}{
 		"Deployment": {
-			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 6, updatedReplicas: 5, readyReplicas: 4,
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + metadata + `, status: {replicas: 6, updatedReplicas: 5, readyReplicas: 4,
 				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3, collisionCount: 9, conditions: [{type: Available}]}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, updatedReplicas: 5, readyReplicas: 4,
 				availableReplicas: 3, unavailableReplicas: 2, observedGeneration: 3}`,
 		},
 		"conditions of a Deployment, without times, messages of problems only": {
-			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {observedGeneration: 3, conditions: [
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + metadata + `, status: {observedGeneration: 3, conditions: [
 				{type: Progressing, status: "True", reason: ReplicaSetUpdated, message: it goes on, lastUpdateTime: "2030-01-01T00:00:00Z"},
 				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota},
 				{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum, lastTransitionTime: "2030-01-01T00:00:00Z"},
@@ -35,38 +35,38 @@ func TestReflectStatus(t *testing.T) {
 				{type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}]}`,
 		},
 		"a long message is truncated": {
-			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {observedGeneration: 3, conditions: [
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + metadata + `, status: {observedGeneration: 3, conditions: [
 				{type: ReplicaFailure, status: "True", message: ` + strings.Repeat("x", 1000) + `}, {type: Available, status: "True"}]}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3, conditions: [
 				{type: ReplicaFailure, status: "True", message: ` + strings.Repeat("x", 253) + `...}]}`,
 		},
 		"ReplicaSet": {
-			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 6, fullyLabeledReplicas: 5, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}}`,
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + metadata + `, status: {replicas: 6, fullyLabeledReplicas: 5, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}}`,
 			want:   `{generation: 3, resourceTemplateGeneration: 7, replicas: 6, readyReplicas: 4, availableReplicas: 3, observedGeneration: 3}`,
 		},
 		"DaemonSet": {
-			object: `{apiVersion: apps/v1, kind: DaemonSet, ` + marked + `, status: {currentNumberScheduled: 1, desiredNumberScheduled: 2, numberAvailable: 3,
+			object: `{apiVersion: apps/v1, kind: DaemonSet, ` + metadata + `, status: {currentNumberScheduled: 1, desiredNumberScheduled: 2, numberAvailable: 3,
 				numberMisscheduled: 4, numberReady: 5, updatedNumberScheduled: 6, numberUnavailable: 7, observedGeneration: 3, collisionCount: 8}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, currentNumberScheduled: 1, desiredNumberScheduled: 2, numberAvailable: 3,
 				numberMisscheduled: 4, numberReady: 5, updatedNumberScheduled: 6, numberUnavailable: 7, observedGeneration: 3}`,
 		},
 		"StatefulSet, with the generation its controller has seen": {
-			object: `{apiVersion: apps/v1, kind: StatefulSet, ` + marked + `, status: {availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
+			object: `{apiVersion: apps/v1, kind: StatefulSet, ` + metadata + `, status: {availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
 				replicas: 4, updatedReplicas: 5, observedGeneration: 3, currentRevision: a}}`,
 			want: `{generation: 3, resourceTemplateGeneration: 7, availableReplicas: 1, currentReplicas: 2, readyReplicas: 3,
 				replicas: 4, updatedReplicas: 5, observedGeneration: 3}`,
 		},
 		"zeros are omitted": {
-			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0, observedGeneration: 3}}`,
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + metadata + `, status: {replicas: 0, observedGeneration: 3}}`,
 			want:   `{generation: 3, resourceTemplateGeneration: 7, observedGeneration: 3}`,
 		},
 		"a Deployment with zeros only": {
-			object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `, status: {replicas: 0}}`,
+			object: `{apiVersion: apps/v1, kind: Deployment, ` + metadata + `, status: {replicas: 0}}`,
 		},
 		"a ReplicaSet with zeros only": {
-			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + marked + `, status: {replicas: 0}}`,
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, ` + metadata + `, status: {replicas: 0}}`,
 		},
-		"no status": {object: `{apiVersion: apps/v1, kind: Deployment, ` + marked + `}`},
+		"no status": {object: `{apiVersion: apps/v1, kind: Deployment, ` + metadata + `}`},
 		"a missing annotation is generation 0": {
 			object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, status: {replicas: 1}}`,
 			want:   `{generation: 3, replicas: 1}`,
