@@ -23,68 +23,68 @@ import (
 )
 
 const (
-	// awaitLimit is how long a program waits for a control plane that is started or
-	// installed at the same time.
-	awaitLimit = time.Minute
-	awaitPause = time.Second
-	// askLimit is how long one request may take meanwhile.
-	askLimit = 10 * time.Second
+	// awaitTimeout is how long a program waits for a control plane that is started or installed
+	// at the same time.
+	awaitTimeout     = time.Minute
+	awaitRetryPeriod = time.Second
+	// requestTimeout limits a single request during the wait.
+	requestTimeout = 10 * time.Second
 )
 
-// errRefused tells that waiting is no use.
-var errRefused = errors.New("the API server does not accept the credentials of the kubeconfig")
+// errUnauthorized is returned when the API server rejects the credentials. Waiting longer does
+// not help.
+var errUnauthorized = errors.New("the API server does not accept the credentials of the kubeconfig")
 
-// foundation is what must be there before anything can run: otherwise every watch
-// fails for itself, again and again.
-type foundation struct {
+// prerequisites are the kinds and the namespace that must exist before any component can run.
+// Without them, every watch of every component would fail and retry.
+type prerequisites struct {
 	karmada kubernetes.Interface
 	server  string
-	// kinds are needed, by the version that is used of their group.
+	// kinds are the required kinds by group version.
 	kinds map[schema.GroupVersion][]string
-	// namespace holds the Lease; empty if there is none.
-	namespace string
+	// leaseNamespace holds the Lease of the election. It is empty without an election.
+	leaseNamespace string
 }
 
-// await waits until the API server answers and serves what the components need. It
-// logs what it waits for, and returns it as the error when it has waited long
-// enough.
+// await waits until the API server responds and serves the kinds that the components need. It
+// logs the missing prerequisites, and returns them as the error after awaitTimeout.
 func await(ctx context.Context, karmada *rest.Config, election flags.Election, components []Component) error {
-	f, err := newFoundation(karmada, election, components)
+	f, err := newPrerequisites(karmada, election, components)
 	if err != nil {
 		return err
 	}
-	return f.await(ctx, awaitLimit, awaitPause)
+	return f.await(ctx, awaitTimeout, awaitRetryPeriod)
 }
 
-// Served returns what the control plane lacks that the components need, nothing
-// if they can start. It asks once.
+// Served returns an error that names the prerequisites of the components that the control plane
+// lacks. It checks once and does not wait.
 func Served(ctx context.Context, karmada *rest.Config, components ...Component) error {
-	f, err := newFoundation(karmada, flags.Election{}, components)
+	f, err := newPrerequisites(karmada, flags.Election{}, components)
 	if err != nil {
 		return err
 	}
 	return f.check(ctx)
 }
 
-func newFoundation(karmada *rest.Config, election flags.Election, components []Component) (*foundation, error) {
-	asking := rest.CopyConfig(karmada)
-	asking.Timeout = askLimit
-	client, err := kubernetes.NewForConfig(asking)
+func newPrerequisites(karmada *rest.Config, election flags.Election, components []Component) (*prerequisites, error) {
+	config := rest.CopyConfig(karmada)
+	config.Timeout = requestTimeout
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making client of the control plane: %w", err)
 	}
-	kinds, err := kindsOf(components)
+	kinds, err := requiredKinds(components)
 	if err != nil {
 		return nil, err
 	}
-	f := &foundation{karmada: client, server: karmada.Host, kinds: kinds}
+	f := &prerequisites{karmada: client, server: karmada.Host, kinds: kinds}
 	if election.Enabled {
-		f.namespace = election.Namespace
+		f.leaseNamespace = election.Namespace
 	}
 	return f, nil
 }
 
-func kindsOf(components []Component) (map[schema.GroupVersion][]string, error) {
+func requiredKinds(components []Component) (map[schema.GroupVersion][]string, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -102,58 +102,60 @@ func kindsOf(components []Component) (map[schema.GroupVersion][]string, error) {
 	return kinds, nil
 }
 
-func (f *foundation) await(ctx context.Context, limit, pause time.Duration) error {
+func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	var last error
+	var lastErr error
 	for {
 		err := f.check(ctx)
-		if err == nil || errors.Is(err, errRefused) {
+		if err == nil || errors.Is(err, errUnauthorized) {
 			return err
 		}
-		// At the end requests fail for no other reason than the end.
-		if ctx.Err() == nil || last == nil {
-			if last == nil || err.Error() != last.Error() {
+		// After the deadline, requests fail only because of the deadline. The lastErr error from
+		// before says more.
+		if ctx.Err() == nil || lastErr == nil {
+			if lastErr == nil || err.Error() != lastErr.Error() {
 				klog.FromContext(ctx).Info("Waiting for the control plane", "limit", limit, "reason", err.Error())
 			}
-			last = err
+			lastErr = err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the control plane is not ready after %s: %w", limit, last)
+			return fmt.Errorf("the control plane is not ready after %s: %w", limit, lastErr)
 		case <-ticker.C:
 		}
 	}
 }
 
-// check returns what is missing.
-func (f *foundation) check(ctx context.Context) error {
+// check returns an error that names every missing prerequisite.
+func (f *prerequisites) check(ctx context.Context) error {
 	if _, err := f.karmada.Discovery().ServerVersion(); err != nil {
-		return f.unanswered(err)
+		return f.connectionError(err)
 	}
 	var errs []error
 	versions := slices.SortedFunc(maps.Keys(f.kinds), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
 	for _, version := range versions {
-		errs = append(errs, f.served(version, f.kinds[version]))
+		errs = append(errs, f.checkKinds(version, f.kinds[version]))
 	}
-	errs = append(errs, f.space(ctx))
+	errs = append(errs, f.checkLeaseNamespace(ctx))
 	return errors.Join(errs...)
 }
 
-func (f *foundation) unanswered(err error) error {
+func (f *prerequisites) connectionError(err error) error {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: %s: %w", errRefused, f.server, err)
+		return fmt.Errorf("%w: %s: %w", errUnauthorized, f.server, err)
 	}
-	return fmt.Errorf("the API server %s does not answer: %w; check that it runs and that the kubeconfig names it", f.server, err)
+	return fmt.Errorf("the API server %s does not respond: %w; check that it runs and that the kubeconfig has its address", f.server, err)
 }
 
-// served returns which of the kinds the API server does not serve, and the remedy.
-func (f *foundation) served(version schema.GroupVersion, kinds []string) error {
+// checkKinds returns an error that names the kinds that the API server does not serve, and the
+// remedy.
+func (f *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) error {
 	found, err := f.karmada.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("asking the API server %s for %s: %w", f.server, version, err)
+		return fmt.Errorf("discovering %s at the API server %s: %w", version, f.server, err)
 	}
 	if err != nil {
 		found = &metav1.APIResourceList{}
@@ -179,19 +181,19 @@ func (f *foundation) served(version schema.GroupVersion, kinds []string) error {
 	}
 }
 
-// space returns an error if the namespace of the Lease is known to be missing.
-// Whoever may not read it finds out in the election.
-func (f *foundation) space(ctx context.Context) error {
-	if f.namespace == "" {
+// checkLeaseNamespace returns an error if the namespace of the Lease is known to be missing. A
+// process that may not read namespaces learns that from the election.
+func (f *prerequisites) checkLeaseNamespace(ctx context.Context) error {
+	if f.leaseNamespace == "" {
 		return nil
 	}
-	_, err := f.karmada.CoreV1().Namespaces().Get(ctx, f.namespace, metav1.GetOptions{})
+	_, err := f.karmada.CoreV1().Namespaces().Get(ctx, f.leaseNamespace, metav1.GetOptions{})
 	switch {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace", f.namespace)
+		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace", f.leaseNamespace)
 	default:
-		return fmt.Errorf("reading namespace %s of the Lease: %w", f.namespace, err)
+		return fmt.Errorf("reading namespace %s of the Lease: %w", f.leaseNamespace, err)
 	}
 }

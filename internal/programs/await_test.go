@@ -15,48 +15,48 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// apiServer answers as an API server does that holds some kinds and namespaces.
-type apiServer struct {
+// fakeAPIServer is a fake API server with some kinds and namespaces.
+type fakeAPIServer struct {
 	kinds      map[string][]string
 	namespaces []string
-	// status, if not 0, is all it says.
+	// status, if not 0, is the response to every request.
 	status int
-	// busy is how many requests it does not answer first.
-	busy atomic.Int32
+	// unavailableRequests is the number of requests that first get 503.
+	unavailableRequests atomic.Int32
 }
 
-func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.busy.Add(-1) >= 0 {
-		answer(w, http.StatusServiceUnavailable, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonServiceUnavailable, Code: 503})
+func (s *fakeAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.unavailableRequests.Add(-1) >= 0 {
+		respond(w, http.StatusServiceUnavailable, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonServiceUnavailable, Code: 503})
 		return
 	}
 	version, isVersion := strings.CutPrefix(r.URL.Path, "/apis/")
 	name, isNamespace := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/")
 	switch kinds := s.kinds[version]; {
 	case s.status != 0:
-		answer(w, s.status, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: int32(s.status)})
+		respond(w, s.status, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: int32(s.status)})
 	case r.URL.Path == "/version":
-		answer(w, http.StatusOK, map[string]string{"major": "1", "minor": "36"})
+		respond(w, http.StatusOK, map[string]string{"major": "1", "minor": "36"})
 	case isVersion && kinds != nil:
 		list := &metav1.APIResourceList{GroupVersion: version}
 		for _, kind := range kinds {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: strings.ToLower(kind) + "s", Kind: kind})
 		}
-		answer(w, http.StatusOK, list)
+		respond(w, http.StatusOK, list)
 	case isNamespace && strings.Contains(strings.Join(s.namespaces, " "), name):
-		answer(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]string{"name": name}})
+		respond(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]string{"name": name}})
 	default:
-		answer(w, http.StatusNotFound, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404})
+		respond(w, http.StatusNotFound, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404})
 	}
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+func respond(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func complete() map[string][]string {
+func allKinds() map[string][]string {
 	return map[string][]string{
 		"cluster.karmada.io/v1alpha1": {"Cluster"},
 		"work.karmada.io/v1alpha1":    {"Work"},
@@ -65,91 +65,91 @@ func complete() map[string][]string {
 	}
 }
 
-func without(version string) map[string][]string {
-	kinds := complete()
+func kindsWithout(version string) map[string][]string {
+	kinds := allKinds()
 	delete(kinds, version)
 	return kinds
 }
 
 func TestAwait(t *testing.T) {
-	elected := flags.DefaultElection(ControllerManager)
+	election := flags.DefaultElection(ControllerManager)
 	tests := map[string]struct {
-		server    *apiServer
+		server    *fakeAPIServer
 		election  flags.Election
 		component string
-		told      []string
+		wantErr   []string
 	}{
-		"all is there": {server: &apiServer{kinds: complete(), namespaces: []string{"karmada-system"}}, election: elected, component: ControllerManager},
+		"every prerequisite exists": {server: &fakeAPIServer{kinds: allKinds(), namespaces: []string{"karmada-system"}}, election: election, component: ControllerManager},
 		"a scheduler needs no policies": {
-			server: &apiServer{kinds: without("policy.karmada.io/v1alpha1")}, component: Scheduler,
+			server: &fakeAPIServer{kinds: kindsWithout("policy.karmada.io/v1alpha1")}, component: Scheduler,
 		},
 		"a missing CRD is named with the remedy": {
-			server: &apiServer{kinds: without("work.karmada.io/v1alpha2")}, component: Scheduler,
-			told: []string{
+			server: &fakeAPIServer{kinds: kindsWithout("work.karmada.io/v1alpha2")}, component: Scheduler,
+			wantErr: []string{
 				"clusterresourcebindings.work.karmada.io, resourcebindings.work.karmada.io: not served in work.karmada.io/v1alpha2",
 				"install the CustomResourceDefinitions",
 			},
 		},
-		"all that is missing is named": {
-			server: &apiServer{}, component: ControllerManager,
-			told: []string{"clusters.cluster.karmada.io", "works.work.karmada.io", "propagationpolicies.policy.karmada.io", "resourcebindings.work.karmada.io"},
+		"every missing kind is named": {
+			server: &fakeAPIServer{}, component: ControllerManager,
+			wantErr: []string{"clusters.cluster.karmada.io", "works.work.karmada.io", "propagationpolicies.policy.karmada.io", "resourcebindings.work.karmada.io"},
 		},
-		"who serves Clusters is told": {
-			server: &apiServer{kinds: without("cluster.karmada.io/v1alpha1")}, component: Scheduler,
-			told: []string{"karmada-aggregated-apiserver", "APIService v1alpha1.cluster.karmada.io"},
+		"the server of Clusters is named": {
+			server: &fakeAPIServer{kinds: kindsWithout("cluster.karmada.io/v1alpha1")}, component: Scheduler,
+			wantErr: []string{"karmada-aggregated-apiserver", "APIService v1alpha1.cluster.karmada.io"},
 		},
-		"the namespace of the Lease must be there": {
-			server: &apiServer{kinds: complete()}, election: elected, component: ControllerManager,
-			told: []string{"namespace karmada-system of the Lease is missing", "--leader-elect-resource-namespace"},
+		"the namespace of the Lease must exist": {
+			server: &fakeAPIServer{kinds: allKinds()}, election: election, component: ControllerManager,
+			wantErr: []string{"namespace karmada-system of the Lease is missing", "--leader-elect-resource-namespace"},
 		},
-		"without an election no namespace is needed": {server: &apiServer{kinds: complete()}, component: ControllerManager},
-		"credentials that are refused end the wait": {
-			server: &apiServer{status: http.StatusUnauthorized}, component: Scheduler,
-			told: []string{"does not accept the credentials of the kubeconfig"},
+		"without an election no namespace is needed": {server: &fakeAPIServer{kinds: allKinds()}, component: ControllerManager},
+		"rejected credentials end the wait": {
+			server: &fakeAPIServer{status: http.StatusUnauthorized}, component: Scheduler,
+			wantErr: []string{"does not accept the credentials of the kubeconfig"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := awaiting(t, httptest.NewServer(test.server), test.election, test.component, 50*time.Millisecond)
-			if (err != nil) != (len(test.told) > 0) {
-				t.Fatalf("error %v, want one that tells %q", err, test.told)
+			err := awaitComponent(t, httptest.NewServer(test.server), test.election, test.component, 50*time.Millisecond)
+			if (err != nil) != (len(test.wantErr) > 0) {
+				t.Fatalf("error %v, want one that contains %q", err, test.wantErr)
 			}
-			for _, told := range test.told {
-				if !strings.Contains(err.Error(), told) {
-					t.Errorf("the error does not tell %q: %v", told, err)
+			for _, want := range test.wantErr {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not contain %q: %v", want, err)
 				}
 			}
 		})
 	}
 }
 
-func awaiting(t *testing.T, server *httptest.Server, election flags.Election, component string, limit time.Duration) error {
+func awaitComponent(t *testing.T, server *httptest.Server, election flags.Election, component string, limit time.Duration) error {
 	t.Helper()
 	t.Cleanup(server.Close)
-	components, err := named([]string{component})
+	components, err := componentsByName([]string{component})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFoundation(&rest.Config{Host: server.URL, QPS: -1}, election, components)
+	f, err := newPrerequisites(&rest.Config{Host: server.URL, QPS: -1}, election, components)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f.await(t.Context(), limit, 5*time.Millisecond)
 }
 
-func TestAwaitGoesOnWhenTheServerAnswers(t *testing.T) {
-	server := &apiServer{kinds: complete()}
-	server.busy.Store(3)
-	if err := awaiting(t, httptest.NewServer(server), flags.Election{}, Scheduler, time.Minute); err != nil {
+func TestAwaitReturnsWhenTheServerResponds(t *testing.T) {
+	server := &fakeAPIServer{kinds: allKinds()}
+	server.unavailableRequests.Store(3)
+	if err := awaitComponent(t, httptest.NewServer(server), flags.Election{}, Scheduler, time.Minute); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAwaitTellsOfAServerThatDoesNotAnswer(t *testing.T) {
+func TestAwaitNamesAServerThatDoesNotRespond(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	err := awaiting(t, server, flags.Election{}, Scheduler, 50*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "the API server "+server.URL+" does not answer") {
+	err := awaitComponent(t, server, flags.Election{}, Scheduler, 50*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "the API server "+server.URL+" does not respond") {
 		t.Errorf("error %v", err)
 	}
 }

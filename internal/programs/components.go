@@ -34,11 +34,11 @@ const (
 	Agent             = "karmada-agent"
 )
 
-// Components is the table of components of a control plane.
+// Components is the table of the components of a control plane.
 func Components() []Component {
 	return []Component{
 		{
-			Name: ControllerManager, Help: "turns templates into objects of member clusters and their status back", Add: addControllers,
+			Name: ControllerManager, Help: "propagates templates to member clusters and aggregates their status", Add: addControllers,
 			Needs: []client.Object{
 				&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
 				&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
@@ -46,120 +46,120 @@ func Components() []Component {
 			},
 		},
 		{
-			Name: Scheduler, Help: "decides which clusters, and how many replicas in each", Add: addScheduler,
+			Name: Scheduler, Help: "selects the clusters of each workload, and the replicas in each cluster", Add: addScheduler,
 			Needs: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}},
 		},
 	}
 }
 
-// Controllers is the table of control loops of the controller manager, in the
-// order in which an object meets them.
+// Controllers is the table of the controllers of the controller manager, in the order in which
+// an object passes through them.
 func Controllers() []Controller {
 	return []Controller{
-		{Name: "cluster", Help: "keeps what the control plane holds for a member cluster", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, cluster.DefaultOptions()
-			o.Workers, o.Forget, o.Backoff = of.Workers.Clusters, h.Members.Forget, of.Backoff
-			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, of.Monitor), addTaintEviction(h))
+		{Name: "cluster", Help: "manages the objects that the control plane keeps for a member cluster", Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, cluster.DefaultOptions()
+			o.Workers, o.Forget, o.Backoff = settings.Workers.Clusters, h.Members.Forget, settings.Backoff
+			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, settings.Monitor), addTaintEviction(h))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
 			return clusterstatus.Add(h.Manager, h.Members, clusterStatusOptions(h))
 		}},
-		{Name: "unifiedAuth", Help: "lets users of the control plane go through it to member clusters", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, unifiedauth.DefaultOptions()
-			o.Workers, o.Backoff = of.Workers.Clusters, of.Backoff
+		{Name: "unifiedAuth", Help: "grants users access to member clusters through the control plane", Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, unifiedauth.DefaultOptions()
+			o.Workers, o.Backoff = settings.Workers.Clusters, settings.Backoff
 			return unifiedauth.Add(h.Manager, o)
 		}},
-		{Name: "", Help: "claims templates for policies and makes their bindings", Add: func(h *Host) error {
+		{Name: "", Help: "claims templates for policies and creates their bindings", Add: func(h *Host) error {
 			return detector.Add(h.Manager, h.Templates, h.Rules, detectorOptions(h))
 		}},
-		{Name: "", Help: "sends what a workload refers to along with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, dependencies.DefaultOptions()
-			o.Workers, o.Backoff, o.Events = of.Workers.Dependents, of.Backoff, of.Events
-			o.Propagated = h.propagated()
+		{Name: "", Help: "propagates the dependencies of a workload together with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, dependencies.DefaultOptions()
+			o.Workers, o.Backoff, o.Events = settings.Workers.Dependents, settings.Backoff, settings.Events
+			o.Propagated = h.propagationFilter()
 			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
 		}},
-		{Name: "namespace", Help: "sends namespaces to member clusters", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, namespace.DefaultOptions()
-			o.Workers, o.Backoff = of.Workers.Pairs, of.Backoff
+		{Name: "namespace", Help: "propagates namespaces to member clusters", Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, namespace.DefaultOptions()
+			o.Workers, o.Backoff = settings.Workers.Pairs, settings.Backoff
 			o.SkippedNamespaces, o.Allowed = h.SkippedNamespaces, h.allowedOverrides()
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, binding.DefaultOptions()
-			o.Workers, o.ClusterWorkers, o.Backoff, o.Events = of.Workers.Bindings, of.Workers.ClusterBindings, of.Backoff, of.Events
+			settings, o := h.Settings.Controllers, binding.DefaultOptions()
+			o.Workers, o.ClusterWorkers, o.Backoff, o.Events = settings.Workers.Bindings, settings.Workers.ClusterBindings, settings.Backoff, settings.Events
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-			o.Propagated, o.Allowed = h.propagated(), h.allowedOverrides()
+			o.Propagated, o.Allowed = h.propagationFilter(), h.allowedOverrides()
 			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: addExecution},
-		{Name: "", Help: "decides whether agents may delete the objects of Works", Add: func(h *Host) error {
-			of := h.Settings.Controllers
-			return workdeletion.Add(h.Manager, workdeletion.Options{Workers: of.Workers.Works, Backoff: of.Backoff, Judge: h.Judge})
+		{Name: "", Help: "permits or holds the deletion of member objects by agents", Add: func(h *Host) error {
+			settings := h.Settings.Controllers
+			return workdeletion.Add(h.Manager, workdeletion.Options{Workers: settings.Workers.Works, Backoff: settings.Backoff, Judge: h.Judge})
 		}},
 		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: addWorkStatus},
 		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
-			o.Workers, o.Backoff, o.Events = max(of.Workers.Bindings, of.Workers.ClusterBindings), of.Backoff, of.Events
+			settings, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
+			o.Workers, o.Backoff, o.Events = max(settings.Workers.Bindings, settings.Workers.ClusterBindings), settings.Backoff, settings.Events
 			o.StatusBytes = h.statusBytes()
 			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
 		}},
 
-		{Name: "agentcsrapproving", Help: "approves certificates of agents and gives them their rights", Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, agentcsrapproving.DefaultOptions()
-			o.Backoff = of.Backoff
+		{Name: "agentcsrapproving", Help: "approves the certificate requests of agents and creates their RBAC roles", Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, agentcsrapproving.DefaultOptions()
+			o.Backoff = settings.Backoff
 			return agentcsrapproving.Add(h.Manager, o)
 		}},
 		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: addApplicationFailover},
-		{Name: "clustertaintpolicy", Help: "taints clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
-			of, o := h.Settings.Controllers, clustertaintpolicy.DefaultOptions()
-			o.Workers, o.Backoff = of.Workers.Clusters, of.Backoff
+		{Name: "clustertaintpolicy", Help: "adds and removes taints of clusters by their conditions", Gate: gates.Failover, Add: func(h *Host) error {
+			settings, o := h.Settings.Controllers, clustertaintpolicy.DefaultOptions()
+			o.Workers, o.Backoff = settings.Workers.Clusters, settings.Backoff
 			return clustertaintpolicy.Add(h.Manager, o)
 		}},
-		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales at set times"},
-		{Name: "deploymentReplicasSyncer", Help: "takes replicas over from member clusters", Off: true},
-		{Name: "endpointSlice", Help: "imports endpoints of exported services"},
+		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales workloads on a schedule"},
+		{Name: "deploymentReplicasSyncer", Help: "copies the replicas of member clusters back to the template", Off: true},
+		{Name: "endpointSlice", Help: "imports the endpoints of exported services"},
 		{Name: "endpointsliceCollect", Help: "collects endpoints for MultiClusterServices", Gate: gates.MultiClusterService},
-		{Name: "endpointsliceDispatch", Help: "sends endpoints of MultiClusterServices", Gate: gates.MultiClusterService},
-		{Name: "federatedHorizontalPodAutoscaler", Help: "scales by metrics of all member clusters"},
-		{Name: "federatedResourceQuotaEnforcement", Help: "sums up what quotas are used for", Gate: gates.FederatedQuotaEnforcement},
+		{Name: "endpointsliceDispatch", Help: "distributes endpoints of MultiClusterServices", Gate: gates.MultiClusterService},
+		{Name: "federatedHorizontalPodAutoscaler", Help: "scales workloads by the metrics of all member clusters"},
+		{Name: "federatedResourceQuotaEnforcement", Help: "computes the usage of FederatedResourceQuotas", Gate: gates.FederatedQuotaEnforcement},
 		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters"},
-		{Name: "federatedResourceQuotaSync", Help: "sends quotas to member clusters"},
+		{Name: "federatedResourceQuotaSync", Help: "propagates quotas to member clusters"},
 		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready", Add: addGracefulEviction},
-		{Name: "hpaScaleTargetMarker", Help: "marks what an autoscaler scales in member clusters", Off: true},
-		{Name: "multiclusterservice", Help: "offers services over several clusters", Gate: gates.MultiClusterService},
-		{Name: "remedy", Help: "acts on conditions of clusters"},
+		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales", Off: true},
+		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService},
+		{Name: "remedy", Help: "runs remedies for conditions of clusters"},
 		{Name: "serviceExport", Help: "collects endpoints of exported services"},
-		{Name: "serviceImport", Help: "makes services of imports"},
-		{Name: "workloadRebalancer", Help: "has workloads scheduled anew"},
+		{Name: "serviceImport", Help: "creates services for ServiceImports"},
+		{Name: "workloadRebalancer", Help: "triggers rescheduling of workloads"},
 	}
 }
 
 func clusterStatusOptions(h *Host) clusterstatus.Options {
-	of, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
-	o.Period, o.Thresholds, o.Inventory, o.Mode, o.Only = of.StatusPeriod, of.Thresholds, of.Inventory, h.Settings.Mode, h.Settings.Only
-	o.Settle, o.Models = of.MemberSettle, h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
+	settings, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
+	o.Period, o.Thresholds, o.Inventory, o.Mode, o.Only = settings.StatusPeriod, settings.Thresholds, settings.Inventory, h.Settings.Mode, h.Settings.Only
+	o.Settle, o.Models = settings.MemberSettle, h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
 	return o
 }
 
 func addExecution(h *Host) error {
-	of, o := h.Settings.Controllers, execution.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events, h.Judge
+	settings, o := h.Settings.Controllers, execution.DefaultOptions()
+	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = settings.Workers.Works, settings.MemberBackoff, h.Settings.Mode, settings.Events, h.Judge
 	o.Epoch = h.Epoch.Epoch
 	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func addWorkStatus(h *Host) error {
-	of, o := h.Settings.Controllers, workstatus.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode, o.Events = of.Workers.Works, of.MemberBackoff, h.Settings.Mode, of.Events
+	settings, o := h.Settings.Controllers, workstatus.DefaultOptions()
+	o.Workers, o.Backoff, o.Mode, o.Events = settings.Workers.Works, settings.MemberBackoff, h.Settings.Mode, settings.Events
 	o.StatusBytes = h.statusBytes()
 	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
 }
 
 func detectorOptions(h *Host) detector.Options {
-	of, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
-	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = of.Workers.Templates, of.Workers.Policies, of.Workers.ClusterPolicies
-	o.Backoff, o.RetryRate, o.RetryBurst, o.Events = of.Backoff, of.RetryRate, of.RetryBurst, of.Events
-	o.Propagated, o.Offer = h.propagated(), h.offerClaims
+	settings, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
+	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = settings.Workers.Templates, settings.Workers.Policies, settings.Workers.ClusterPolicies
+	o.Backoff, o.RetryRate, o.RetryBurst, o.Events = settings.Backoff, settings.RetryRate, settings.RetryBurst, settings.Events
+	o.Propagated, o.Offer = h.propagationFilter(), h.offerClaimant
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)
 	o.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)

@@ -11,30 +11,30 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Controller is one control loop of the controller manager or of an agent.
+// Controller is one controller of the controller manager or of an agent.
 type Controller struct {
-	// Name is its name in the flag --controllers; empty for one that cannot be
-	// switched off.
+	// Name is the name of the controller in the flag --controllers. It is empty for a
+	// controller that cannot be disabled.
 	Name string
-	// Help says what it does, in one line.
+	// Help describes the controller in one line.
 	Help string
-	// Off says that * does not switch it on.
+	// Off means that * in --controllers does not enable the controller.
 	Off bool
-	// Gate is the feature gate without which it does not run, empty for none.
+	// Gate is the feature gate that the controller requires. It is empty if there is none.
 	Gate featuregate.Feature
-	// Add registers it with a host. Nil is a controller of which this version knows
-	// the name only, so that existing command lines are understood.
+	// Add registers the controller with a host. It is nil if this version does not implement
+	// the controller but accepts its name in existing command lines.
 	Add func(*Host) error
 }
 
-// runs reports whether the controller runs.
-func (c Controller) runs(selected []string, set *gates.Set) bool {
+// isEnabled reports whether the controller runs.
+func (c Controller) isEnabled(selected []string, set *gates.Set) bool {
 	return c.Add != nil && (c.Gate == "" || set.Enabled(c.Gate)) && (c.Name == "" || Selects(selected, c.Name, !c.Off))
 }
 
-// Selects reports whether a list as flags take it names something: "*" stands for
-// everything that is on by default, "name" for that one, "-name" for not that one.
-// What is said first of a name counts, and names count more than "*".
+// Selects reports whether the list of a flag enables name: "*" enables every controller that is
+// on by default, "name" enables one, and "-name" disables one. The first entry for a name wins,
+// and a name wins over "*".
 func Selects(list []string, name string, byDefault bool) bool {
 	for _, entry := range list {
 		if entry == name {
@@ -47,8 +47,7 @@ func Selects(list []string, name string, byDefault bool) bool {
 	return byDefault && slices.Contains(list, "*")
 }
 
-// CheckSelection returns an error for every entry of the list that a flag takes
-// which names nothing known.
+// CheckSelection returns an error that names every entry of the list that is not known.
 func CheckSelection(flag, what string, list, known []string) error {
 	var unknown []string
 	for _, entry := range list {
@@ -62,11 +61,11 @@ func CheckSelection(flag, what string, list, known []string) error {
 	return fmt.Errorf("--%s: there is no %s %s; known are %s", flag, what, strings.Join(unknown, ", "), strings.Join(known, ", "))
 }
 
-// ControllerNames are the names that --controllers knows, sorted, and those of them
-// that * does not switch on.
+// ControllerNames returns the names that --controllers accepts, sorted, and those of them that
+// are off by default.
 func ControllerNames() (known, off []string) { return NamesOf(Controllers()) }
 
-// NamesOf is ControllerNames for other tables.
+// NamesOf returns the same as ControllerNames for another table.
 func NamesOf(table []Controller) (known, off []string) {
 	for _, controller := range table {
 		if controller.Name == "" {
@@ -82,10 +81,11 @@ func NamesOf(table []Controller) (known, off []string) {
 	return known, off
 }
 
-// AbsentControllers are those that the list names and this version does not have.
+// AbsentControllers returns the names in the list that this version accepts but does not
+// implement.
 func AbsentControllers(list []string) []string { return AbsentOf(Controllers(), list) }
 
-// AbsentOf is AbsentControllers for other tables.
+// AbsentOf returns the same as AbsentControllers for another table.
 func AbsentOf(table []Controller, list []string) []string {
 	var absent []string
 	for _, controller := range table {
@@ -96,8 +96,7 @@ func AbsentOf(table []Controller, list []string) []string {
 	return absent
 }
 
-// addControllers adds the controllers that are selected, and the index that several
-// of them share.
+// addControllers adds the selected controllers, and the index that several of them share.
 func addControllers(h *Host) error {
 	if err := bindings.Index(h.Manager.GetFieldIndexer()); err != nil {
 		return err
@@ -107,7 +106,7 @@ func addControllers(h *Host) error {
 
 func addSelected(h *Host, table []Controller) error {
 	for _, controller := range table {
-		if !controller.runs(h.Settings.Controllers.Selected, h.Settings.Gates) {
+		if !controller.isEnabled(h.Settings.Controllers.Selected, h.Settings.Gates) {
 			continue
 		}
 		if err := controller.Add(h); err != nil {

@@ -15,14 +15,14 @@ func TestSelects(t *testing.T) {
 		off  bool
 		want bool
 	}{
-		"a star is all that are on by default":         {list: []string{"*"}, want: true},
-		"a star is none that is off by default":        {list: []string{"*"}, off: true},
-		"a name switches on what is off by default":    {list: []string{"*", "remedy"}, off: true, want: true},
-		"a name alone is nothing but that":             {list: []string{"binding"}},
-		"a name without a star switches on":            {list: []string{"remedy"}, want: true},
-		"a minus switches off what a star switches on": {list: []string{"*", "-remedy"}},
-		"what is said first of a name counts":          {list: []string{"-remedy", "remedy", "*"}},
-		"nothing is nothing":                           {},
+		"* enables a controller that is on by default":          {list: []string{"*"}, want: true},
+		"* does not enable a controller that is off by default": {list: []string{"*"}, off: true},
+		"a name enables a controller that is off by default":    {list: []string{"*", "remedy"}, off: true, want: true},
+		"another name without * does not enable the controller": {list: []string{"binding"}},
+		"a name without * enables the controller":               {list: []string{"remedy"}, want: true},
+		"-name disables a controller that * enables":            {list: []string{"*", "-remedy"}},
+		"the first entry for a name wins":                       {list: []string{"-remedy", "remedy", "*"}},
+		"an empty list enables no controller":                   {},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,20 +36,20 @@ func TestSelects(t *testing.T) {
 func TestCheckSelection(t *testing.T) {
 	known, _ := ControllerNames()
 	if err := CheckSelection("controllers", "controller", []string{"*", "-binding", "execution", "hpaScaleTargetMarker"}, known); err != nil {
-		t.Errorf("known names are refused: %v", err)
+		t.Errorf("known names are rejected: %v", err)
 	}
 	err := CheckSelection("controllers", "controller", []string{"*", "bindings", "-exekution"}, known)
 	if err == nil {
-		t.Fatal("unknown names are taken")
+		t.Fatal("unknown names are accepted")
 	}
-	for _, told := range []string{"--controllers", `"bindings"`, `"-exekution"`, "known are agentcsrapproving", "workloadRebalancer"} {
-		if !strings.Contains(err.Error(), told) {
-			t.Errorf("the error does not tell %s: %v", told, err)
+	for _, want := range []string{"--controllers", `"bindings"`, `"-exekution"`, "known are agentcsrapproving", "workloadRebalancer"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not contain %s: %v", want, err)
 		}
 	}
 }
 
-func TestControllersOfAgentsAreThoseOfExistingCommandLines(t *testing.T) {
+func TestAgentControllerNamesMatchUpstream(t *testing.T) {
 	known, off := NamesOf(AgentControllers())
 	if diff := cmp.Diff([]string{"certRotation", "clusterStatus", "endpointsliceCollect", "execution", "serviceExport", "workStatus"}, known); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
@@ -59,9 +59,8 @@ func TestControllersOfAgentsAreThoseOfExistingCommandLines(t *testing.T) {
 	}
 }
 
-// TestControllersAreThoseOfExistingCommandLines compares with the names that users
-// know.
-func TestControllersAreThoseOfExistingCommandLines(t *testing.T) {
+// TestControllerNamesMatchUpstream compares with the names that existing command lines use.
+func TestControllerNamesMatchUpstream(t *testing.T) {
 	known, off := ControllerNames()
 	wantKnown := []string{
 		"agentcsrapproving", "applicationFailover", "binding", "bindingStatus", "cluster", "clusterStatus", "clustertaintpolicy",
@@ -83,7 +82,7 @@ func TestControllersAreThoseOfExistingCommandLines(t *testing.T) {
 	}
 }
 
-func TestRuns(t *testing.T) {
+func TestControllerIsEnabled(t *testing.T) {
 	add := func(*Host) error { return nil }
 	tests := map[string]struct {
 		controller Controller
@@ -91,13 +90,13 @@ func TestRuns(t *testing.T) {
 		gates      string
 		want       bool
 	}{
-		"a selected controller runs":                  {Controller{Name: "x", Add: add}, []string{"*"}, "", true},
-		"one that is switched off does not":           {Controller{Name: "x", Add: add}, []string{"*", "-x"}, "", false},
-		"one without a name cannot be switched off":   {Controller{Add: add}, nil, "", true},
-		"one that is not there does not run":          {Controller{Name: "x"}, []string{"x"}, "", false},
-		"a gate that is off keeps it from running":    {Controller{Name: "x", Gate: gates.Failover, Add: add}, []string{"x"}, "", false},
-		"a gate that is on lets it run":               {Controller{Name: "x", Gate: gates.Failover, Add: add}, []string{"*"}, "Failover=true", true},
-		"a gate switches off even one without a name": {Controller{Gate: gates.PropagateDeps, Add: add}, nil, "PropagateDeps=false", false},
+		"a selected controller runs":                           {Controller{Name: "x", Add: add}, []string{"*"}, "", true},
+		"a disabled controller does not run":                   {Controller{Name: "x", Add: add}, []string{"*", "-x"}, "", false},
+		"a controller without a name cannot be disabled":       {Controller{Add: add}, nil, "", true},
+		"a controller without implementation does not run":     {Controller{Name: "x"}, []string{"x"}, "", false},
+		"a disabled gate disables the controller":              {Controller{Name: "x", Gate: gates.Failover, Add: add}, []string{"x"}, "", false},
+		"an enabled gate permits the controller":               {Controller{Name: "x", Gate: gates.Failover, Add: add}, []string{"*"}, "Failover=true", true},
+		"a disabled gate disables a controller without a name": {Controller{Gate: gates.PropagateDeps, Add: add}, nil, "PropagateDeps=false", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +104,8 @@ func TestRuns(t *testing.T) {
 			if err := set.Set(test.gates); err != nil {
 				t.Fatal(err)
 			}
-			if got := test.controller.runs(test.selected, set); got != test.want {
-				t.Errorf("runs = %t", got)
+			if got := test.controller.isEnabled(test.selected, set); got != test.want {
+				t.Errorf("isEnabled = %t", got)
 			}
 		})
 	}

@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// deliveredBy returns how much the Works of a cluster want to be there, from a cache
-// of Works. Nothing is known as long as Works cannot be listed.
-func deliveredBy(ctx context.Context, karmada client.Reader) func(cluster string) bounds.Delivered {
+// newDeliveredCounter returns a function that counts the manifests in the Works of a cluster,
+// read from the cache. It returns 0 while Works cannot be listed.
+func newDeliveredCounter(ctx context.Context, karmada client.Reader) func(cluster string) bounds.Delivered {
 	return func(cluster string) bounds.Delivered {
 		var delivered bounds.Delivered
 		works := &workv1alpha1.WorkList{}

@@ -10,17 +10,16 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Evictions are what can be decided about workloads that leave clusters.
+// Evictions are the settings for workloads that are evicted from clusters.
 type Evictions struct {
-	// TaintManager and NoExecute, both, and the gate Failover let taints of effect
-	// NoExecute evict workloads.
+	// TaintManager, NoExecute and the feature gate Failover must all be on for NoExecute taints
+	// to evict workloads.
 	TaintManager, NoExecute bool
-	// Rate is how many workloads are evicted for taints in a second, at most; 0 is
-	// none.
+	// Rate is the maximum of taint evictions per second. 0 stops them.
 	Rate float32
-	// PurgeMode is how workloads are evicted for taints that do not say it themselves.
+	// PurgeMode is the purge mode of evictions for taints that do not define one.
 	PurgeMode policyv1alpha1.PurgeMode
-	// Timeout is how long an eviction takes at most that does not say it itself.
+	// Timeout limits graceful evictions that do not define their own limit.
 	Timeout time.Duration
 }
 
@@ -30,25 +29,25 @@ func defaultEvictions() Evictions {
 }
 
 func addTaintEviction(h *Host) error {
-	of, o := h.Settings.Controllers, tainteviction.DefaultOptions()
-	o.Enabled = of.Evictions.TaintManager && of.Evictions.NoExecute && h.Settings.Gates.Enabled(gates.Failover)
-	o.Rate, o.PurgeMode = float64(of.Evictions.Rate), of.Evictions.PurgeMode
+	settings, o := h.Settings.Controllers, tainteviction.DefaultOptions()
+	o.Enabled = settings.Evictions.TaintManager && settings.Evictions.NoExecute && h.Settings.Gates.Enabled(gates.Failover)
+	o.Rate, o.PurgeMode = float64(settings.Evictions.Rate), settings.Evictions.PurgeMode
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-	o.Backoff = of.Backoff
+	o.Backoff = settings.Backoff
 	return tainteviction.Add(h.Manager, o)
 }
 
 func addGracefulEviction(h *Host) error {
-	of, o := h.Settings.Controllers, gracefuleviction.DefaultOptions()
-	o.Workers, o.ClusterWorkers, o.Timeout = of.Workers.Bindings, of.Workers.ClusterBindings, of.Evictions.Timeout
-	o.Backoff = of.Backoff
+	settings, o := h.Settings.Controllers, gracefuleviction.DefaultOptions()
+	o.Workers, o.ClusterWorkers, o.Timeout = settings.Workers.Bindings, settings.Workers.ClusterBindings, settings.Evictions.Timeout
+	o.Backoff = settings.Backoff
 	return gracefuleviction.Add(h.Manager, h.Renderings, o)
 }
 
 func addApplicationFailover(h *Host) error {
-	of, o := h.Settings.Controllers, applicationfailover.DefaultOptions()
+	settings, o := h.Settings.Controllers, applicationfailover.DefaultOptions()
 	o.Graceful = h.Settings.Gates.Enabled(gates.GracefulEviction)
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
-	o.Backoff = of.Backoff
+	o.Backoff = settings.Backoff
 	return applicationfailover.Add(h.Manager, h.Rules, o)
 }

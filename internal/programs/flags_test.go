@@ -15,18 +15,18 @@ import (
 	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-// TestFlagsAreThoseOfExistingCommandLines compares names, types and defaults of all
-// flags of a program with those that users know. What is promised of a program is
-// in testdata/flags, what is promised of every one in logging.txt.
-func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
+// TestFlagsMatchUpstream compares names, types and defaults of all flags of a program with
+// those of existing command lines. testdata/flags has one file for each program, and
+// logging.txt for the flags of every program.
+func TestFlagsMatchUpstream(t *testing.T) {
 	for _, program := range []command.Program{controllermanager.Program(), scheduling.Program(), agent.Program()} {
 		t.Run(program.Name, func(t *testing.T) {
-			want := promised(t, program.Name, "logging")
+			want := readUpstreamFlags(t, program.Name, "logging")
 			got := map[string]string{}
 			command.New(program).Flags().VisitAll(func(flag *pflag.Flag) {
-				got[flag.Name] = typeOf(flag) + " " + defaultOf(flag)
+				got[flag.Name] = flagType(flag) + " " + flagDefault(flag)
 				if strings.HasSuffix(want[flag.Name], " -") {
-					got[flag.Name] = typeOf(flag) + " -"
+					got[flag.Name] = flagType(flag) + " -"
 				}
 				if flag.Usage == "" {
 					t.Errorf("--%s has no help", flag.Name)
@@ -39,7 +39,7 @@ func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
 	}
 }
 
-func promised(t *testing.T, names ...string) map[string]string {
+func readUpstreamFlags(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	flags := map[string]string{}
 	for _, name := range names {
@@ -58,8 +58,8 @@ func promised(t *testing.T, names ...string) map[string]string {
 	return flags
 }
 
-// typeOf is the type as help shows it.
-func typeOf(flag *pflag.Flag) string {
+// flagType returns the type as help shows it.
+func flagType(flag *pflag.Flag) string {
 	switch kind := flag.Value.Type(); kind {
 	case "uint64":
 		return "uint"
@@ -70,7 +70,7 @@ func typeOf(flag *pflag.Flag) string {
 	}
 }
 
-func defaultOf(flag *pflag.Flag) string {
+func flagDefault(flag *pflag.Flag) string {
 	switch value := flag.DefValue; {
 	case value == "":
 		return `""`
@@ -81,7 +81,7 @@ func defaultOf(flag *pflag.Flag) string {
 	}
 }
 
-// TestProgramsAreComponents keeps the names of both tables the same.
+// TestProgramsAreComponents requires that both tables have the same names.
 func TestProgramsAreComponents(t *testing.T) {
 	want := []string{controllermanager.Program().Name, scheduling.Program().Name}
 	if diff := cmp.Diff(want, programs.Names()); diff != "" {

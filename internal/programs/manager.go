@@ -34,10 +34,9 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// shutdownLimit is how long the components of a process may take to end. With the
-// time that a leader tries to renew its Lease it is no longer than others wait for
-// a silent leader.
-const shutdownLimit = 5 * time.Second
+// shutdownTimeout is how long the components of a process may take to end. Together with the
+// renew deadline it does not exceed the lease duration, after which another replica takes over.
+const shutdownTimeout = 5 * time.Second
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
@@ -50,9 +49,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// memberScheme has the kinds that an agent reads and writes in the control plane.
-// The conversions of all others would cost it megabytes.
-func memberScheme() (*runtime.Scheme, error) {
+// agentScheme contains only the kinds that an agent reads and writes in the control plane. The
+// conversions of all other kinds would cost several MiB of memory.
+func agentScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, coordinationv1.AddToScheme, certificatesv1.AddToScheme, api.AddToScheme,
@@ -65,33 +64,33 @@ func memberScheme() (*runtime.Scheme, error) {
 }
 
 func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
-	kinds := newScheme
+	newSchemeFor := newScheme
 	if o.Settings.Only != "" {
-		kinds = memberScheme
+		newSchemeFor = agentScheme
 	}
-	scheme, err := kinds()
+	scheme, err := newSchemeFor()
 	if err != nil {
 		return nil, err
 	}
 	if err := command.RegisterBuildInfo(metrics.Registry); err != nil {
 		return nil, err
 	}
-	var own *Lease
+	var lease *Lease
 	if o.Election.Enabled && o.Lock == nil {
-		if own, err = leaseOf(karmada, o.Election); err != nil {
+		if lease, err = newElectionLease(karmada, o.Election); err != nil {
 			return nil, err
 		}
-		o.Lock = own
+		o.Lock = lease
 	}
 	if !o.Waits {
-		karmada = patiently(karmada)
+		karmada = withReconnect(karmada)
 	}
 	mgr, err := manager.New(karmada, managerOptions(scheme, o))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	if own != nil {
-		own.LockConfig.EventRecorder = mgr.GetEventRecorderFor(own.Identity()) //nolint:staticcheck // elections write this API
+	if lease != nil {
+		lease.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lease.Identity()) //nolint:staticcheck // leader election still uses this API
 	}
 	if err := mgr.AddHealthzCheck(pingCheck, healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)
@@ -99,39 +98,39 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// patiently makes what reads wait inside of its request while the control plane is
-// away, and go on when it is back. Watches would sleep out a pause that grows to half
-// a minute, each of them, and nothing would happen in it. A Lease does not wait: its
-// holder must know that it cannot renew it.
-func patiently(karmada *rest.Config) *rest.Config {
-	patient := rest.CopyConfig(karmada)
-	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
+// withReconnect makes read requests wait while the control plane is unavailable, and continue
+// when it is back. Without it, every watch would back off on its own for up to 30 s. Requests
+// for a Lease do not wait, because the leader must notice that it cannot renew its Lease.
+func withReconnect(karmada *rest.Config) *rest.Config {
+	config := rest.CopyConfig(karmada)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1, Unavailable: true, Lost: func(err error) {
 			klog.Background().Info("Waiting for the control plane", "server", karmada.Host, "reason", err.Error())
 		}, Back: func(after time.Duration) {
-			klog.Background().Info("The control plane answers again", "server", karmada.Host, "after", after.Round(time.Millisecond))
+			klog.Background().Info("The control plane responds again", "server", karmada.Host, "after", after.Round(time.Millisecond))
 		}})
 	})
-	return patient
+	return config
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
-	limit, yes, ranked := shutdownLimit, true, o.Settings.Gates.Enabled(gates.ControllerPriorityQueue)
+	timeout, yes, usePriorityQueue := shutdownTimeout, true, o.Settings.Gates.Enabled(gates.ControllerPriorityQueue)
 	options := manager.Options{
 		Scheme: scheme,
 		Cache:  cache.Options{SyncPeriod: &o.Resync, DefaultTransform: cache.TransformStripManagedFields()},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Controller: config.Controller{
-			RecoverPanic: &yes, UsePriorityQueue: &ranked,
-			// One process may host a component more than once, one after the other.
+			RecoverPanic: &yes, UsePriorityQueue: &usePriorityQueue,
+			// A process may add a component more than once, one after another.
 			SkipNameValidation: &yes,
 		},
 		LeaderElection:          o.Election.Enabled,
 		LeaderElectionID:        o.Election.Name,
 		LeaderElectionNamespace: o.Election.Namespace,
-		// Everything that writes has ended by then, and the others need not wait.
+		// All controllers have ended by then, so the other replicas need not wait for the Lease
+		// to expire.
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &limit,
+		GracefulShutdownTimeout:       &timeout,
 	}
 	if o.Election.Enabled {
 		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.Election.LeaseDuration, &o.Election.RenewDeadline, &o.Election.RetryPeriod
@@ -148,58 +147,58 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 		}
 	}
 	if only := o.Settings.Only; only != "" {
-		options.Cache.ByObject = seenBy(only)
+		options.Cache.ByObject = agentCacheScope(only)
 	}
-	options.HealthProbeBindAddress, options.Metrics = serve(o.Serving)
+	options.HealthProbeBindAddress, options.Metrics = servingAddresses(o.Serving)
 	return options
 }
 
-// seenBy is what a process that serves one cluster watches: it may see no other
-// Cluster and no other Works.
-func seenBy(only string) map[client.Object]cache.ByObject {
+// agentCacheScope limits the cache of a process that serves one cluster. The process may not
+// read other Clusters or the Works of other clusters.
+func agentCacheScope(only string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", only)},
 		&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{work.ExecutionNamespace(only): {}}},
 	}
 }
 
-// pingCheck is the name of the health check: the process answers.
+// pingCheck is the name of the health check. It succeeds while the process responds.
 const pingCheck = "ping"
 
-// serve says where health and metrics are served: by one server if they have the
-// same address.
-func serve(s flags.Serving) (health string, metrics metricsserver.Options) {
-	health, metrics = orOff(s.Health), metricsserver.Options{BindAddress: orOff(s.Metrics)}
-	if health == off || health != metrics.BindAddress {
+// servingAddresses returns the addresses of health and metrics. If both are equal, the metrics
+// server serves both.
+func servingAddresses(s flags.Serving) (health string, metrics metricsserver.Options) {
+	health, metrics = addressOrDisabled(s.Health), metricsserver.Options{BindAddress: addressOrDisabled(s.Metrics)}
+	if health == disabledAddress || health != metrics.BindAddress {
 		return health, metrics
 	}
-	answer := http.StripPrefix("/healthz", &healthz.Handler{Checks: map[string]healthz.Checker{pingCheck: healthz.Ping}})
-	metrics.ExtraHandlers = map[string]http.Handler{"/healthz": answer, "/healthz/": answer}
-	return off, metrics
+	handler := http.StripPrefix("/healthz", &healthz.Handler{Checks: map[string]healthz.Checker{pingCheck: healthz.Ping}})
+	metrics.ExtraHandlers = map[string]http.Handler{"/healthz": handler, "/healthz/": handler}
+	return disabledAddress, metrics
 }
 
-// off is the address of a server that is not there.
-const off = "0"
+// disabledAddress is the address of a server that is disabled.
+const disabledAddress = "0"
 
-func orOff(address string) string {
+func addressOrDisabled(address string) string {
 	if address == "" {
-		return off
+		return disabledAddress
 	}
 	return address
 }
 
-// standby watches what a component needs before its process leads, so that it
+// cacheWarmer starts the informers of a component before its process leads, so that the process
 // takes over with full caches.
-type standby struct {
+type cacheWarmer struct {
 	cache cache.Cache
 	kinds []client.Object
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (standby) NeedLeaderElection() bool { return false }
+func (cacheWarmer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (s standby) Start(ctx context.Context) error {
+func (s cacheWarmer) Start(ctx context.Context) error {
 	for _, kind := range s.kinds {
 		if _, err := s.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %T: %w", kind, err)

@@ -13,43 +13,43 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func TestServe(t *testing.T) {
+func TestServingAddresses(t *testing.T) {
 	tests := map[string]struct {
 		serving         flags.Serving
 		health, metrics string
 		together        bool
 	}{
-		"two addresses are two servers":     {serving: flags.Serving{Health: ":1", Metrics: ":2"}, health: ":1", metrics: ":2"},
-		"equal addresses are one server":    {serving: flags.Serving{Health: ":1", Metrics: ":1"}, health: "0", metrics: ":1", together: true},
-		"nothing is served at 0":            {serving: flags.Serving{Health: "0", Metrics: "0"}, health: "0", metrics: "0"},
-		"nothing is served without address": {health: "0", metrics: "0"},
-		"either can be off":                 {serving: flags.Serving{Health: "0", Metrics: ":1"}, health: "0", metrics: ":1"},
+		"two addresses are two servers":          {serving: flags.Serving{Health: ":1", Metrics: ":2"}, health: ":1", metrics: ":2"},
+		"equal addresses are one server":         {serving: flags.Serving{Health: ":1", Metrics: ":1"}, health: "0", metrics: ":1", together: true},
+		"0 disables both servers":                {serving: flags.Serving{Health: "0", Metrics: "0"}, health: "0", metrics: "0"},
+		"an empty address disables both servers": {health: "0", metrics: "0"},
+		"one of both can be disabled":            {serving: flags.Serving{Health: "0", Metrics: ":1"}, health: "0", metrics: ":1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			health, metrics := serve(test.serving)
+			health, metrics := servingAddresses(test.serving)
 			if health != test.health || metrics.BindAddress != test.metrics {
 				t.Errorf("health on %s and metrics on %s, want %s and %s", health, metrics.BindAddress, test.health, test.metrics)
 			}
-			answer := metrics.ExtraHandlers["/healthz"]
-			if (answer != nil) != test.together {
-				t.Fatalf("the server of metrics answers /healthz: %t, want %t", answer != nil, test.together)
+			handler := metrics.ExtraHandlers["/healthz"]
+			if (handler != nil) != test.together {
+				t.Fatalf("the metrics server serves /healthz: %t, want %t", handler != nil, test.together)
 			}
-			if answer == nil {
+			if handler == nil {
 				return
 			}
 			for path, code := range map[string]int{"/healthz": 200, "/healthz/ping": 200, "/healthz/pong": 404} {
 				recorder := httptest.NewRecorder()
-				answer.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+				handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 				if recorder.Code != code {
-					t.Errorf("%s answers %d, want %d", path, recorder.Code, code)
+					t.Errorf("%s returns %d, want %d", path, recorder.Code, code)
 				}
 			}
 		})
 	}
 }
 
-func TestElectionReachesTheManager(t *testing.T) {
+func TestManagerOptionsOfElection(t *testing.T) {
 	settings := DefaultSettings(gates.New())
 	election := flags.Election{
 		Enabled: true, Namespace: "here", Name: "lease",
@@ -64,15 +64,15 @@ func TestElectionReachesTheManager(t *testing.T) {
 		t.Errorf("election (-want +got):\n%s", diff)
 	}
 	if !o.LeaderElectionReleaseOnCancel {
-		t.Error("a leader that ends keeps its Lease")
+		t.Error("a leader does not release its Lease when it ends")
 	}
 	alone := managerOptions(runtime.NewScheme(), HostOptions{Settings: &settings})
 	if alone.LeaderElection {
-		t.Error("a process that runs alone waits for a Lease")
+		t.Error("a single replica waits for a Lease")
 	}
 }
 
-func TestGateSwitchesThePriorityQueue(t *testing.T) {
+func TestManagerOptionsOfPriorityQueueGate(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		set := gates.New()
 		if err := set.SetFromMap(map[string]bool{string(gates.ControllerPriorityQueue): on}); err != nil {

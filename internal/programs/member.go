@@ -11,22 +11,20 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// AgentComponent is the component of a pull mode member. It is no row of
-// Components: no control plane runs it, and a process that runs nothing else need
-// not hold what the rows there refer to.
+// AgentComponent is the component of a pull mode member. It is not a row of Components, because
+// no control plane runs it. An agent therefore does not link the code of the other components.
 func AgentComponent() Component {
 	return Component{
-		Name: Agent, Help: "registers its cluster and does there what the control plane wants",
+		Name: Agent, Help: "registers its cluster and applies the Works of the control plane to it",
 		Needs: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}},
 		Add:   func(h *Host) error { return addSelected(h, AgentControllers()) },
 	}
 }
 
-// AgentControllers is the table of control loops of an agent: those that serve
-// members, for one of them.
+// AgentControllers is the table of the controllers of an agent. They serve a single member.
 func AgentControllers() []Controller {
 	return []Controller{
-		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and that its agent lives", Add: func(h *Host) error {
+		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and renews the Lease of the agent", Add: func(h *Host) error {
 			lease, o := clusterlease.New(h.Manager.GetClient(), h.Manager.GetAPIReader(), h.Settings.Agent.Lease), clusterStatusOptions(h)
 			o.OnHealthy = lease.Begin
 			if err := h.Manager.Add(lease); err != nil {
@@ -35,8 +33,8 @@ func AgentControllers() []Controller {
 			return clusterstatus.Add(h.Manager, h.Members, o)
 		}},
 		{Name: "execution", Help: "applies the Works of the cluster", Add: addExecution},
-		{Name: "workStatus", Help: "reflects the status of their objects", Add: addWorkStatus},
-		{Name: "certRotation", Help: "renews the certificate that the agent shows to the control plane", Off: true, Add: func(h *Host) error {
+		{Name: "workStatus", Help: "reflects the status of the objects of these Works", Add: addWorkStatus},
+		{Name: "certRotation", Help: "renews the certificate that the agent uses for the control plane", Off: true, Add: func(h *Host) error {
 			return certrotation.Add(h.Manager, h.Settings.Agent.Rotation)
 		}},
 

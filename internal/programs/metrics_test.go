@@ -26,14 +26,14 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// ledger is a registry that remembers what was registered: a metric with labels
-// shows itself only once it has a value.
-type ledger struct {
+// recordingRegistry remembers the registered collectors, because a metric with labels is
+// gathered only once it has a value.
+type recordingRegistry struct {
 	*prometheus.Registry
 	collectors []prometheus.Collector
 }
 
-func (l *ledger) Register(collector prometheus.Collector) error {
+func (l *recordingRegistry) Register(collector prometheus.Collector) error {
 	err := l.Registry.Register(collector)
 	if err == nil {
 		l.collectors = append(l.collectors, collector)
@@ -41,7 +41,7 @@ func (l *ledger) Register(collector prometheus.Collector) error {
 	return err
 }
 
-func (l *ledger) MustRegister(collectors ...prometheus.Collector) {
+func (l *recordingRegistry) MustRegister(collectors ...prometheus.Collector) {
 	for _, collector := range collectors {
 		if err := l.Register(collector); err != nil {
 			panic(err)
@@ -49,13 +49,13 @@ func (l *ledger) MustRegister(collectors ...prometheus.Collector) {
 	}
 }
 
-// registered are the facts of the metrics of a component, by name.
-func registered(t *testing.T, component Component) map[string]fact {
+// registeredMetrics returns the metrics of a component by name.
+func registeredMetrics(t *testing.T, component Component) map[string]metricSpec {
 	t.Helper()
-	before, l := metrics.Registry, &ledger{Registry: prometheus.NewRegistry()}
+	before, l := metrics.Registry, &recordingRegistry{Registry: prometheus.NewRegistry()}
 	metrics.Registry = l
 	t.Cleanup(func() { metrics.Registry = before })
-	host := unconnected(t)
+	host := newOfflineHost(t)
 	if err := component.Add(host); err != nil {
 		t.Fatalf("adding %s: %v", component.Name, err)
 	}
@@ -63,7 +63,7 @@ func registered(t *testing.T, component Component) map[string]fact {
 		t.Fatal(err)
 	}
 	for _, collector := range l.collectors {
-		if err := show(collector); err != nil {
+		if err := setExampleValue(collector); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,9 +71,9 @@ func registered(t *testing.T, component Component) map[string]fact {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byName := map[string]fact{}
+	byName := map[string]metricSpec{}
 	for _, family := range families {
-		one, f := family.GetMetric()[0], fact{Kind: strings.ToLower(family.GetType().String())}
+		one, f := family.GetMetric()[0], metricSpec{Kind: strings.ToLower(family.GetType().String())}
 		for _, label := range one.GetLabel() {
 			f.Labels = append(f.Labels, label.GetName())
 		}
@@ -82,14 +82,14 @@ func registered(t *testing.T, component Component) map[string]fact {
 		}
 		byName[family.GetName()] = f
 		if family.GetHelp() == "" {
-			t.Errorf("%s does not say what it measures", family.GetName())
+			t.Errorf("%s has no help", family.GetName())
 		}
 	}
 	return byName
 }
 
-// unconnected is a host that never asks the control plane anything.
-func unconnected(t *testing.T) *Host {
+// newOfflineHost returns a host that sends no request to the control plane.
+func newOfflineHost(t *testing.T) *Host {
 	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
@@ -108,7 +108,7 @@ func unconnected(t *testing.T) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted, err := member.NewMetrics(metrics.Registry)
+	memberMetrics, err := member.NewMetrics(metrics.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +117,15 @@ func unconnected(t *testing.T) *Host {
 	}
 	return &Host{
 		Manager: mgr, Settings: settings, Rules: interpreter.Chain(), Renderings: report.NewRenderings(),
-		Members: member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: counted}),
+		Members: member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: memberMetrics}),
 		Reports: report.NewWorks(mgr.GetClient(), report.DefaultOptions()),
 	}
 }
 
 var variableLabels = regexp.MustCompile(`variableLabels: \{([^}]*)\}`)
 
-// show gives a metric with labels a value.
-func show(collector prometheus.Collector) error {
+// setExampleValue gives a metric with labels a value, so that it is gathered.
+func setExampleValue(collector prometheus.Collector) error {
 	described := make(chan *prometheus.Desc, 1)
 	collector.Describe(described)
 	match := variableLabels.FindStringSubmatch((<-described).String())
@@ -145,33 +145,33 @@ func show(collector prometheus.Collector) error {
 	case *prometheus.HistogramVec:
 		_, err = vector.GetMetricWith(values)
 	default:
-		err = fmt.Errorf("nobody knows how to give a %T a value", collector)
+		err = fmt.Errorf("cannot set an example value of a %T", collector)
 	}
 	return err
 }
 
-// fact is what is known of one metric.
-type fact struct {
+// metricSpec describes one metric.
+type metricSpec struct {
 	Kind    string
 	Labels  []string
 	Buckets []float64
 }
 
-// row is a fact with the programs that must have it, or may if it is planned.
-type row struct {
-	fact
+// metricRow is a metric with the programs that must have it, or may have it if it is planned.
+type metricRow struct {
+	metricSpec
 	planned  bool
 	programs []string
 }
 
-// facts reads the table.
-func facts(t *testing.T) map[string]row {
+// readMetricTable reads testdata/metrics.txt.
+func readMetricTable(t *testing.T) map[string]metricRow {
 	t.Helper()
 	content, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]row{}
+	known := map[string]metricRow{}
 	for line := range strings.SplitSeq(string(content), "\n") {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -181,11 +181,11 @@ func facts(t *testing.T) map[string]row {
 			columns[i] = strings.TrimSpace(columns[i])
 		}
 		name, planned := strings.CutPrefix(columns[0], "? ")
-		r := row{fact: fact{Kind: columns[1]}, planned: planned, programs: strings.Split(columns[4], ",")}
+		r := metricRow{metricSpec: metricSpec{Kind: columns[1]}, planned: planned, programs: strings.Split(columns[4], ",")}
 		if columns[2] != "" {
 			r.Labels = strings.Split(columns[2], ",")
 		}
-		if r.Buckets, err = buckets(columns[3]); err != nil {
+		if r.Buckets, err = parseBuckets(columns[3]); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		known[name] = r
@@ -193,9 +193,9 @@ func facts(t *testing.T) map[string]row {
 	return known
 }
 
-var errNotBuckets = errors.New("these are no buckets")
+var errNotBuckets = errors.New("not a list of buckets")
 
-func buckets(column string) ([]float64, error) {
+func parseBuckets(column string) ([]float64, error) {
 	if column == "" {
 		return nil, nil
 	}
@@ -213,28 +213,28 @@ func buckets(column string) ([]float64, error) {
 	return prometheus.ExponentialBuckets(first, factor, count), errors.Join(err, err2, err3)
 }
 
-func TestMetricsAreThoseThatDashboardsRead(t *testing.T) {
-	known, components := facts(t), Components()
+func TestMetricsMatchUpstream(t *testing.T) {
+	known, components := readMetricTable(t), Components()
 	for program, component := range map[string]Component{
 		"manager":   components[slices.Index(Names(), ControllerManager)],
 		"scheduler": components[slices.Index(Names(), Scheduler)],
 		"agent":     AgentComponent(),
 	} {
 		t.Run(program, func(t *testing.T) {
-			got := registered(t, component)
+			got := registeredMetrics(t, component)
 			for name, measured := range got {
 				want, ok := known[name]
 				if !ok || !slices.Contains(want.programs, program) {
 					t.Errorf("%s is not in the table of metrics", name)
 					continue
 				}
-				if diff := cmp.Diff(want.fact, measured); diff != "" {
+				if diff := cmp.Diff(want.metricSpec, measured); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
 			for name, want := range known {
 				if _, ok := got[name]; !ok && !want.planned && slices.Contains(want.programs, program) {
-					t.Errorf("%s is not measured", name)
+					t.Errorf("%s is not registered", name)
 				}
 			}
 		})

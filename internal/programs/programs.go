@@ -1,10 +1,10 @@
-// Package programs answers "which components are there, and what does a process
-// share among those it runs?": one table of components, and the host that runs
-// any choice of its rows.
+// Package programs answers "which components exist, and what does a process share among the
+// components that it runs?": one table of components, and the host that runs a selection of its
+// rows.
 //
-// `karmada up` runs all rows in one host, with one connection, one watch for each
-// kind and one set of member caches; a production program runs one row. A
-// component cannot tell which.
+// `karmada up` runs all rows in one host, with one connection, one watch for each kind and one
+// set of member caches. A production program runs one row. A component does not depend on which
+// of the two runs it.
 package programs
 
 import (
@@ -42,78 +42,76 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// HostOptions are what a process decides for all its components.
+// HostOptions are the settings that all components of a process share.
 type HostOptions struct {
-	// Election is how replicas agree on the one that works; the zero value runs
-	// without.
+	// Election configures leader election. The zero value disables it.
 	Election flags.Election
-	// Lock is the Lease of the election as its owner sees it; nil is that of an owner
-	// who is new with each Host, unless it is in a Pod; see NewLease.
+	// Lock is the lock of the election. If it is nil, each Host creates a Lease lock; see
+	// NewLease for its identity.
 	Lock resourcelock.Interface
-	// Waits says that requests to the control plane wait for it by themselves while it
-	// is away; otherwise those of a Host do that read.
+	// Waits means that the transport to the control plane already waits while the control plane
+	// is unavailable. If it is false, the Host makes read requests wait.
 	Waits bool
-	// Denied is called when the control plane does not let the process watch
-	// something, again with each try. It must return at once; nil is not told.
+	// Denied is called each time the control plane forbids a watch. It must return at once. It
+	// may be nil.
 	Denied func()
-	// Serving is where health and metrics are served; the zero value serves none.
+	// Serving has the addresses of health and metrics. The zero value serves neither.
 	Serving flags.Serving
-	// Resync is how often everything that is stored is looked at again; 0 is never.
+	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
-	// Members limits the requests to each member; the zero value does not.
+	// Members limits the requests to each member. The zero value does not limit them.
 	Members member.Throttle
-	// LocalMember leads a process that runs in a member to it; nil reaches members by
-	// what their Clusters say.
+	// LocalMember is the access of a process that runs inside a member to that member. If it is
+	// nil, members are accessed through the connection settings of their Clusters.
 	LocalMember member.Local
-	// WrapMembers is put around the transport to every member; nil puts nothing
-	// there. That to the control plane is wrapped by its own configuration.
+	// WrapMembers wraps the transport to every member. It may be nil. The transport to the
+	// control plane is wrapped by its rest.Config.
 	WrapMembers transport.WrapperFunc
-	// SkippedNamespaces are regular expressions of namespaces that are never
-	// propagated, besides those of Karmada itself; nil means kube-.*.
+	// SkippedNamespaces are regular expressions of namespaces that are never propagated, in
+	// addition to the namespaces of Karmada. nil means kube-.*.
 	SkippedNamespaces []string
-	// OfferClaims is given who tells, while this process decides over templates,
-	// which policy claims a new object, and nil when it ends. A nil OfferClaims
-	// wants none.
+	// OfferClaims is called with a Claimant when the detector of this process starts, and with
+	// nil when it ends. It may be nil.
 	OfferClaims func(Claimant)
-	// Settings are for the components; nil means the defaults.
+	// Settings are the settings of the components. nil means the defaults.
 	Settings *Settings
-	// Storage is what the process knows of the storage of the control plane. Hosts that
-	// run one after the other share it; nil is that of a process that starts.
+	// Storage remembers the epoch of the storage of the control plane. Hosts that run one after
+	// another share it. nil starts without memory.
 	Storage *epoch.Memory
 }
 
-// Claimant tells which policy claims an object that is about to be created, if one
-// does for certain.
+// Claimant returns the policy that claims an object about to be created, if the result is
+// certain.
 type Claimant = detector.Claimant
 
-// Host is what the components of one process share.
+// Host contains the clients, caches and settings that the components of one process share.
 type Host struct {
 	Manager manager.Manager
 	Members *member.Clusters
 	Rules   interpreter.Source
 	// Templates reads objects of any kind.
 	Templates *template.Reader
-	// Reports writes what several controllers say of one Work.
+	// Reports writes the status of Works on behalf of several controllers.
 	Reports *report.Works
-	// Judge decides about deletions in members. It is nil in an agent.
+	// Judge permits or holds deletions in members. It is nil in an agent.
 	Judge *judge.Judge
-	// Epoch says which life of its storage the control plane lives.
+	// Epoch returns the current epoch of the storage of the control plane.
 	Epoch *epoch.Watch
-	// Renderings tells which clusters have no current Work, and why.
+	// Renderings returns the clusters without a current Work, and the reason.
 	Renderings *report.Renderings
 	// SkippedNamespaces are never propagated.
 	SkippedNamespaces reach.SkippedNamespaces
-	// Settings are for single components.
+	// Settings are the settings of the components.
 	Settings Settings
 
-	offerClaims func(Claimant)
-	// standsBy says that others may lead, so that what is needed is watched before
-	// this process does.
-	standsBy bool
+	offerClaimant func(Claimant)
+	// electsLeader means that another replica may lead. The caches of the required kinds are
+	// then filled before this process leads.
+	electsLeader bool
 }
 
-// NewHost makes a host that talks to the control plane by a configuration. ctx
-// bounds the life of what it opens.
+// NewHost returns a host that uses a client configuration for the control plane. The
+// connections of the host end with ctx.
 func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, error) {
 	ctrllog.SetLogger(klog.Background())
 	if o.Settings == nil {
@@ -124,17 +122,17 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	counted, err := member.NewMetrics(metrics.Registry)
+	memberMetrics, err := member.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	follow, err := followSecrets(mgr, o)
+	secretWatcher, err := newSecretWatcher(mgr, o)
 	if err != nil {
 		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: follow, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: counted,
-		Delivered: deliveredBy(ctx, mgr.GetClient()),
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: secretWatcher, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: memberMetrics,
+		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
 	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {
@@ -146,34 +144,34 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	reports := report.NewWorks(mgr.GetClient(), report.DefaultOptions())
 	if err := mgr.Add(reports); err != nil {
-		return nil, fmt.Errorf("adding the writer of reports: %w", err)
+		return nil, fmt.Errorf("adding the writer of Work statuses: %w", err)
 	}
-	watch, err := addEpoch(mgr, o)
+	watch, err := addEpochWatch(mgr, o)
 	if err != nil {
 		return nil, err
 	}
-	decides, err := newJudge(mgr, reports, watch, o)
+	deletionJudge, err := newJudge(mgr, reports, watch, o)
 	if err != nil {
 		return nil, err
 	}
 	return &Host{
-		Judge: decides, Epoch: watch, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
+		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
 		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
-		Settings: *o.Settings, offerClaims: o.OfferClaims, standsBy: o.Election.Enabled,
+		Settings: *o.Settings, offerClaimant: o.OfferClaims, electsLeader: o.Election.Enabled,
 	}, nil
 }
 
-// propagated says what is never propagated.
-func (h *Host) propagated() reach.Propagated {
+// propagationFilter excludes the APIs and namespaces that are never propagated.
+func (h *Host) propagationFilter() reach.Propagated {
 	return reach.Propagated{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
 }
 
-// allowedOverrides is what override policies may change beyond what an object says.
+// allowedOverrides returns which identity fields override policies may change.
 func (h *Host) allowedOverrides() override.Allowed {
 	return override.Allowed{Identity: h.Settings.Gates.Enabled(gates.OverrideIdentity)}
 }
 
-// statusBytes is how much of the status of an object in a cluster is reflected.
+// statusBytes is the maximum size of a reflected status in bytes.
 func (h *Host) statusBytes() int {
 	if h.Settings.Gates.Enabled(gates.LargeStatus) {
 		return work.MaxAccountBytes
@@ -181,8 +179,8 @@ func (h *Host) statusBytes() int {
 	return work.MaxStatusBytes
 }
 
-// newJudge makes what decides about deletions; nil in a process that serves one cluster
-// only, as an agent does.
+// newJudge returns the judge of deletions. It returns nil in an agent, which serves one cluster
+// only.
 func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o HostOptions) (*judge.Judge, error) {
 	if o.Settings.Only != "" {
 		return nil, nil
@@ -198,45 +196,46 @@ func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o 
 	})
 }
 
-// followSecrets is what watches the Secrets of clusters, nil where none is needed.
-func followSecrets(mgr manager.Manager, o HostOptions) (metadata.Interface, error) {
+// newSecretWatcher returns the client that watches the Secrets of clusters. It returns nil if
+// the process reads no such Secrets.
+func newSecretWatcher(mgr manager.Manager, o HostOptions) (metadata.Interface, error) {
 	if o.LocalMember != nil {
 		return nil, nil
 	}
-	follow, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	secrets, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	return follow, nil
+	return secrets, nil
 }
 
 // Component is one program of Karmada.
 type Component struct {
 	// Name is the program's name.
 	Name string
-	// Help says what it does, in one line.
+	// Help describes the component in one line.
 	Help string
-	// Needs are the kinds of Karmada without which it cannot start.
+	// Needs are the kinds of Karmada that the component requires to start.
 	Needs []client.Object
-	// Add registers it with a host.
+	// Add registers the component with a host.
 	Add func(*Host) error
 }
 
-// named returns the rows of the components of those names.
-func named(names []string) ([]Component, error) {
+// componentsByName returns the rows of the named components.
+func componentsByName(names []string) ([]Component, error) {
 	var chosen []Component
 	table := Components()
 	for _, name := range names {
 		i := slices.IndexFunc(table, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no component %q", name)
+			return nil, fmt.Errorf("unknown component %q", name)
 		}
 		chosen = append(chosen, table[i])
 	}
 	return chosen, nil
 }
 
-// Names are the names of all components.
+// Names returns the names of all components.
 func Names() []string {
 	var names []string
 	for _, component := range Components() {
@@ -247,7 +246,7 @@ func Names() []string {
 
 // Add registers the named components with the host; an unknown name is an error.
 func (h *Host) Add(names ...string) error {
-	components, err := named(names)
+	components, err := componentsByName(names)
 	if err != nil {
 		return err
 	}
@@ -260,22 +259,22 @@ func (h *Host) AddComponents(components ...Component) error {
 		if err := component.Add(h); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
-		if !h.standsBy {
+		if !h.electsLeader {
 			continue
 		}
-		if err := h.Manager.Add(standby{h.Manager.GetCache(), component.Needs}); err != nil {
+		if err := h.Manager.Add(cacheWarmer{h.Manager.GetCache(), component.Needs}); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
 	}
 	return nil
 }
 
-// Run is what a production program does: it waits for the control plane, a minute
-// at most, and runs the named components until ctx ends. A process that loses its
-// Lease ends with an error. One whose control plane is restored from a backup begins
-// anew.
+// Run is the main function of a production program. It waits for the control plane, at most
+// awaitTimeout, and runs the named components until ctx ends. A process that loses its Lease
+// ends with an error. The host restarts with empty caches if the control plane is restored from
+// a backup.
 func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...string) error {
-	components, err := named(names)
+	components, err := componentsByName(names)
 	if err != nil {
 		return err
 	}
@@ -291,7 +290,7 @@ func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...stri
 		return host, host.AddComponents(components...)
 	})
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // a program that is told to end while it waits ends well
+		return nil //nolint:nilerr // a program that is stopped while it waits ends without an error
 	}
 	if err != nil {
 		return err
@@ -299,10 +298,10 @@ func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...stri
 	return lives.Run(ctx)
 }
 
-// Run runs everything added until ctx ends.
+// Run runs all added components until ctx ends.
 func (h *Host) Run(ctx context.Context) error { return h.Manager.Start(ctx) }
 
-// Ready waits until the shared caches hold what is stored.
+// Ready waits until the shared caches are synced.
 func (h *Host) Ready(ctx context.Context) error {
 	if !h.Manager.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("filling caches: %w", ctx.Err())

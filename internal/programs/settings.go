@@ -20,73 +20,75 @@ import (
 	"karmada.io/karmada/internal/scheduler"
 )
 
-// Settings are what can be decided for the components of a process. A row of the
-// tables of components and controllers takes from them the few values it needs.
+// Settings are the settings of the components of a process. Each row of the tables of
+// components and controllers takes only the values that it needs.
 type Settings struct {
 	// Gates are the feature gates of the process.
 	Gates *gates.Set
-	// Mode is the sync mode whose clusters execution, workStatus and clusterStatus
-	// serve.
+	// Mode is the sync mode of the clusters that the controllers execution, workStatus and
+	// clusterStatus serve.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Only is the name of the one cluster that they serve; empty is all of the mode.
+	// Only is the name of the only cluster that these controllers serve. If it is empty, they
+	// serve all clusters of the mode.
 	Only string
-	// Controllers are for the controller manager and for agents.
+	// Controllers are the settings of the controller manager and of agents.
 	Controllers ControllerSettings
-	// Agent is for agents.
+	// Agent are the settings of agents.
 	Agent AgentSettings
-	// Scheduler is for the scheduler. What depends on gates is taken from Gates.
+	// Scheduler are the settings of the scheduler, except those that feature gates determine.
 	Scheduler scheduler.Options
 }
 
-// AgentSettings are what can be decided for agents only.
+// AgentSettings are the settings that only agents have.
 type AgentSettings struct {
-	// Lease tells the control plane that the agent lives.
+	// Lease configures the heartbeat of the agent.
 	Lease clusterlease.Options
-	// Rotation renews its certificate.
+	// Rotation configures the renewal of the certificate of the agent.
 	Rotation certrotation.Options
 }
 
-// ControllerSettings are what can be decided for controllers.
+// ControllerSettings are the settings of controllers.
 type ControllerSettings struct {
-	// Selected are the controllers to run, as the flag --controllers lists them; see
+	// Selected are the controllers to run, in the format of the flag --controllers; see
 	// Selects.
 	Selected []string
-	// Workers are how many objects are worked on at once.
+	// Workers are the numbers of parallel workers.
 	Workers Workers
-	// Backoff is that of an object that failed, MemberBackoff that of a Work whose
-	// member cluster did not take it.
+	// Backoff is the backoff of an object whose reconcile failed. MemberBackoff is the backoff
+	// of a Work that could not be applied to its member.
 	Backoff, MemberBackoff queues.Backoff
-	// RetryRate is how many failed objects of a queue are tried again in a second,
-	// after RetryBurst that come at once. They count without the gate
-	// ControllerPriorityQueue only.
+	// RetryRate is the maximum of retries per second of a queue, after a burst of RetryBurst.
+	// Both apply only without the feature gate ControllerPriorityQueue.
 	RetryRate, RetryBurst int
-	// StatusPeriod is how often each member is looked at.
+	// StatusPeriod is the period of the health probes of each member.
 	StatusPeriod time.Duration
-	// Thresholds are how long a change of a member's health must last.
+	// Thresholds are how long a member must be healthy or unhealthy before its condition
+	// changes.
 	Thresholds cluster.Thresholds
-	// Evictions are for workloads that leave clusters.
+	// Evictions are the settings for workloads that are evicted from clusters.
 	Evictions Evictions
-	// Monitor is how long clusters that report by themselves may be silent.
+	// Monitor is how long the heartbeat of a pull mode cluster may be missing.
 	Monitor clustermonitor.Options
-	// MemberSettle is how long the first lists of a member's nodes and Pods may take;
-	// 0 waits for ever.
+	// MemberSettle limits the initial sync of the caches of the nodes and Pods of a member. 0
+	// means no limit.
 	MemberSettle time.Duration
-	// Inventory watches nodes and Pods of members to sum up their resources.
+	// Inventory enables watching the nodes and Pods of members to sum up their resources.
 	Inventory bool
-	// Events selects the successes of propagation that are written as events.
+	// Events selects which successful propagation steps are written as events.
 	Events observe.Mode
 	// SkippedAPIs are the kinds whose objects are never propagated.
 	SkippedAPIs reach.SkippedAPIs
 }
 
-// Workers are how many objects of each kind are worked on at once.
+// Workers are the numbers of parallel workers for each kind of object. Pairs are pairs of a
+// namespace and a cluster.
 type Workers struct {
 	Clusters, Templates, Dependents         int
 	Policies, ClusterPolicies               int
 	Bindings, ClusterBindings, Works, Pairs int
 }
 
-// DefaultSettings are those of a production control plane. The gates may still be
+// DefaultSettings returns the settings of a production control plane. The gates may still be
 // set afterwards.
 func DefaultSettings(set *gates.Set) Settings {
 	templates, bindings, works := detector.DefaultOptions(), binding.DefaultOptions(), execution.DefaultOptions()

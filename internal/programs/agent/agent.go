@@ -1,14 +1,13 @@
-// Package agent answers "what can be told to karmada-agent, and how does it
-// live?".
+// Package agent answers "which flags does karmada-agent have, and how does it run?".
 //
-// An agent has two sides: its cluster, which it may do everything in, and the
-// control plane, where it may see its own Cluster and its own Works. It registers
-// at its start and serves its cluster from then on with the controllers that serve
-// all others.
+// An agent connects to two API servers: that of its cluster, where it has all rights, and that
+// of the control plane, where it may read its own Cluster and its own Works. It registers the
+// cluster when it starts, and then runs the same controllers as push mode for this single
+// cluster.
 //
-// Invariants: what cannot be reached is waited for, with reasons told. Nothing is
-// written for a Cluster that is another cluster, and a Cluster that an
-// administrator deletes is not made again by a running agent.
+// Invariants: while one of the API servers is unavailable, the agent waits and logs the reason.
+// It never writes for a Cluster that belongs to another cluster. A running agent does not
+// create the Cluster again after an administrator deleted it.
 package agent
 
 import (
@@ -33,38 +32,40 @@ import (
 func Program() command.Program {
 	return command.Program{
 		Name: programs.Agent,
-		Help: "registers the cluster that it runs in with a control plane, and does there what the control plane wants",
+		Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
 		New:  func(set *gates.Set) command.Options { return Default(set) },
 	}
 }
 
-// Options are what the program is told.
+// Options are the parsed flags of the agent.
 type Options struct {
-	// Cluster describes the Cluster to be registered. Its sides are set by Run.
+	// Cluster describes the Cluster to register. Run sets its client configurations.
 	Cluster enroll.Agent
-	// ReportSecrets are the names of what the control plane is told of the cluster.
+	// ReportSecrets are the names of the credentials that the agent reports to the control
+	// plane.
 	ReportSecrets []string
-	// Kubeconfig and Context lead to the control plane.
+	// Kubeconfig and Context select the connection to the control plane.
 	Kubeconfig, Context string
-	// Rate limits the requests to the control plane, Members those to the cluster.
+	// Rate limits the requests to the control plane. Members limits the requests to the
+	// cluster.
 	Rate, Members flags.Rate
-	// Member leads to the cluster.
+	// Member configures the connection to the cluster.
 	Member flags.Connection
 
 	Election flags.Election
 	Serving  flags.Serving
 	Backoff  flags.Backoff
-	// Resync is how often everything that is stored is looked at again; 0 is never.
+	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
-	// Controllers are those to run.
+	// Controllers selects the controllers to run, in the format of --controllers.
 	Controllers []string
-	// Settings are what controllers are told.
+	// Settings are the settings of the controllers.
 	Settings programs.Settings
 
 	flags *pflag.FlagSet
 }
 
-// Default are the options without flags.
+// Default returns the default options.
 func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
 	settings.Mode = clusterv1alpha1.Pull
@@ -79,11 +80,11 @@ func Default(set *gates.Set) *Options {
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	flags.TellIneffective(ctx, programs.Agent, o.ineffective())
-	preferPrompt()
-	stopShrinking := preferSmall(ctx)
+	flags.LogIneffective(ctx, programs.Agent, o.ineffective())
+	setHTTP2PingDefaults()
+	stopShrinking := reduceMemory(ctx)
 	defer stopShrinking()
-	status, err := serve(ctx, o.Serving)
+	serveStatus, err := listenStatus(ctx, o.Serving)
 	if err != nil {
 		return err
 	}
@@ -92,81 +93,81 @@ func (o *Options) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
 		defer stop()
-		ended <- status(ctx)
+		ended <- serveStatus(ctx)
 	}()
-	err = o.live(ctx)
+	err = o.runUntilDone(ctx)
 	stop()
-	if failed := <-ended; failed != nil {
-		return failed
+	if statusErr := <-ended; statusErr != nil {
+		return statusErr
 	}
 	return err
 }
 
-// live registers the cluster and serves it until ctx ends, by whatever way its
-// kubeconfig tells.
-func (o *Options) live(ctx context.Context) error {
-	a, err := o.agent()
+// runUntilDone registers and serves the cluster until ctx ends. It starts a new agent each time
+// the target of the kubeconfig changes.
+func (o *Options) runUntilDone(ctx context.Context) error {
+	a, err := o.newAgent()
 	if err != nil {
 		return err
 	}
 	for {
-		err := a.live(ctx)
+		err := a.run(ctx)
 		select {
-		case <-a.karmada.moved:
+		case <-a.karmada.targetChanged:
 		default:
 			return err
 		}
-		if a = o.again(ctx, a); a == nil {
+		if a = o.restartAgent(ctx, a); a == nil {
 			return nil
 		}
 	}
 }
 
-// again makes the agent anew after its kubeconfig has changed. One that has changed
-// once more, and cannot be read, is waited for; nil is the end of ctx.
-func (o *Options) again(ctx context.Context, before *agent) *agent {
-	// Nobody is to go on by the way that is no more.
-	before.karmada.renewed()
+// restartAgent creates a new agent after the target of the kubeconfig changed. If the file
+// changed again and is invalid, restartAgent waits until it is valid. It returns nil when ctx
+// ends.
+func (o *Options) restartAgent(ctx context.Context, before *agent) *agent {
+	// Connections to the old target are closed.
+	before.karmada.onChange()
 	for {
-		a, err := o.agent()
+		a, err := o.newAgent()
 		if err == nil {
 			a.lease = before.lease
 			return a
 		}
-		klog.FromContext(ctx).Error(err, "Waiting for a kubeconfig of the control plane")
+		klog.FromContext(ctx).Error(err, "Waiting for a valid kubeconfig of the control plane")
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookInterval):
+		case <-time.After(reloadInterval):
 		}
 	}
 }
 
-// live registers the cluster and serves it until ctx ends, or its kubeconfig leads
-// elsewhere.
-func (a *agent) live(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx)
-	watching := make(chan struct{})
+// run registers and serves the cluster until ctx ends or the target of the kubeconfig changes.
+func (a *agent) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	watchEnded := make(chan struct{})
 	go func() {
-		defer close(watching)
+		defer close(watchEnded)
 		a.karmada.watch(ctx)
-		end()
+		cancel()
 	}()
-	defer func() { end(); <-watching }()
+	defer func() { cancel(); <-watchEnded }()
 	registered, err := a.register(ctx)
 	if err != nil || registered == nil {
 		return err
 	}
 	klog.FromContext(ctx).Info("Registered", "cluster", registered.Name, "id", registered.Spec.ID, "deleting", registered.DeletionTimestamp != nil)
-	return a.serve(ctx, registered)
+	return a.serveCluster(ctx, registered)
 }
 
-// host is what the options mean for the process.
-func (o *Options) host() programs.HostOptions {
+// hostOptions converts the options to those of the host.
+func (o *Options) hostOptions() programs.HostOptions {
 	settings := o.Settings
-	of := &settings.Controllers
-	settings.Only, of.Selected = o.Cluster.Name, o.Controllers
-	of.Backoff, of.MemberBackoff = o.Backoff.Of(of.Backoff, o.flags), o.Backoff.Of(of.MemberBackoff, o.flags)
+	controllers := &settings.Controllers
+	settings.Only, controllers.Selected = o.Cluster.Name, o.Controllers
+	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
 	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings, Storage: &epoch.Memory{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	if qps, burst := o.Members.Limit(); qps > 0 {
@@ -175,9 +176,9 @@ func (o *Options) host() programs.HostOptions {
 	return host
 }
 
-// ineffective are the flags that were given for nothing.
+// ineffective returns the given flags that have no effect.
 func (o *Options) ineffective() []string {
-	given := flags.Given(o.flags, "concurrent-cluster-syncs", flags.BackoffQPS, flags.BackoffBucketSize)
+	given := flags.GivenFlags(o.flags, "concurrent-cluster-syncs", flags.BackoffQPS, flags.BackoffBucketSize)
 	for _, controller := range programs.AbsentOf(programs.AgentControllers(), o.Controllers) {
 		given = append(given, "--controllers="+controller)
 	}

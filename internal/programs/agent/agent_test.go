@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-func parsed(t *testing.T, args ...string) *Options {
+func parseOptions(t *testing.T, args ...string) *Options {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := Default(set)
@@ -28,54 +28,54 @@ func parsed(t *testing.T, args ...string) *Options {
 	return o
 }
 
-// least are the flags without which there is no agent.
-var least = []string{"--cluster-name=east", "--karmada-kubeconfig=karmada.config"}
+// requiredFlags are the flags that every agent needs.
+var requiredFlags = []string{"--cluster-name=east", "--karmada-kubeconfig=karmada.config"}
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
-		args []string
-		told string
+		args    []string
+		wantErr string
 	}{
-		"name and kubeconfig are enough":        {},
-		"the cluster needs a name":              {[]string{"--cluster-name="}, "--cluster-name must not be empty"},
-		"the name must be one":                  {[]string{"--cluster-name=East"}, `--cluster-name: cluster name "East"`},
-		"some names belong to Karmada":          {[]string{"--cluster-name=east-impersonator"}, "choose another one"},
-		"the control plane must be told":        {[]string{"--karmada-kubeconfig="}, "--karmada-kubeconfig must name"},
-		"Secrets need a namespace":              {[]string{"--cluster-namespace="}, "--cluster-namespace must not be empty"},
-		"an unknown controller is told":         {[]string{"--controllers=*,binding"}, `--controllers: there is no controller "binding"; known are certRotation`},
-		"controllers to come are known":         {[]string{"--controllers=*,-serviceExport,endpointsliceCollect"}, ""},
-		"an unknown Secret is told":             {[]string{"--report-secrets=All"}, `--report-secrets "All": must be KubeCredentials, KubeImpersonator or None`},
-		"none is none":                          {[]string{"--report-secrets=None,KubeCredentials"}, "None cannot be given with others"},
-		"the status must be looked at":          {[]string{"--cluster-status-update-frequency=-1s"}, "--cluster-status-update-frequency -1s: must be positive"},
-		"a sign of life lasts":                  {[]string{"--cluster-lease-duration=0s"}, "--cluster-lease-duration 0s: must be positive"},
-		"a part is less than all":               {[]string{"--cluster-lease-renew-interval-fraction=1"}, "--cluster-lease-renew-interval-fraction 1: must be more than 0 and less than 1"},
-		"and more than nothing":                 {[]string{"--cert-rotation-remaining-time-threshold=0"}, "--cert-rotation-remaining-time-threshold 0: must be more than 0"},
-		"a part is a number":                    {[]string{"--cluster-lease-renew-interval-fraction=NaN"}, "--cluster-lease-renew-interval-fraction NaN"},
-		"certificates must be looked at":        {[]string{"--cert-rotation-checking-interval=0s"}, "--cert-rotation-checking-interval 0s: must be positive"},
-		"somebody must do the work":             {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
-		"mistakes in groups of flags are found": {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
+		"name and kubeconfig are enough":                    {},
+		"the cluster needs a name":                          {[]string{"--cluster-name="}, "--cluster-name must not be empty"},
+		"the name must be valid":                            {[]string{"--cluster-name=East"}, `--cluster-name: cluster name "East"`},
+		"some names are reserved":                           {[]string{"--cluster-name=east-impersonator"}, "choose another name"},
+		"the kubeconfig is required":                        {[]string{"--karmada-kubeconfig="}, "--karmada-kubeconfig must be"},
+		"Secrets need a namespace":                          {[]string{"--cluster-namespace="}, "--cluster-namespace must not be empty"},
+		"an unknown controller is reported":                 {[]string{"--controllers=*,binding"}, `--controllers: there is no controller "binding"; known are certRotation`},
+		"controllers that are not implemented are accepted": {[]string{"--controllers=*,-serviceExport,endpointsliceCollect"}, ""},
+		"an unknown Secret is reported":                     {[]string{"--report-secrets=All"}, `--report-secrets "All": must be KubeCredentials, KubeImpersonator or None`},
+		"None excludes other values":                        {[]string{"--report-secrets=None,KubeCredentials"}, "None excludes all other values"},
+		"the status period must be positive":                {[]string{"--cluster-status-update-frequency=-1s"}, "--cluster-status-update-frequency -1s: must be positive"},
+		"the lease duration must be positive":               {[]string{"--cluster-lease-duration=0s"}, "--cluster-lease-duration 0s: must be positive"},
+		"a fraction is less than 1":                         {[]string{"--cluster-lease-renew-interval-fraction=1"}, "--cluster-lease-renew-interval-fraction 1: must be more than 0 and less than 1"},
+		"a fraction is more than 0":                         {[]string{"--cert-rotation-remaining-time-threshold=0"}, "--cert-rotation-remaining-time-threshold 0: must be more than 0"},
+		"a fraction is a number":                            {[]string{"--cluster-lease-renew-interval-fraction=NaN"}, "--cluster-lease-renew-interval-fraction NaN"},
+		"the certificate check interval must be positive":   {[]string{"--cert-rotation-checking-interval=0s"}, "--cert-rotation-checking-interval 0s: must be positive"},
+		"the number of workers must be positive":            {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
+		"shared groups of flags are validated":              {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := parsed(t, slices.Concat(least, test.args)...).Validate()
-			if (err != nil) != (test.told != "") || err != nil && !strings.Contains(err.Error(), test.told) {
-				t.Errorf("error %v, want one that tells %q", err, test.told)
+			err := parseOptions(t, slices.Concat(requiredFlags, test.args)...).Validate()
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
 		})
 	}
 }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
-	err := parsed(t, "--concurrent-work-syncs=0").Validate()
+func TestValidateReturnsAllMistakes(t *testing.T) {
+	err := parseOptions(t, "--concurrent-work-syncs=0").Validate()
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("want three mistakes, one in a line: %v", err)
+		t.Errorf("want three mistakes on separate lines: %v", err)
 	}
 }
 
-// TestFlagsReachTheControllers changes every flag that has an effect and looks
-// what becomes of it.
+// TestFlagsReachTheControllers changes every flag that has an effect and compares the resulting
+// settings.
 func TestFlagsReachTheControllers(t *testing.T) {
-	o := parsed(t, slices.Concat(least, []string{
+	o := parseOptions(t, slices.Concat(requiredFlags, []string{
 		"--cluster-namespace=ns", "--cluster-api-endpoint=https://east:6443", "--proxy-server-address=http://proxy",
 		"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--report-secrets=KubeImpersonator",
 		"--concurrent-work-syncs=18", "--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1h", "--cluster-status-update-frequency=5s",
@@ -93,16 +93,16 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff(want, o.Cluster); diff != "" {
 		t.Errorf("Cluster (-want +got):\n%s", diff)
 	}
-	host := o.host()
-	of, agent := host.Settings.Controllers, host.Settings.Agent
+	host := o.hostOptions()
+	controllers, agent := host.Settings.Controllers, host.Settings.Agent
 	if host.Settings.Only != "east" || host.Settings.Mode != clusterv1alpha1.Pull {
-		t.Errorf("it serves %q in mode %s", host.Settings.Only, host.Settings.Mode)
+		t.Errorf("the agent serves %q in mode %s", host.Settings.Only, host.Settings.Mode)
 	}
 	if host.Election.Name != "karmada-agent-east" || host.Election.Namespace != "karmada-system" || !host.Election.Enabled {
 		t.Errorf("election %+v", host.Election)
 	}
 	delays := []time.Duration{
-		of.Backoff.Base, of.Backoff.Max, of.MemberBackoff.Max, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, of.MemberSettle, host.Resync,
+		controllers.Backoff.Base, controllers.Backoff.Max, controllers.MemberBackoff.Max, controllers.StatusPeriod, controllers.Thresholds.Failure, controllers.Thresholds.Success, controllers.MemberSettle, host.Resync,
 		agent.Lease.Duration, agent.Lease.Interval(), agent.Rotation.Interval,
 	}
 	wantDelays := []time.Duration{
@@ -112,28 +112,28 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
 		t.Errorf("delays (-want +got):\n%s", diff)
 	}
-	if of.Workers.Works != 18 || of.Inventory || agent.Rotation.Threshold != 0.4 || agent.Rotation.Namespace != "agents" {
-		t.Errorf("controllers %+v, agent %+v", of, agent)
+	if controllers.Workers.Works != 18 || controllers.Inventory || agent.Rotation.Threshold != 0.4 || agent.Rotation.Namespace != "agents" {
+		t.Errorf("controllers %+v, agent %+v", controllers, agent)
 	}
-	if diff := cmp.Diff([]string{"*", "certRotation"}, of.Selected); diff != "" {
+	if diff := cmp.Diff([]string{"*", "certRotation"}, controllers.Selected); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
 	if host.Members != (member.Throttle{QPS: 9, Burst: 60}) {
-		t.Errorf("the cluster is throttled: %+v", host.Members)
+		t.Errorf("limit of requests to the cluster: %+v", host.Members)
 	}
 }
 
-func TestFlagsWithoutEffectAreTold(t *testing.T) {
+func TestIneffectiveFlags(t *testing.T) {
 	tests := map[string]struct{ args, want []string }{
-		"nothing was given":                       {},
-		"there is one cluster":                    {[]string{"--concurrent-cluster-syncs=7"}, []string{"--concurrent-cluster-syncs"}},
-		"objects wait for themselves":             {[]string{"--rate-limiter-qps=7"}, []string{"--rate-limiter-qps"}},
-		"controllers that are not there are told": {[]string{"--controllers=*,serviceExport"}, []string{"--controllers=serviceExport"}},
-		"gates that nothing reads are told":       {[]string{"--feature-gates=MultiClusterService=true"}, []string{"--feature-gates=MultiClusterService=true"}},
+		"no flags":                                        {},
+		"an agent has one cluster":                        {[]string{"--concurrent-cluster-syncs=7"}, []string{"--concurrent-cluster-syncs"}},
+		"each object has its own backoff":                 {[]string{"--rate-limiter-qps=7"}, []string{"--rate-limiter-qps"}},
+		"controllers without implementation are reported": {[]string{"--controllers=*,serviceExport"}, []string{"--controllers=serviceExport"}},
+		"gates without effect are reported":               {[]string{"--feature-gates=MultiClusterService=true"}, []string{"--feature-gates=MultiClusterService=true"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parsed(t, slices.Concat(least, test.args)...).ineffective()); diff != "" {
+			if diff := cmp.Diff(test.want, parseOptions(t, slices.Concat(requiredFlags, test.args)...).ineffective()); diff != "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 		})

@@ -19,76 +19,77 @@ import (
 )
 
 const (
-	// dialTimeout is how long a connection may take to come about. A partition
-	// swallows what is sent, and what is sent again waits for longer each time: a
-	// try that is given up early makes the end of the partition noticed early.
+	// dialTimeout is short because TCP retransmits with growing delays during a network
+	// partition. A new attempt notices the end of the partition earlier than a retransmission.
 	dialTimeout = 3 * time.Second
-	// refusedPause is when a request that was refused is sent again without new
-	// credentials: an API server that starts may refuse what it takes a moment later.
-	refusedPause = 5 * time.Second
-	// patience is how long a request waits for the control plane, unless it is a
-	// watch, which waits for as long as it takes.
-	patience = 30 * time.Second
+	// unauthorizedRetryPeriod is the delay before a request with rejected credentials is
+	// retried with the same credentials: an API server that is starting may return Unauthorized
+	// at first.
+	unauthorizedRetryPeriod = 5 * time.Second
+	// requestWaitTimeout is how long a request waits for the control plane. A watch waits
+	// without a limit.
+	requestWaitTimeout = 30 * time.Second
 )
 
-// connection is the way to the control plane. It notices at once that the control
-// plane is back, and shows the credentials that the agent has now.
+// connection contains the client configurations for the control plane. Requests continue as
+// soon as the control plane is back, and always use the current credentials.
 type connection struct {
 	*credentials
-	// plain answers at once, waiting is what waits for the control plane, and
-	// forever is what waits for it whatever is asked.
-	plain, waiting, forever *rest.Config
+	// direct does not wait for the control plane. waiting retries read requests for
+	// requestWaitTimeout and watches without a limit. unlimited retries all requests without a
+	// limit.
+	direct, waiting, unlimited *rest.Config
 }
 
-// connect prepares the way to the control plane; nothing is asked of it.
-func connect(path, context string, qps float32, burst int) (*connection, error) {
-	held, config, err := newCredentials(path, context)
+// newConnection reads the kubeconfig. It sends no request.
+func newConnection(path, context string, qps float32, burst int) (*connection, error) {
+	loaded, config, err := newCredentials(path, context)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS, config.Burst = qps, burst
-	c := &connection{credentials: held}
-	if dynamic(config) {
-		if config, err = c.following(config); err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+	c := &connection{credentials: loaded}
+	if hasReloadableCredentials(config) {
+		if config, err = c.withCurrentCredentials(config); err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 		}
 	}
-	c.plain = rest.AddUserAgent(config, programs.Agent)
-	c.waiting = awaiting(c.plain, reconnect.Options{Limit: patience, WatchLimit: -1, Ended: held.moved, Unavailable: true, Lost: lost(config.Host), Back: back(config.Host)})
-	c.forever = awaiting(c.plain, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: held.moved})
+	c.direct = rest.AddUserAgent(config, programs.Agent)
+	c.waiting = withReconnect(c.direct, reconnect.Options{Limit: requestWaitTimeout, WatchLimit: -1, Ended: loaded.targetChanged, Unavailable: true, Lost: logDisconnected(config.Host), Back: logReconnected(config.Host)})
+	c.unlimited = withReconnect(c.direct, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: loaded.targetChanged})
 	return c, nil
 }
 
-// dynamic tells whether the credentials are ours to show: a certificate or a
-// token. What else a kubeconfig can say renews itself, or never changes.
-func dynamic(config *rest.Config) bool {
+// hasReloadableCredentials reports whether the kubeconfig contains a client certificate or a
+// token, which the agent reloads. All other kinds of credentials renew themselves or never
+// change.
+func hasReloadableCredentials(config *rest.Config) bool {
 	return config.ExecProvider == nil && config.AuthProvider == nil && config.Username == ""
 }
 
-func awaiting(config *rest.Config, o reconnect.Options) *rest.Config {
+func withReconnect(config *rest.Config, o reconnect.Options) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reconnect.Transport(next, o) })
 	return config
 }
 
-func lost(server string) func(error) {
+func logDisconnected(server string) func(error) {
 	return func(err error) {
 		klog.Background().Info("Waiting for the control plane", "server", server, "reason", err.Error())
 	}
 }
 
-func back(server string) func(time.Duration) {
+func logReconnected(server string) func(time.Duration) {
 	return func(after time.Duration) {
-		klog.Background().Info("The control plane answers again", "server", server, "after", after.Round(time.Millisecond))
+		klog.Background().Info("The control plane responds again", "server", server, "after", after.Round(time.Millisecond))
 	}
 }
 
-// following is a configuration that shows the current credentials, whatever they
-// are.
-func (c *connection) following(config *rest.Config) (*rest.Config, error) {
+// withCurrentCredentials returns a configuration that always uses the current credentials.
+func (c *connection) withCurrentCredentials(config *rest.Config) (*rest.Config, error) {
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext)
-	c.renewed = dialer.CloseAll
-	transport, err := c.transport(config, dialer)
+	c.onChange = dialer.CloseAll
+	transport, err := c.newTransport(config, dialer)
 	if err != nil {
 		return nil, err
 	}
@@ -96,28 +97,28 @@ func (c *connection) following(config *rest.Config) (*rest.Config, error) {
 	next.TLSClientConfig, next.Dial, next.Proxy, next.Transport = rest.TLSClientConfig{}, nil, nil, transport
 	next.Impersonate = config.Impersonate
 	next.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &authorized{next: next, credentials: c.credentials}
+		return &authTransport{next: next, credentials: c.credentials}
 	})
 	return next, nil
 }
 
-func (c *connection) transport(config *rest.Config, dialer *connrotation.Dialer) (*http.Transport, error) {
+func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dialer) (*http.Transport, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, err
 	}
-	trusted, err := roots(config.CAData)
+	rootCAs, err := caPool(config.CAData)
 	if err != nil {
-		return nil, fmt.Errorf("its certificate authority: %w", err)
+		return nil, fmt.Errorf("reading the certificate authority: %w", err)
 	}
 	transport := &http.Transport{
 		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
 		TLSClientConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: trusted, ServerName: config.ServerName,
-			InsecureSkipVerify: config.Insecure, //nolint:gosec // the kubeconfig says so
+			MinVersion: tls.VersionTLS12, RootCAs: rootCAs, ServerName: config.ServerName,
+			InsecureSkipVerify: config.Insecure, //nolint:gosec // set in the kubeconfig
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-				if shown := c.get().certificate; shown != nil {
-					return shown, nil
+				if certificate := c.currentIdentity().certificate; certificate != nil {
+					return certificate, nil
 				}
 				return &tls.Certificate{}, nil
 			},
@@ -126,17 +127,17 @@ func (c *connection) transport(config *rest.Config, dialer *connrotation.Dialer)
 	if transport.Proxy == nil {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
-	pinging, err := http2.ConfigureTransports(transport)
+	http2Transport, err := http2.ConfigureTransports(transport)
 	if err != nil {
-		return nil, fmt.Errorf("preparing connections: %w", err)
+		return nil, fmt.Errorf("configuring HTTP/2: %w", err)
 	}
-	pinging.ReadIdleTimeout, pinging.PingTimeout = reconnect.IdleLimit, reconnect.PingLimit
+	http2Transport.ReadIdleTimeout, http2Transport.PingTimeout = reconnect.IdleLimit, reconnect.PingLimit
 	return transport, nil
 }
 
-// preferPrompt makes the connections of the libraries notice early that nobody is
-// there, too, unless the operator has said how early.
-func preferPrompt() {
+// setHTTP2PingDefaults makes the HTTP/2 connections of client-go detect a dead peer early,
+// unless the environment already configures it.
+func setHTTP2PingDefaults() {
 	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.IdleLimit, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingLimit} {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, fmt.Sprintf("%.0f", limit.Seconds()))
@@ -144,58 +145,58 @@ func preferPrompt() {
 	}
 }
 
-// authorized shows the token, and waits for other credentials when those that the
-// agent has are refused.
-type authorized struct {
+// authTransport adds the current token to requests. It waits for new credentials when the
+// current ones are rejected.
+type authTransport struct {
 	next        http.RoundTripper
 	credentials *credentials
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper.
-func (a *authorized) WrappedRoundTripper() http.RoundTripper { return a.next }
+func (a *authTransport) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // RoundTrip implements http.RoundTripper.
-func (a *authorized) RoundTrip(request *http.Request) (*http.Response, error) {
+func (a *authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
+	timeout := time.NewTimer(requestWaitTimeout)
+	defer timeout.Stop()
 	for {
-		shown := a.credentials.get()
+		used := a.credentials.currentIdentity()
 		sent := request
-		if shown.token != "" {
+		if used.token != "" {
 			sent = request.Clone(ctx)
-			sent.Header.Set("Authorization", "Bearer "+shown.token)
+			sent.Header.Set("Authorization", "Bearer "+used.token)
 		}
 		response, err := a.next.RoundTrip(sent)
 		if err != nil {
 			return nil, err
 		}
 		if response.StatusCode != http.StatusUnauthorized {
-			a.credentials.accept(ctx, shown)
+			a.credentials.markAccepted(ctx, used)
 			return response, nil
 		}
-		a.credentials.refuse(ctx, shown)
-		if !reconnect.OnlyReads(request) || !a.await(ctx, request, shown, limit.C) {
+		a.credentials.markRejected(ctx, used)
+		if !reconnect.OnlyReads(request) || !a.awaitRetry(ctx, request, used, timeout.C) {
 			return response, nil
 		}
 		_ = response.Body.Close()
 	}
 }
 
-// await waits until it is time to send a refused request again. It returns false
-// when it must be answered.
-func (a *authorized) await(ctx context.Context, request *http.Request, shown *identity, limit <-chan time.Time) bool {
+// awaitRetry waits until a rejected request should be sent again. It returns false when the
+// rejection must be returned to the caller.
+func (a *authTransport) awaitRetry(ctx context.Context, request *http.Request, used *identity, timeout <-chan time.Time) bool {
 	if reconnect.Watches(request) {
-		limit = nil
+		timeout = nil
 	}
-	pause := time.NewTimer(refusedPause)
-	defer pause.Stop()
+	retry := time.NewTimer(unauthorizedRetryPeriod)
+	defer retry.Stop()
 	select {
-	case <-shown.replaced:
+	case <-used.replaced:
 		return true
-	case <-pause.C:
+	case <-retry.C:
 		return true
-	case <-limit:
+	case <-timeout:
 		return false
 	case <-ctx.Done():
 		return false

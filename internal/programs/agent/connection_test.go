@@ -19,20 +19,20 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// server is a control plane that takes one token, and counts those it refused.
-type server struct {
+// fakeServer is a control plane that accepts one token and counts rejected requests.
+type fakeServer struct {
 	*httptest.Server
-	token   atomic.Pointer[string]
-	refused atomic.Int32
+	token            atomic.Pointer[string]
+	rejectedRequests atomic.Int32
 }
 
-func newServer(t *testing.T, token string) *server {
+func newServer(t *testing.T, token string) *fakeServer {
 	t.Helper()
-	s := &server{}
+	s := &fakeServer{}
 	s.token.Store(&token)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.Header.Get("Authorization") != "Bearer "+*s.token.Load() {
-			s.refused.Add(1)
+			s.rejectedRequests.Add(1)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -42,7 +42,7 @@ func newServer(t *testing.T, token string) *server {
 	return s
 }
 
-func kubeconfigFor(t *testing.T, s *server, token string) []byte {
+func kubeconfigFor(t *testing.T, s *fakeServer, token string) []byte {
 	t.Helper()
 	authority, err := cert.EncodeCertificates(s.Certificate())
 	if err != nil {
@@ -60,7 +60,7 @@ func kubeconfigFor(t *testing.T, s *server, token string) []byte {
 	return encoded
 }
 
-func fileWith(t *testing.T, content []byte) string {
+func writeFile(t *testing.T, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "karmada.config")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -69,8 +69,8 @@ func fileWith(t *testing.T, content []byte) string {
 	return path
 }
 
-func ask(ctx context.Context, config *rest.Config) (string, error) {
-	through, err := rest.HTTPClientFor(config)
+func getStatus(ctx context.Context, config *rest.Config) (string, error) {
+	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func ask(ctx context.Context, config *rest.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	response, err := through.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return "", err
 	}
@@ -86,24 +86,24 @@ func ask(ctx context.Context, config *rest.Config) (string, error) {
 	return fmt.Sprint(response.StatusCode), nil
 }
 
-func TestRequestsGoOnWithCredentialsThatAreReplaced(t *testing.T) {
+func TestRejectedRequestsContinueWithNewCredentials(t *testing.T) {
 	tests := map[string]func(t *testing.T, c *connection, kubeconfig []byte){
 		"in the file": func(t *testing.T, c *connection, kubeconfig []byte) {
 			if err := os.WriteFile(c.path, kubeconfig, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.look(t.Context()); err != nil {
+			if err := c.reload(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"in the Secret, before the file knows": func(t *testing.T, c *connection, kubeconfig []byte) {
-			c.secret = func(context.Context) ([]byte, error) { return kubeconfig, nil }
-			if err := c.look(t.Context()); err != nil {
+		"in the Secret, before the file is updated": func(t *testing.T, c *connection, kubeconfig []byte) {
+			c.readSecret = func(context.Context) ([]byte, error) { return kubeconfig, nil }
+			if err := c.reload(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"by the rotation": func(t *testing.T, c *connection, kubeconfig []byte) {
-			if err := c.take(t.Context(), kubeconfig, "its rotation"); err != nil {
+			if err := c.update(t.Context(), kubeconfig, "certificate rotation"); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -111,78 +111,78 @@ func TestRequestsGoOnWithCredentialsThatAreReplaced(t *testing.T) {
 	for name, replace := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, "old")
-			c, err := connect(fileWith(t, kubeconfigFor(t, s, "old")), "", -1, 0)
+			c, err := newConnection(writeFile(t, kubeconfigFor(t, s, "old")), "", -1, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if answer, err := ask(t.Context(), c.waiting); err != nil || answer != "200" {
-				t.Fatalf("answered %s, %v", answer, err)
+			if status, err := getStatus(t.Context(), c.waiting); err != nil || status != "200" {
+				t.Fatalf("status %s, %v", status, err)
 			}
 			next := "new"
 			s.token.Store(&next)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			var asking sync.WaitGroup
-			asking.Go(func() {
-				if answer, err := ask(ctx, c.waiting); err != nil || answer != "200" {
-					t.Errorf("a request that was refused was answered %s, %v", answer, err)
+			var requests sync.WaitGroup
+			requests.Go(func() {
+				if status, err := getStatus(ctx, c.waiting); err != nil || status != "200" {
+					t.Errorf("a rejected request got status %s, %v", status, err)
 				}
 			})
 			select {
 			case <-c.wake:
 			case <-ctx.Done():
-				t.Fatal("nobody noticed that the control plane refuses the agent")
+				t.Fatal("the agent did not notice that the control plane rejects its credentials")
 			}
 			replace(t, c, kubeconfigFor(t, s, next))
-			asking.Wait()
-			if refused := s.refused.Load(); refused != 1 {
-				t.Errorf("the control plane refused %d requests", refused)
+			requests.Wait()
+			if rejected := s.rejectedRequests.Load(); rejected != 1 {
+				t.Errorf("the control plane rejected %d requests", rejected)
 			}
-			if c.isRefused() {
-				t.Error("the credentials count as refused still")
+			if c.isRejected() {
+				t.Error("the credentials still count as rejected")
 			}
 		})
 	}
 }
 
-func TestWhatCannotBeTakenLeavesTheCredentials(t *testing.T) {
+func TestInvalidKubeconfigKeepsTheCredentials(t *testing.T) {
 	s := newServer(t, "old")
-	c, err := connect(fileWith(t, kubeconfigFor(t, s, "old")), "", -1, 0)
+	c, err := newConnection(writeFile(t, kubeconfigFor(t, s, "old")), "", -1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]string{
-		"is no kubeconfig":      "{",
-		"has no context":        "apiVersion: v1\nkind: Config\n",
-		"has a broken identity": strings.Replace(string(kubeconfigFor(t, s, "x")), "token: x", "client-certificate-data: eA==\n    client-key-data: eA==", 1),
+		"not a kubeconfig":           "{",
+		"no context":                 "apiVersion: v1\nkind: Config\n",
+		"invalid client certificate": strings.Replace(string(kubeconfigFor(t, s, "x")), "token: x", "client-certificate-data: eA==\n    client-key-data: eA==", 1),
 	}
 	for name, content := range tests {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(c.path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.look(t.Context()); err == nil || !strings.Contains(err.Error(), c.path) {
+			if err := c.reload(t.Context()); err == nil || !strings.Contains(err.Error(), c.path) {
 				t.Errorf("error %v, want one that names %s", err, c.path)
 			}
-			if answer, err := ask(t.Context(), c.waiting); err != nil || answer != "200" {
-				t.Errorf("answered %s, %v", answer, err)
+			if status, err := getStatus(t.Context(), c.waiting); err != nil || status != "200" {
+				t.Errorf("status %s, %v", status, err)
 			}
 		})
 	}
 }
 
-func TestAKubeconfigThatCannotBeReadIsTold(t *testing.T) {
-	tests := map[string]struct{ path, context, told string }{
-		"there is no file":      {path: filepath.Join(t.TempDir(), "none"), told: "no such file"},
-		"it is no kubeconfig":   {path: fileWith(t, []byte("{")), told: "that --karmada-kubeconfig names"},
-		"it has no such place":  {path: fileWith(t, kubeconfigFor(t, newServer(t, "x"), "x")), context: "other", told: "context was not found for specified context: other"},
-		"its certificate is no": {path: fileWith(t, []byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {user: u, cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {client-certificate-data: eA==, client-key-data: eA==}}]\n")), told: "its client certificate"},
+func TestInvalidKubeconfigAtTheStart(t *testing.T) {
+	tests := map[string]struct{ path, context, wantErr string }{
+		"missing file":               {path: filepath.Join(t.TempDir(), "none"), wantErr: "no such file"},
+		"not a kubeconfig":           {path: writeFile(t, []byte("{")), wantErr: "given by --karmada-kubeconfig"},
+		"unknown context":            {path: writeFile(t, kubeconfigFor(t, newServer(t, "x"), "x")), context: "other", wantErr: "context was not found for specified context: other"},
+		"invalid client certificate": {path: writeFile(t, []byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {user: u, cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {client-certificate-data: eA==, client-key-data: eA==}}]\n")), wantErr: "parsing the client certificate"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := connect(test.path, test.context, -1, 0)
-			if err == nil || !strings.Contains(err.Error(), test.told) {
-				t.Errorf("error %v, want one that tells %q", err, test.told)
+			_, err := newConnection(test.path, test.context, -1, 0)
+			if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
 		})
 	}

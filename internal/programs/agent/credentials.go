@@ -19,43 +19,43 @@ import (
 )
 
 const (
-	// lookInterval is how often the kubeconfig file is looked at, and while the
-	// control plane refuses what it holds the Secret as well.
-	lookInterval = 5 * time.Second
-	// secretTimeout is how long the Secret may take.
+	// reloadInterval is how often the kubeconfig file is read. While the control plane rejects
+	// the credentials, the Secret is read as well.
+	reloadInterval = 5 * time.Second
+	// secretTimeout limits the read of the Secret.
 	secretTimeout = 10 * time.Second
 )
 
-// credentials are who the agent is for the control plane, as its kubeconfig says
-// now. They change while connections are open: a mounted Secret is renewed by
-// whoever renews it, and by the agent itself.
+// credentials are the current credentials of the agent for the control plane, read from its
+// kubeconfig. They change while connections are open: a mounted Secret is updated from outside,
+// and the agent itself renews its certificate.
 type credentials struct {
 	path, context string
-	// secret reads the kubeconfig from where the file comes from. A mounted Secret
-	// may take minutes to arrive.
-	secret func(ctx context.Context) ([]byte, error)
-	// renewed is called when others were taken.
-	renewed func()
-	// way is what the kubeconfig said at the start besides the credentials; moved is
-	// closed when it says something else.
-	way   way
-	moved chan struct{}
-	now   func() time.Time
+	// readSecret reads the kubeconfig from the Secret that the file is mounted from, because an
+	// update of a mounted Secret may take minutes. It may be nil.
+	readSecret func(ctx context.Context) ([]byte, error)
+	// onChange is called after the credentials changed.
+	onChange func()
+	// target is the content of the kubeconfig without the credentials at the start of the
+	// agent. targetChanged is closed when the file has another target.
+	target        target
+	targetChanged chan struct{}
+	now           func() time.Time
 
 	mu      sync.Mutex
 	current *identity
-	// file is what the file held last.
+	// file is the last content of the file.
 	file []byte
-	// refused says that the control plane does not take the current ones.
-	refused bool
-	wake    chan struct{}
+	// rejected means that the control plane rejects the current credentials.
+	rejected bool
+	wake     chan struct{}
 }
 
-// identity is one state of the credentials.
+// identity is one version of the credentials.
 type identity struct {
 	certificate *tls.Certificate
 	token       string
-	// replaced is closed when there is another one.
+	// replaced is closed when another version replaces this one.
 	replaced chan struct{}
 }
 
@@ -63,27 +63,28 @@ type identity struct {
 func newCredentials(path, context string) (*credentials, *rest.Config, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig that --karmada-kubeconfig names: %w", err)
+		return nil, nil, fmt.Errorf("reading the kubeconfig given by --karmada-kubeconfig: %w", err)
 	}
-	c := &credentials{path: path, context: context, file: file, now: time.Now, wake: make(chan struct{}, 1), renewed: func() {}, moved: make(chan struct{})}
+	c := &credentials{path: path, context: context, file: file, now: time.Now, wake: make(chan struct{}, 1), onChange: func() {}, targetChanged: make(chan struct{})}
 	loaded, err := c.load(file)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 	}
-	config, err := c.configOf(loaded)
+	config, err := c.clientConfig(loaded)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 	}
-	if c.current, err = identityOf(config); err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+	if c.current, err = newIdentity(config); err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 	}
-	if c.way, err = wayOf(loaded, context); err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig %s that --karmada-kubeconfig names: %w", path, err)
+	if c.target, err = newTarget(loaded, context); err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 	}
 	return c, config, nil
 }
 
-// load reads a kubeconfig. Files that it names are looked for beside it.
+// load parses a kubeconfig. Relative paths in it are resolved against the directory of the
+// file.
 func (c *credentials) load(kubeconfig []byte) (*clientcmdapi.Config, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -101,20 +102,20 @@ func (c *credentials) load(kubeconfig []byte) (*clientcmdapi.Config, error) {
 	return loaded, nil
 }
 
-func (c *credentials) configOf(loaded *clientcmdapi.Config) (*rest.Config, error) {
+func (c *credentials) clientConfig(loaded *clientcmdapi.Config) (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveClientConfig(*loaded, c.context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 }
 
-func identityOf(config *rest.Config) (*identity, error) {
+func newIdentity(config *rest.Config) (*identity, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("its files: %w", err)
+		return nil, fmt.Errorf("reading the certificate files: %w", err)
 	}
 	found := &identity{token: config.BearerToken, replaced: make(chan struct{})}
 	if config.BearerTokenFile != "" {
 		token, err := os.ReadFile(config.BearerTokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("its token: %w", err)
+			return nil, fmt.Errorf("reading the token file: %w", err)
 		}
 		found.token = string(bytes.TrimSpace(token))
 	}
@@ -123,21 +124,21 @@ func identityOf(config *rest.Config) (*identity, error) {
 	}
 	pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
 	if err != nil {
-		return nil, fmt.Errorf("its client certificate: %w", err)
+		return nil, fmt.Errorf("parsing the client certificate: %w", err)
 	}
 	found.certificate = &pair
 	return found, nil
 }
 
-// same tells whether two identities are shown in the same way.
-func (i *identity) same(other *identity) bool {
+// equal reports whether two identities have the same token and client certificate.
+func (i *identity) equal(other *identity) bool {
 	if i.token != other.token || (i.certificate == nil) != (other.certificate == nil) {
 		return false
 	}
 	return i.certificate == nil || bytes.Equal(i.certificate.Certificate[0], other.certificate.Certificate[0])
 }
 
-// leaf is the client certificate, nil if there is none.
+// leaf returns the client certificate. It is nil if there is none.
 func (i *identity) leaf() *x509.Certificate {
 	if i.certificate == nil {
 		return nil
@@ -152,59 +153,59 @@ func (i *identity) leaf() *x509.Certificate {
 	return parsed
 }
 
-func (c *credentials) get() *identity {
+func (c *credentials) currentIdentity() *identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current
 }
 
-// take uses the credentials of another kubeconfig from now on, unless they are
-// older than those that work.
-func (c *credentials) take(ctx context.Context, kubeconfig []byte, from string) error {
+// update replaces the current credentials by those of another kubeconfig, unless those are
+// older and the current ones are not rejected.
+func (c *credentials) update(ctx context.Context, kubeconfig []byte, from string) error {
 	loaded, err := c.load(kubeconfig)
 	if err != nil {
 		return err
 	}
-	config, err := c.configOf(loaded)
+	config, err := c.clientConfig(loaded)
 	if err != nil {
 		return err
 	}
-	next, err := identityOf(config)
+	next, err := newIdentity(config)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	before := c.current
-	if before.same(next) || !c.refused && older(next, before) {
+	if before.equal(next) || !c.rejected && isOlder(next, before) {
 		c.mu.Unlock()
 		return nil
 	}
-	c.current, c.refused = next, false
+	c.current, c.rejected = next, false
 	close(before.replaced)
 	c.mu.Unlock()
-	c.renewed()
-	klog.FromContext(ctx).Info("Took new credentials for the control plane", "from", from, "until", expiry(next))
+	c.onChange()
+	klog.FromContext(ctx).Info("Using new credentials for the control plane", "from", from, "expires", expiry(next))
 	return nil
 }
 
-func older(next, than *identity) bool {
-	was, is := than.leaf(), next.leaf()
-	return was != nil && is != nil && is.NotBefore.Before(was.NotBefore)
+func isOlder(next, current *identity) bool {
+	nextLeaf, currentLeaf := next.leaf(), current.leaf()
+	return nextLeaf != nil && currentLeaf != nil && nextLeaf.NotBefore.Before(currentLeaf.NotBefore)
 }
 
-func expiry(of *identity) string {
-	if leaf := of.leaf(); leaf != nil {
+func expiry(i *identity) string {
+	if leaf := i.leaf(); leaf != nil {
 		return leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
 	return "unknown"
 }
 
-// refuse notes that the control plane does not take an identity.
-func (c *credentials) refuse(ctx context.Context, of *identity) {
+// markRejected records that the control plane rejected an identity.
+func (c *credentials) markRejected(ctx context.Context, used *identity) {
 	c.mu.Lock()
-	first := c.current == of && !c.refused
+	first := c.current == used && !c.rejected
 	if first {
-		c.refused = true
+		c.rejected = true
 	}
 	c.mu.Unlock()
 	if !first {
@@ -214,113 +215,114 @@ func (c *credentials) refuse(ctx context.Context, of *identity) {
 	case c.wake <- struct{}{}:
 	default:
 	}
-	klog.FromContext(ctx).Error(errRefused, "Waiting for new credentials", "cause", c.cause(of), "kubeconfig", c.path,
-		"remedy", "put a kubeconfig with a valid certificate or token into the Secret or file that --karmada-kubeconfig comes from, or unregister the cluster and register it again; the agent goes on by itself, without a restart")
+	klog.FromContext(ctx).Error(errRejected, "Waiting for new credentials", "cause", c.rejectionCause(used), "kubeconfig", c.path,
+		"remedy", "put a kubeconfig with a valid certificate or token into the Secret or file given by --karmada-kubeconfig, or unregister the cluster and register it again; the agent continues without a restart")
 }
 
-var errRefused = errors.New("the control plane refuses the credentials of the agent")
+var errRejected = errors.New("the control plane rejects the credentials of the agent")
 
-func (c *credentials) cause(of *identity) string {
-	leaf := of.leaf()
+func (c *credentials) rejectionCause(rejected *identity) string {
+	leaf := rejected.leaf()
 	switch {
 	case leaf == nil:
-		return "the token is not valid, or not valid any more"
+		return "the token is invalid or expired"
 	case c.now().After(leaf.NotAfter):
 		return fmt.Sprintf("the client certificate of %s expired at %s", leaf.Subject.CommonName, leaf.NotAfter.UTC().Format(time.RFC3339))
 	case c.now().Before(leaf.NotBefore):
-		return fmt.Sprintf("the client certificate of %s is valid from %s on; see whether the clocks are right", leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the client certificate of %s is not valid before %s; check the clocks of both clusters", leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("the client certificate of %s was signed by %s, which the control plane does not trust", leaf.Subject.CommonName, leaf.Issuer.CommonName)
 }
 
-// accept notes that the control plane takes an identity.
-func (c *credentials) accept(ctx context.Context, of *identity) {
+// markAccepted records that the control plane accepted an identity.
+func (c *credentials) markAccepted(ctx context.Context, used *identity) {
 	c.mu.Lock()
-	again := c.current == of && c.refused
-	if again {
-		c.refused = false
+	recovered := c.current == used && c.rejected
+	if recovered {
+		c.rejected = false
 	}
 	c.mu.Unlock()
-	if again {
-		klog.FromContext(ctx).Info("The control plane takes the credentials again")
+	if recovered {
+		klog.FromContext(ctx).Info("The control plane accepts the credentials again")
 	}
 }
 
-// watch follows the kubeconfig until ctx ends, or until it leads elsewhere.
+// watch reloads the kubeconfig until ctx ends or the target of the kubeconfig changes.
 func (c *credentials) watch(ctx context.Context) {
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
-	told, wake := "", c.wake
+	loggedError, wake := "", c.wake
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.moved:
+		case <-c.targetChanged:
 			return
 		case <-ticker.C:
 			wake = c.wake
 		case <-wake:
-			// Once in a while: where the file and the Secret are both refused, each
-			// would have the other one tried at once, all the time.
+			// A rejection triggers at most one reload per interval. If the control plane
+			// rejects both the file and the Secret, each reload would otherwise trigger the
+			// next one immediately.
 			wake = nil
 		}
 		text := ""
-		if err := c.look(ctx); err != nil && ctx.Err() == nil {
-			if text = err.Error(); text != told {
+		if err := c.reload(ctx); err != nil && ctx.Err() == nil {
+			if text = err.Error(); text != loggedError {
 				klog.FromContext(ctx).Error(err, "Keeping the credentials for the control plane")
 			}
 		}
-		told = text
+		loggedError = text
 	}
 }
 
-// look takes what the file holds now, and what the Secret does if the control
-// plane refuses what was taken before.
-func (c *credentials) look(ctx context.Context) error {
-	elsewhere, err := c.lookAtFile(ctx)
-	if elsewhere || c.secret == nil || !c.isRefused() {
+// reload reads the file. If the control plane rejects the current credentials, reload reads the
+// Secret as well.
+func (c *credentials) reload(ctx context.Context) error {
+	targetChanged, err := c.reloadFile(ctx)
+	if targetChanged || c.readSecret == nil || !c.isRejected() {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 	defer cancel()
-	kubeconfig, unread := c.secret(ctx)
-	if unread != nil || len(kubeconfig) == 0 {
+	kubeconfig, readErr := c.readSecret(ctx)
+	if readErr != nil || len(kubeconfig) == 0 {
 		return err
 	}
-	if taken := c.take(ctx, kubeconfig, "its Secret in the cluster"); taken != nil {
-		err = errors.Join(err, fmt.Errorf("reading the kubeconfig of the control plane in its Secret: %w", taken))
+	if updateErr := c.update(ctx, kubeconfig, "Secret in the cluster"); updateErr != nil {
+		err = errors.Join(err, fmt.Errorf("reading the kubeconfig of the control plane from the Secret: %w", updateErr))
 	}
 	return err
 }
 
-// lookAtFile takes what the file holds, unless it is for elsewhere: then it is not to
-// be shown here.
-func (c *credentials) lookAtFile(ctx context.Context) (elsewhere bool, err error) {
+// reloadFile reads the credentials from the file. If the file has another target, its
+// credentials are not used, because they must not be sent to the old target.
+func (c *credentials) reloadFile(ctx context.Context) (targetChanged bool, err error) {
 	file, err := os.ReadFile(c.path)
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
-	elsewhere, err = c.leadsElsewhere(ctx, file)
-	// A file that names others may say something new in the same words.
-	if err == nil && !elsewhere && (!bytes.Equal(file, c.file) || c.isRefused()) {
-		err = c.take(ctx, file, c.path)
+	targetChanged, err = c.checkTarget(ctx, file)
+	// A kubeconfig may refer to other files, whose content can change while the kubeconfig
+	// stays the same. It is therefore also read again after a rejection.
+	if err == nil && !targetChanged && (!bytes.Equal(file, c.file) || c.isRejected()) {
+		err = c.update(ctx, file, c.path)
 	}
 	c.file = file
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig %s of the control plane: %w", c.path, err)
 	}
-	return elsewhere, nil
+	return targetChanged, nil
 }
 
-func (c *credentials) isRefused() bool {
+func (c *credentials) isRejected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.refused
+	return c.rejected
 }
 
-// roots are the certificate authorities that a configuration trusts; nil are those
-// of the system.
-func roots(ca []byte) (*x509.CertPool, error) {
+// caPool returns the pool of trusted certificate authorities. nil means those of the system.
+func caPool(ca []byte) (*x509.CertPool, error) {
 	if len(ca) == 0 {
 		return nil, nil
 	}

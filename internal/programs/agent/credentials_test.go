@@ -18,8 +18,9 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// issued is a kubeconfig whose client certificate is valid from a time on.
-func issued(t *testing.T, from time.Time) []byte {
+// newCertificateKubeconfig returns a kubeconfig with a client certificate that is valid from
+// the given time.
+func newCertificateKubeconfig(t *testing.T, from time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -49,58 +50,58 @@ func issued(t *testing.T, from time.Time) []byte {
 	return encoded
 }
 
-func TestAnOlderCertificateIsTakenOnlyInNeed(t *testing.T) {
+func TestOlderCertificateReplacesOnlyARejectedOne(t *testing.T) {
 	now := time.Now()
 	tests := map[string]struct {
-		from          time.Time
-		refused, want bool
+		from           time.Time
+		rejected, want bool
 	}{
-		"the next one":                              {from: now.Add(time.Hour), want: true},
-		"another one of the same time":              {from: now, want: true},
-		"the one before, as a file may hold it yet": {from: now.Add(-time.Hour)},
-		"the one before, when this one is refused":  {from: now.Add(-time.Hour), refused: true, want: true},
+		"a newer certificate":                                   {from: now.Add(time.Hour), want: true},
+		"another certificate of the same time":                  {from: now, want: true},
+		"an older certificate, as in an outdated file":          {from: now.Add(-time.Hour)},
+		"an older certificate when the current one is rejected": {from: now.Add(-time.Hour), rejected: true, want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, _, err := newCredentials(fileWith(t, issued(t, now)), "")
+			c, _, err := newCredentials(writeFile(t, newCertificateKubeconfig(t, now)), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := c.get()
-			if test.refused {
-				c.refuse(t.Context(), before)
+			before := c.currentIdentity()
+			if test.rejected {
+				c.markRejected(t.Context(), before)
 			}
-			if err := c.take(t.Context(), issued(t, test.from), "somewhere"); err != nil {
+			if err := c.update(t.Context(), newCertificateKubeconfig(t, test.from), "a test"); err != nil {
 				t.Fatal(err)
 			}
-			if got := c.get() != before; got != test.want {
-				t.Errorf("taken: %t, want %t", got, test.want)
+			if got := c.currentIdentity() != before; got != test.want {
+				t.Errorf("replaced: %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-// refusing refuses all credentials, and counts what it is asked.
-type refusing struct{ asked int }
+// rejectingTransport rejects all credentials and counts the requests.
+type rejectingTransport struct{ requests int }
 
-func (r *refusing) RoundTrip(*http.Request) (*http.Response, error) {
-	r.asked++
+func (r *rejectingTransport) RoundTrip(*http.Request) (*http.Response, error) {
+	r.requests++
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(bytes.NewReader(nil))}, nil
 }
 
-func TestHowLongARequestWaitsForOtherCredentials(t *testing.T) {
+func TestRejectedRequestWaitsForCredentials(t *testing.T) {
 	const day = 24 * time.Hour
 	tests := map[string]struct {
 		method, query string
 		body          io.Reader
 		after         time.Duration
-		again         bool
+		retried       bool
 	}{
-		"what reads, for as long as the agent is patient":  {method: http.MethodGet, after: patience, again: true},
-		"what writes is not sent twice":                    {method: http.MethodPost, body: bytes.NewReader([]byte("{}"))},
-		"what deletes is not, either":                      {method: http.MethodDelete},
-		"what changes something without a body is neither": {method: http.MethodPatch},
-		"a watch, until its caller gives it up":            {method: http.MethodGet, query: "?watch=true", after: day, again: true},
+		"a read waits up to the limit":          {method: http.MethodGet, after: requestWaitTimeout, retried: true},
+		"a create is not retried":               {method: http.MethodPost, body: bytes.NewReader([]byte("{}"))},
+		"a delete is not retried":               {method: http.MethodDelete},
+		"a patch without a body is not retried": {method: http.MethodPatch},
+		"a watch waits until its context ends":  {method: http.MethodGet, query: "?watch=true", after: day, retried: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,49 +112,49 @@ func TestHowLongARequestWaitsForOtherCredentials(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				karmada := &refusing{}
-				through := &authorized{next: karmada, credentials: &credentials{current: &identity{token: "t", replaced: make(chan struct{})}, wake: make(chan struct{}, 1)}}
-				began := time.Now()
-				response, err := through.RoundTrip(request)
+				karmada := &rejectingTransport{}
+				transport := &authTransport{next: karmada, credentials: &credentials{current: &identity{token: "t", replaced: make(chan struct{})}, wake: make(chan struct{}, 1)}}
+				started := time.Now()
+				response, err := transport.RoundTrip(request)
 				if err != nil {
 					t.Fatal(err)
 				}
 				_ = response.Body.Close()
-				if took := time.Since(began); response.StatusCode != http.StatusUnauthorized || took != test.after {
-					t.Errorf("answered %d after %s, want 401 after %s", response.StatusCode, took, test.after)
+				if took := time.Since(started); response.StatusCode != http.StatusUnauthorized || took != test.after {
+					t.Errorf("status %d after %s, want 401 after %s", response.StatusCode, took, test.after)
 				}
-				if again := karmada.asked > 1; again != test.again {
-					t.Errorf("sent %d times", karmada.asked)
+				if retried := karmada.requests > 1; retried != test.retried {
+					t.Errorf("sent %d requests", karmada.requests)
 				}
 			})
 		})
 	}
 }
 
-func TestCredentialsThatAreAllRefusedAreNotTriedInTurnAllTheTime(t *testing.T) {
+func TestRejectedCredentialsAreNotAlternatedWithoutDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const tries = 100
-		c, _, err := newCredentials(fileWith(t, issued(t, time.Now())), "")
+		const maxRejections = 100
+		c, _, err := newCredentials(writeFile(t, newCertificateKubeconfig(t, time.Now())), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := issued(t, time.Now().Add(time.Hour))
-		c.secret = func(context.Context) ([]byte, error) { return other, nil }
+		other := newCertificateKubeconfig(t, time.Now().Add(time.Hour))
+		c.readSecret = func(context.Context) ([]byte, error) { return other, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go c.watch(ctx)
-		tried := 0
-		for ctx.Err() == nil && tried < tries {
-			shown := c.get()
-			c.refuse(ctx, shown)
-			tried++
+		rejections := 0
+		for ctx.Err() == nil && rejections < maxRejections {
+			shown := c.currentIdentity()
+			c.markRejected(ctx, shown)
+			rejections++
 			select {
 			case <-shown.replaced:
 			case <-ctx.Done():
 			}
 		}
-		if tried == tries {
-			t.Errorf("the control plane refused %d times within %s", tries, time.Minute)
+		if rejections == maxRejections {
+			t.Errorf("the control plane rejected credentials %d times within %s", maxRejections, time.Minute)
 		}
 		cancel()
 		synctest.Wait()

@@ -12,15 +12,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ownedLeases write Leases that go with a Cluster: agents cannot delete theirs, and
-// nobody else knows of it.
+// ownedLeases writes Leases with a Cluster as their owner. Agents may not delete their Leases,
+// so the garbage collector deletes them with the Cluster.
 type ownedLeases struct {
 	coordinationv1client.LeasesGetter
 	owner atomic.Pointer[metav1.OwnerReference]
 }
 
-// belongTo makes a Cluster the owner of what is written from now on.
-func (l *ownedLeases) belongTo(cluster *clusterv1alpha1.Cluster) {
+// setOwner sets the owner of Leases that are written from now on.
+func (l *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
 	l.owner.Store(&metav1.OwnerReference{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
 	})
@@ -38,17 +38,17 @@ type ownedLease struct {
 
 // Create implements coordinationv1client.LeaseInterface.
 func (l *ownedLease) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return l.LeaseInterface.Create(ctx, owned(lease, l.owner), options)
+	return l.LeaseInterface.Create(ctx, withOwner(lease, l.owner), options)
 }
 
 // Update implements coordinationv1client.LeaseInterface.
 func (l *ownedLease) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return l.LeaseInterface.Update(ctx, owned(lease, l.owner), options)
+	return l.LeaseInterface.Update(ctx, withOwner(lease, l.owner), options)
 }
 
-// owned is the Lease as one of the owner, and no longer of an earlier Cluster of its
-// name, with which it would go.
-func owned(lease *coordinationv1.Lease, owner *metav1.OwnerReference) *coordinationv1.Lease {
+// withOwner returns the Lease with the owner. It removes owner references to an earlier Cluster
+// of the same name, because the Lease would be deleted with that Cluster.
+func withOwner(lease *coordinationv1.Lease, owner *metav1.OwnerReference) *coordinationv1.Lease {
 	if owner == nil || slices.Contains(lease.OwnerReferences, *owner) {
 		return lease
 	}

@@ -23,58 +23,60 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// registerPause lies between two tries to register, and deniedLimit bounds the
-// longer ones of an agent without rights, which it may never get.
+// registerBackoffBase and registerBackoffMax bound the backoff between attempts to register.
+// Only Forbidden errors increase the delay, because the rights may never be granted.
 const (
-	registerPause = 2 * time.Second
-	deniedLimit   = time.Minute
+	registerBackoffBase = 2 * time.Second
+	registerBackoffMax  = time.Minute
 )
 
-// agent is what an agent has once it knows both sides.
+// agent contains the clients for both API servers.
 type agent struct {
 	karmada *connection
-	// clusters reads the Clusters of the control plane, which is waited for.
+	// clusters reads the Clusters of the control plane. Its requests wait while the control
+	// plane is unavailable.
 	clusters client.Reader
-	// local leads to the cluster.
-	local   *rest.Config
+	// member is the client configuration of the cluster.
+	member  *rest.Config
 	cluster enroll.Agent
-	host    programs.HostOptions
-	// lease is that of the election, nil before the first life.
+	options programs.HostOptions
+	// lease is the Lease of the leader election. It is nil until the controllers start for the
+	// first time.
 	lease *programs.Lease
 }
 
-// agent makes both sides of the options.
-func (o *Options) agent() (*agent, error) {
+// newAgent creates the clients for both API servers.
+func (o *Options) newAgent() (*agent, error) {
 	local, err := o.Member.Config(programs.Agent)
 	if err != nil {
-		return nil, fmt.Errorf("reaching the cluster: %w", err)
+		return nil, fmt.Errorf("loading the client configuration of the cluster: %w", err)
 	}
 	qps, burst := o.Rate.Limit()
-	karmada, err := connect(o.Kubeconfig, o.Context, qps, burst)
+	karmada, err := newConnection(o.Kubeconfig, o.Context, qps, burst)
 	if err != nil {
 		return nil, err
 	}
-	member, err := secretsOf(local)
+	member, err := newSecretClient(local)
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := clustersOf(karmada.waiting)
+	clusters, err := newClusterReader(karmada.waiting)
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{karmada: karmada, clusters: clusters, local: local, cluster: o.Cluster, host: o.host()}
-	a.cluster.Karmada, a.cluster.Member = karmada.plain, local
-	rotation := &a.host.Settings.Agent.Rotation
+	a := &agent{karmada: karmada, clusters: clusters, member: local, cluster: o.Cluster, options: o.hostOptions()}
+	a.cluster.Karmada, a.cluster.Member = karmada.direct, local
+	rotation := &a.options.Settings.Agent.Rotation
 	rotation.Member, rotation.Context = member, o.Context
 	rotation.Renewed = func(kubeconfig []byte) {
-		if err := karmada.take(context.Background(), kubeconfig, "its rotation"); err != nil {
+		if err := karmada.update(context.Background(), kubeconfig, "certificate rotation"); err != nil {
 			klog.Background().Error(err, "Keeping the credentials for the control plane")
 		}
 	}
-	from := types.NamespacedName{Namespace: rotation.Namespace, Name: certrotation.SecretName}
-	karmada.secret = func(ctx context.Context) ([]byte, error) {
+	secretKey := types.NamespacedName{Namespace: rotation.Namespace, Name: certrotation.SecretName}
+	karmada.readSecret = func(ctx context.Context) ([]byte, error) {
 		secret := &corev1.Secret{}
-		if err := member.Get(ctx, from, secret); err != nil {
+		if err := member.Get(ctx, secretKey, secret); err != nil {
 			return nil, err
 		}
 		return secret.Data[certrotation.SecretKey], nil
@@ -82,93 +84,94 @@ func (o *Options) agent() (*agent, error) {
 	return a, nil
 }
 
-// secretsOf reads and writes single Secrets of the cluster.
-func secretsOf(local *rest.Config) (client.Client, error) {
-	return clientOf(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+// newSecretClient returns a client for single Secrets of the cluster.
+func newSecretClient(local *rest.Config) (client.Client, error) {
+	return newSingleKindClient(local, "the cluster", corev1.AddToScheme, corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 }
 
-func clustersOf(karmada *rest.Config) (client.Reader, error) {
-	return clientOf(karmada, "the control plane", clusterv1alpha1.AddToScheme, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
+func newClusterReader(karmada *rest.Config) (client.Reader, error) {
+	return newSingleKindClient(karmada, "the control plane", clusterv1alpha1.AddToScheme, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
 }
 
-// clientOf is a client for one kind, which it does not ask about.
-func clientOf(config *rest.Config, whose string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind, scope meta.RESTScope) (client.Client, error) {
+// newSingleKindClient returns a client for one kind. It sends no discovery requests.
+func newSingleKindClient(config *rest.Config, server string, add func(*runtime.Scheme) error, kind schema.GroupVersionKind, scope meta.RESTScope) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind, scope)
-	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	result, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of %s: %w", whose, err)
+		return nil, fmt.Errorf("making a client of %s: %w", server, err)
 	}
-	return made, nil
+	return result, nil
 }
 
-func keyOf(cluster string) types.NamespacedName { return types.NamespacedName{Name: cluster} }
+func clusterKey(cluster string) types.NamespacedName { return types.NamespacedName{Name: cluster} }
 
-// register registers the cluster, as soon as both sides answer. It returns nothing
-// when ctx ends before.
+// register registers the cluster as soon as both API servers respond. It returns nil when ctx
+// ends before.
 func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx)
 	a.cluster.Log = func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) }
-	told, pause := "", registerPause
+	loggedReason, delay := "", registerBackoffBase
 	for {
 		registered, err := a.tryRegister(ctx)
 		switch {
 		case err == nil:
 			return registered, nil
 		case ctx.Err() != nil:
-			return nil, nil //nolint:nilerr // whoever ends a program that waits does not care for what
+			return nil, nil //nolint:nilerr // a program that is stopped while it waits ends without an error
 		case enroll.Final(err):
 			return nil, err
 		}
 		if !apierrors.IsForbidden(err) {
-			pause = registerPause
+			delay = registerBackoffBase
 		}
-		if text := err.Error(); text != told {
+		if text := err.Error(); text != loggedReason {
 			logger.Info("Waiting to register", "cluster", a.cluster.Name, "reason", text)
-			told = text
+			loggedReason = text
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil
-		case <-a.karmada.get().replaced:
-			pause = registerPause
-		case <-time.After(pause):
-			pause = min(2*pause, deniedLimit)
+		case <-a.karmada.currentIdentity().replaced:
+			delay = registerBackoffBase
+		case <-time.After(delay):
+			delay = min(2*delay, registerBackoffMax)
 		}
 	}
 }
 
 func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	if err := programs.Served(ctx, a.karmada.plain, programs.AgentComponent()); err != nil {
+	if err := programs.Served(ctx, a.karmada.direct, programs.AgentComponent()); err != nil {
 		return nil, err
 	}
 	return a.cluster.Run(ctx)
 }
 
-// only leads the controllers to the cluster, as long as its Cluster is it.
-func (a *agent) only(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
+// memberConfig returns the client configuration of the cluster, as long as the Cluster still
+// belongs to it.
+func (a *agent) memberConfig(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
 	return func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
-		if foreign := foreign(cluster, id); foreign != nil {
-			return nil, foreign
+		if err := checkClusterID(cluster, id); err != nil {
+			return nil, err
 		}
-		return a.local, nil
+		return a.member, nil
 	}
 }
 
-// foreign is why a Cluster is not the one of the agent, nil if it is.
-func foreign(cluster *clusterv1alpha1.Cluster, id string) error {
+// checkClusterID returns an error if the Cluster belongs to another cluster.
+func checkClusterID(cluster *clusterv1alpha1.Cluster, id string) error {
 	if cluster.Spec.ID == id {
 		return nil
 	}
 	return &registration.RegisteredError{Name: cluster.Name, ID: id, By: *cluster}
 }
 
-// isForeign tells that the agent has no Cluster any more.
-func isForeign(err error) bool {
-	var taken *registration.RegisteredError
-	return errors.As(err, &taken)
+// isRegisteredByOther reports whether the Cluster belongs to another cluster.
+func isRegisteredByOther(err error) bool {
+	var registered *registration.RegisteredError
+	return errors.As(err, &registered)
 }

@@ -21,84 +21,84 @@ import (
 	"karmada.io/karmada/internal/programs"
 )
 
-// serve serves the cluster until ctx ends. An agent that cannot renew its Lease
-// stops working, for another one may have taken it, and begins anew in the same
-// process: a program that ended each time the control plane is away would be kept
-// from starting for minutes by then. So does one whose control plane is restored from a
-// backup, and one that cannot even start for a reason that passes. One whose Cluster is
-// gone waits for it.
-func (a *agent) serve(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
-	lock, err := a.newLock()
+// serveCluster runs the controllers until ctx ends, and restarts them in the same process when they
+// end early: after the agent lost its Lease, after the control plane was restored from a
+// backup, and after a transient error at the start. If the process exited instead, the kubelet
+// would delay its restart for minutes. If the Cluster is deleted, serve waits until it exists
+// again.
+func (a *agent) serveCluster(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
+	lock, err := a.newElectionLock()
 	if err != nil {
 		return err
 	}
-	id, pause := registered.Spec.ID, time.Duration(0)
+	id, delay := registered.Spec.ID, time.Duration(0)
 	for {
-		lock.leases.belongTo(registered)
-		began := time.Now()
-		err := a.life(ctx, id, lock)
+		lock.leases.setOwner(registered)
+		started := time.Now()
+		err := a.runControllers(ctx, id, lock)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // it was told to end
-		case errors.Is(err, errDismissed):
-			if registered, err = a.awaitReturn(ctx, id); err != nil || registered == nil {
+			return nil //nolint:nilerr // a stopped agent ends without an error
+		case errors.Is(err, errClusterDeleted):
+			if registered, err = a.awaitCluster(ctx, id); err != nil || registered == nil {
 				return err
 			}
 			continue
 		}
-		worked := time.Since(began) >= a.host.Election.RenewDeadline
+		worked := time.Since(started) >= a.options.Election.RenewDeadline
 		if isFinal(err, worked) {
 			return err
 		}
-		pause = pauseAfter(worked && lock.held.Load(), pause)
-		klog.FromContext(ctx).Info("Beginning anew", "reason", fmt.Sprint(err), "after", pause)
+		delay = nextRestartDelay(worked && lock.hasLed.Load(), delay)
+		klog.FromContext(ctx).Info("Restarting the controllers", "reason", fmt.Sprint(err), "after", delay)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.karmada.get().replaced:
-		case <-time.After(pause):
+		case <-a.karmada.currentIdentity().replaced:
+		case <-time.After(delay):
 		}
 	}
 }
 
-// beginPause and beginLimit bound the pauses between lives that end early.
+// restartBackoffBase and restartBackoffMax bound the backoff between restarts of the
+// controllers.
 const (
-	beginPause = time.Second
-	beginLimit = time.Minute
+	restartBackoffBase = time.Second
+	restartBackoffMax  = time.Minute
 )
 
-// pauseAfter is how long to wait after a life and the pause before it. One that has
-// led for a while is followed at once.
-func pauseAfter(led bool, before time.Duration) time.Duration {
+// nextRestartDelay returns the delay before the next restart. It is 0 if the agent was the
+// leader for a while.
+func nextRestartDelay(led bool, before time.Duration) time.Duration {
 	if led {
 		return 0
 	}
-	return min(max(2*before, beginPause), beginLimit)
+	return min(max(2*before, restartBackoffBase), restartBackoffMax)
 }
 
-// isFinal tells that no further life can go better than one that ended with an error.
-// What worked for a while may do so again, but not for a name that is another
-// cluster's.
+// isFinal reports whether the agent must exit, because a restart of the controllers cannot fix
+// the error. Errors of controllers that ran for a while are retried, except if the Cluster
+// belongs to another cluster.
 func isFinal(err error, worked bool) bool {
-	return isForeign(err) || !worked && !passes(err) && !errors.Is(err, epoch.ErrAnother)
+	return isRegisteredByOther(err) || !worked && !isTransient(err) && !errors.Is(err, epoch.ErrAnother)
 }
 
-// passes tells that an error came from somebody who may answer otherwise the next
-// time, and is not what this process makes of its flags.
-func passes(err error) bool {
-	var unanswered net.Error
-	return errors.As(err, &unanswered) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+// isTransient reports whether an error came from a server and may disappear. Other errors are
+// caused by the flags of this process.
+func isTransient(err error) bool {
+	var netErr net.Error
+	return errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown || meta.IsNoMatchError(err) || discovery.IsGroupDiscoveryFailedError(err)
 }
 
-// life runs the controllers once, as long as the agent leads and has its Cluster.
-func (a *agent) life(ctx context.Context, id string, lock *lock) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	lock.held.Store(false)
-	own := &presence{agent: a, id: id, doubts: make(chan struct{}, 1)}
-	options := a.host
-	options.Lock, options.LocalMember, options.Denied, options.Waits = lock, a.only(id), own.doubt, true
+// runControllers runs the controllers while the agent is the leader and has its Cluster.
+func (a *agent) runControllers(ctx context.Context, id string, lock *electionLock) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lock.hasLed.Store(false)
+	watch := &clusterWatch{agent: a, id: id, checkRequests: make(chan struct{}, 1)}
+	options := a.options
+	options.Lock, options.LocalMember, options.Denied, options.Waits = lock, a.memberConfig(id), watch.requestCheck, true
 	host, err := programs.NewHost(ctx, a.karmada.waiting, options)
 	if err != nil {
 		return err
@@ -106,82 +106,82 @@ func (a *agent) life(ctx context.Context, id string, lock *lock) error {
 	if err := host.AddComponents(programs.AgentComponent()); err != nil {
 		return err
 	}
-	own.cache = host.Manager.GetCache()
-	if err := host.Manager.Add(own); err != nil {
-		return fmt.Errorf("adding the watch of the own Cluster: %w", err)
+	watch.cache = host.Manager.GetCache()
+	if err := host.Manager.Add(watch); err != nil {
+		return fmt.Errorf("adding the watch of the Cluster: %w", err)
 	}
 	if err := host.Run(ctx); err != nil {
 		return err
 	}
-	return errEnded
+	return errControllersEnded
 }
 
-var errEnded = errors.New("the controllers ended by themselves")
+var errControllersEnded = errors.New("the controllers ended unexpectedly")
 
-// lock is the Lease of the election. Its owner is the same in all lives of the
-// process, which therefore need not wait until what an earlier one held is over.
-type lock struct {
+// electionLock is the lock of the leader election. Its identity stays the same when the
+// controllers restart, so a restart does not wait until the Lease expires.
+type electionLock struct {
 	resourcelock.Interface
 	leases ownedLeases
-	// retry is how long a leader waits for one answer.
-	retry time.Duration
-	// held says that this life has led.
-	held atomic.Bool
+	// requestTimeout limits each request of a leader.
+	requestTimeout time.Duration
+	// hasLed is set when the lock was acquired since the last start of the controllers.
+	hasLed atomic.Bool
 }
 
-// newLock makes the Lease, with the owner of the one before. It waits for the control
-// plane: a replica that stands by has nothing better to do.
-func (a *agent) newLock() (*lock, error) {
-	election := a.host.Election
+// newElectionLock returns the lock with the identity of the previous one. Its requests wait for the
+// control plane without a limit, because a standby replica has no other work.
+func (a *agent) newElectionLock() (*electionLock, error) {
+	election := a.options.Election
 	if !election.Enabled {
-		return &lock{}, nil
+		return &electionLock{}, nil
 	}
 	var err error
 	if a.lease == nil {
-		a.lease, err = programs.NewLease(a.karmada.forever, election)
+		a.lease, err = programs.NewLease(a.karmada.unlimited, election)
 	} else {
-		a.lease, err = a.lease.Through(a.karmada.forever)
+		a.lease, err = a.lease.Through(a.karmada.unlimited)
 	}
 	if err != nil {
 		return nil, err
 	}
-	made := &lock{retry: election.RetryPeriod, Interface: a.lease}
-	made.leases.LeasesGetter, a.lease.Client = a.lease.Client, &made.leases
-	return made, nil
+	created := &electionLock{requestTimeout: election.RetryPeriod, Interface: a.lease}
+	created.leases.LeasesGetter, a.lease.Client = a.lease.Client, &created.leases
+	return created, nil
 }
 
-// Get implements resourcelock.Interface. Who leads must know in time whether it
-// still does; who does not waits for an answer.
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	ctx, cancel := l.within(ctx)
+// Get implements resourcelock.Interface. A leader must notice in time that it lost the Lease.
+// All other replicas wait for a response.
+func (l *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := l.withTimeout(ctx)
 	defer cancel()
 	return l.Interface.Get(ctx)
 }
 
 // Create implements resourcelock.Interface.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	ctx, cancel := l.within(ctx)
+func (l *electionLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := l.withTimeout(ctx)
 	defer cancel()
-	return l.note(l.Interface.Create(ctx, record))
+	return l.recordLeadership(l.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	ctx, cancel := l.within(ctx)
+func (l *electionLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := l.withTimeout(ctx)
 	defer cancel()
-	return l.note(l.Interface.Update(ctx, record))
+	return l.recordLeadership(l.Interface.Update(ctx, record))
 }
 
-func (l *lock) note(err error) error {
+func (l *electionLock) recordLeadership(err error) error {
 	if err == nil {
-		l.held.Store(true)
+		l.hasLed.Store(true)
 	}
 	return err
 }
 
-func (l *lock) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if l.held.Load() {
-		return context.WithTimeout(ctx, l.retry)
+func (l *electionLock) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.hasLed.Load() {
+		return context.WithTimeout(ctx, l.requestTimeout)
 	}
 	return context.WithCancel(ctx)
 }

@@ -17,27 +17,27 @@ import (
 
 const headerTimeout = 10 * time.Second
 
-// serve opens where the agent tells how it is, and returns what answers there until
-// ctx ends. An agent that waits for a side is healthy: a restart would not help.
-// That outlives the controllers, which may begin anew.
-func serve(ctx context.Context, at flags.Serving) (func(context.Context) error, error) {
-	measured := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
-	sites := map[string]*http.ServeMux{}
-	site := func(address string) *http.ServeMux {
-		if sites[address] == nil {
-			sites[address] = http.NewServeMux()
+// listenStatus opens the listeners for health and metrics, and returns the function that serves
+// them until ctx ends. An agent that waits for an API server is healthy, because a restart
+// would not help. The servers keep running when the controllers restart.
+func listenStatus(ctx context.Context, addresses flags.Serving) (func(context.Context) error, error) {
+	metricsHandler := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+	muxes := map[string]*http.ServeMux{}
+	muxFor := func(address string) *http.ServeMux {
+		if muxes[address] == nil {
+			muxes[address] = http.NewServeMux()
 		}
-		return sites[address]
+		return muxes[address]
 	}
-	if isOn(at.Health) {
-		site(at.Health).HandleFunc("/healthz", ok)
-		site(at.Health).HandleFunc("/healthz/ping", ok)
+	if isEnabled(addresses.Health) {
+		muxFor(addresses.Health).HandleFunc("/healthz", writeOK)
+		muxFor(addresses.Health).HandleFunc("/healthz/ping", writeOK)
 	}
-	if isOn(at.Metrics) {
-		site(at.Metrics).Handle("/metrics", measured)
+	if isEnabled(addresses.Metrics) {
+		muxFor(addresses.Metrics).Handle("/metrics", metricsHandler)
 	}
 	listeners := map[net.Listener]*http.Server{}
-	for address, handler := range sites {
+	for address, handler := range muxes {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			for opened := range listeners {
@@ -47,10 +47,10 @@ func serve(ctx context.Context, at flags.Serving) (func(context.Context) error, 
 		}
 		listeners[listener] = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
 	}
-	return func(ctx context.Context) error { return answer(ctx, listeners) }, nil
+	return func(ctx context.Context) error { return serveStatus(ctx, listeners) }, nil
 }
 
-func answer(ctx context.Context, listeners map[net.Listener]*http.Server) error {
+func serveStatus(ctx context.Context, listeners map[net.Listener]*http.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { <-ctx.Done(); return nil })
 	for listener, server := range listeners {
@@ -65,6 +65,6 @@ func answer(ctx context.Context, listeners map[net.Listener]*http.Server) error 
 	return group.Wait()
 }
 
-func isOn(address string) bool { return address != "" && address != "0" }
+func isEnabled(address string) bool { return address != "" && address != "0" }
 
-func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }
+func writeOK(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }

@@ -1,9 +1,9 @@
-// Package aggregatedapiserver answers "how does the server of the Cluster API run
-// by itself?": the program karmada-aggregated-apiserver, with storage in any etcd,
-// behind the aggregation layer of any kube-apiserver.
+// Package aggregatedapiserver answers "how does the API server of Clusters run as a separate
+// program?": karmada-aggregated-apiserver stores Clusters in any etcd, behind the aggregation
+// layer of any kube-apiserver.
 //
-// It is told apart from what runs inside `karmada up` by its flags alone; replicas
-// need no election, because all that they keep is in etcd.
+// It runs the same server as `karmada up`, but is configured by flags. Replicas need no leader
+// election, because all state is in etcd.
 package aggregatedapiserver
 
 import (
@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // requests to the control plane are measured
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers the metrics of requests to the control plane
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/access/epoch"
@@ -27,50 +27,50 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// Name of the program.
+// Name is the name of the program.
 const Name = "karmada-aggregated-apiserver"
 
-// Program is karmada-aggregated-apiserver. Its --feature-gates takes the gates of
-// the API server library as well.
+// Program is karmada-aggregated-apiserver. Its --feature-gates also accepts the gates of the
+// API server library.
 func Program() command.Program {
 	return command.Program{
 		Name:     Name,
-		Help:     "serves the Cluster API and leads requests on to member clusters",
+		Help:     "serves the Cluster API and proxies requests to member clusters",
 		New:      func(set *gates.Set) command.Options { return newOptions(set) },
 		OwnGates: true,
 	}
 }
 
-// options are what the program is told.
+// options are the parsed flags of the program.
 type options struct {
 	server *aggregated.Options
 	flags  *pflag.FlagSet
-	// broken is why there is no server.
-	broken error
+	// initErr is the error of aggregated.NewOptions.
+	initErr error
 }
 
 func newOptions(set *gates.Set) *options {
 	server, err := aggregated.NewOptions()
 	if err != nil {
-		return &options{broken: err}
+		return &options{initErr: err}
 	}
 	server.Gates = set
-	server.Server.SecureServing.BindAddress = net.ParseIP(flags.OwnAddress(net.IPv4zero.String()))
+	server.Server.SecureServing.BindAddress = net.ParseIP(flags.DefaultListenAddress(net.IPv4zero.String()))
 	return &options{server: server}
 }
 
 // AddFlags implements command.Options.
 func (o *options) AddFlags(set *pflag.FlagSet) {
-	if o.broken == nil {
+	if o.initErr == nil {
 		o.flags = set
 		o.server.AddFlags(set)
 	}
 }
 
-// Validate implements command.Options. It sets the gates that the flag names.
+// Validate implements command.Options. It also applies --feature-gates.
 func (o *options) Validate() error {
-	if o.broken != nil {
-		return o.broken
+	if o.initErr != nil {
+		return o.initErr
 	}
 	if errs := o.server.Validate(); len(errs) > 0 {
 		return errors.Join(errs...)
@@ -83,14 +83,14 @@ func (o *options) Run(ctx context.Context) error {
 	if err := command.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
 		return err
 	}
-	if err := o.connect(); err != nil {
+	if err := o.configureClients(); err != nil {
 		return err
 	}
 	server, err := aggregated.New(o.server)
 	if err != nil {
 		return err
 	}
-	watch, err := o.watchEpoch()
+	watch, err := o.newEpochWatch()
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (o *options) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// watchEpoch ends the program when the storage of the control plane was replaced: the
-// server's own cache of it cannot begin anew otherwise.
-func (o *options) watchEpoch() (*epoch.Watch, error) {
+// newEpochWatch returns a watch that ends the program when the storage of the control plane is
+// replaced. The program must restart, because the storage cache of the server cannot be reset.
+func (o *options) newEpochWatch() (*epoch.Watch, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
@@ -114,20 +114,19 @@ func (o *options) watchEpoch() (*epoch.Watch, error) {
 	return epoch.New(epoch.Options{Reader: reader}), nil
 }
 
-// connect says where the control plane is for everything that has no kubeconfig of
-// its own. An API server protects itself, so that there is no limit unless a flag
-// asks for one.
-func (o *options) connect() error {
+// configureClients sets the client configuration for the control plane. Requests are not
+// limited unless a flag sets a limit, because the API server protects itself.
+func (o *options) configureClients() error {
 	connection := flags.Connection{}
 	if core := o.server.Server.CoreAPI; core != nil {
 		connection.Kubeconfig = core.CoreAPIKubeconfigPath
 	}
 	karmada, err := connection.Config(Name)
 	if err != nil {
-		return fmt.Errorf("reaching the API server that this one stands behind: %w", err)
+		return fmt.Errorf("loading the client configuration of the kube-apiserver: %w", err)
 	}
 	o.server.Karmada = karmada
-	if len(flags.Given(o.flags, "kube-api-qps", "kube-api-burst")) == 0 {
+	if len(flags.GivenFlags(o.flags, "kube-api-qps", "kube-api-burst")) == 0 {
 		o.server.KubeAPIQPS = -1
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
+func TestFlagsMatchUpstream(t *testing.T) {
 	text, err := os.ReadFile("testdata/flags.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -28,12 +28,12 @@ func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
 			want[name] = rest
 		}
 	}
-	all, own := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
-	newOptions(gates.New()).AddFlags(own)
+	allFlags, programFlags := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	newOptions(gates.New()).AddFlags(programFlags)
 	got := map[string]string{}
-	all.VisitAll(func(f *pflag.Flag) {
+	allFlags.VisitAll(func(f *pflag.Flag) {
 		_, listed := want[f.Name]
-		if (listed || own.Lookup(f.Name) != nil) && f.Deprecated == "" {
+		if (listed || programFlags.Lookup(f.Name) != nil) && f.Deprecated == "" {
 			got[f.Name] = strings.TrimSpace(f.Value.Type() + " " + f.DefValue)
 		}
 	})
@@ -42,7 +42,7 @@ func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
 	}
 }
 
-func TestGatesOfBothSidesAreSetBeforeTheServerIs(t *testing.T) {
+func TestValidateAppliesFeatureGates(t *testing.T) {
 	set := gates.New()
 	o, flags := newOptions(set), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(flags)
@@ -53,11 +53,11 @@ func TestGatesOfBothSidesAreSetBeforeTheServerIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if set.Enabled(gates.CustomizedClusterResourceModeling) || !set.Enabled("LoggingAlphaOptions") {
-		t.Error("the gates are not as the flag says")
+		t.Error("the gates do not have the values of the flag")
 	}
 }
 
-func TestThereIsNoLimitUnlessOneIsGiven(t *testing.T) {
+func TestClientRateLimitIsOptional(t *testing.T) {
 	kubeconfig := kubeconfigFile(t)
 	for name, test := range map[string]struct {
 		args []string
@@ -74,24 +74,24 @@ func TestThereIsNoLimitUnlessOneIsGiven(t *testing.T) {
 			if err := flags.Parse(append(test.args, "--kubeconfig="+kubeconfig)); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.connect(); err != nil {
+			if err := o.configureClients(); err != nil {
 				t.Fatal(err)
 			}
 			if o.server.KubeAPIQPS != test.want {
 				t.Errorf("the limit is %v, want %v", o.server.KubeAPIQPS, test.want)
 			}
 			if o.server.Karmada.Host != "https://127.0.0.1:1" {
-				t.Errorf("authentication asks %s, not the server of --kubeconfig", o.server.Karmada.Host)
+				t.Errorf("authentication uses %s, not the server of --kubeconfig", o.server.Karmada.Host)
 			}
 		})
 	}
 }
 
-func TestTheVersionIsAMetric(t *testing.T) {
+func TestBuildInfoMetric(t *testing.T) {
 	cmd := command.New(Program())
 	cmd.SetArgs([]string{"--etcd-servers=x", "--kubeconfig=" + filepath.Join(t.TempDir(), "missing")})
 	if err := cmd.ExecuteContext(t.Context()); err == nil {
-		t.Fatal("it runs without an API server before it")
+		t.Fatal("the program starts without a kube-apiserver")
 	}
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -102,10 +102,10 @@ func TestTheVersionIsAMetric(t *testing.T) {
 			return
 		}
 	}
-	t.Error("karmada_build_info is not among the metrics that the server shows")
+	t.Error("karmada_build_info is not among the metrics of the server")
 }
 
-// kubeconfigFile leads to where nobody listens.
+// kubeconfigFile returns a kubeconfig with a server address on which no server listens.
 func kubeconfigFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "karmada.config")
@@ -130,35 +130,35 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-func TestTheProgramDoesNotStart(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	kubeconfig, missing := kubeconfigFile(t), filepath.Join(t.TempDir(), "missing")
 	for name, test := range map[string]struct {
 		args []string
 		code int
-		says string
+		want string
 	}{
-		"without etcd":                      {args: []string{"--kubeconfig=" + kubeconfig}, code: command.WrongUsage, says: "--etcd-servers"},
-		"with an unknown gate":              {args: []string{"--etcd-servers=x", "--feature-gates=Nonsense=true"}, code: command.WrongUsage, says: "Nonsense"},
-		"without a port":                    {args: []string{"--etcd-servers=x", "--secure-port=0"}, code: command.WrongUsage, says: "--secure-port"},
-		"without the API server before it":  {args: []string{"--etcd-servers=x"}, code: command.Failure, says: "--kubeconfig"},
-		"with a kubeconfig that is missing": {args: []string{"--etcd-servers=x", "--kubeconfig=" + missing}, code: command.Failure, says: missing},
+		"without etcd":                      {args: []string{"--kubeconfig=" + kubeconfig}, code: command.WrongUsage, want: "--etcd-servers"},
+		"with an unknown gate":              {args: []string{"--etcd-servers=x", "--feature-gates=Nonsense=true"}, code: command.WrongUsage, want: "Nonsense"},
+		"without a port":                    {args: []string{"--etcd-servers=x", "--secure-port=0"}, code: command.WrongUsage, want: "--secure-port"},
+		"without a kubeconfig":              {args: []string{"--etcd-servers=x"}, code: command.Failure, want: "--kubeconfig"},
+		"with a kubeconfig that is missing": {args: []string{"--etcd-servers=x", "--kubeconfig=" + missing}, code: command.Failure, want: missing},
 		"with a certificate that is missing": {
 			args: []string{"--etcd-servers=x", "--kubeconfig=" + kubeconfig, "--tls-cert-file=" + missing, "--tls-private-key-file=" + missing},
-			code: command.Failure, says: missing,
+			code: command.Failure, want: missing,
 		},
-		"while the API server before it is away": {
+		"while the kube-apiserver is unavailable": {
 			args: []string{"--etcd-servers=x", "--kubeconfig=" + kubeconfig, "--cert-dir=" + t.TempDir(), "--bind-address=127.0.0.1", "--secure-port=" + freePort(t)},
-			code: command.Failure, says: "delegating authentication",
+			code: command.Failure, want: "delegating authentication",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, told := command.New(Program()), &strings.Builder{}
+			cmd, stderr := command.New(Program()), &strings.Builder{}
 			cmd.SetArgs(append(test.args, "--logtostderr=false", "--log-file="+filepath.Join(t.TempDir(), "log")))
-			code := command.Exit(told, Name, cmd.ExecuteContext(t.Context()))
-			if code != test.code || !strings.Contains(told.String(), test.says) {
-				t.Errorf("exit %d with %s, want %d and %q", code, told, test.code, test.says)
+			code := command.Exit(stderr, Name, cmd.ExecuteContext(t.Context()))
+			if code != test.code || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("exit %d with %s, want %d and %q", code, stderr, test.code, test.want)
 			}
 		})
 	}

@@ -9,9 +9,8 @@ import (
 	"karmada.io/karmada/internal/version"
 )
 
-// RegisterBuildInfo adds karmada_build_info, which is always 1 and whose labels
-// tell the version of the program, to what a program measures. It may be called
-// more than once for a registry.
+// RegisterBuildInfo registers the metric karmada_build_info. Its value is always 1 and its
+// labels contain the version of the program. It may be called more than once for a registry.
 func RegisterBuildInfo(registry prometheus.Registerer) error {
 	info := version.Get()
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -1,9 +1,8 @@
-// Package command answers "how does a program of Karmada start, and how does it
-// end?": the flags that all of them have, what is checked before anything runs,
-// and how the process ends.
+// Package command answers "how does a program of Karmada start and end?": the flags that all
+// programs have, the validation before a program runs, and its exit code.
 //
-// Usage errors end with 2, anything else that went wrong with 1. Nobody below
-// this package prints an error or exits.
+// Usage errors exit with 2, all other errors with 1. No package below this one prints an error
+// or exits.
 package command
 
 import (
@@ -34,31 +33,31 @@ const (
 
 // Program is one executable.
 type Program struct {
-	// Name is what it is called, such as karmada-webhook.
+	// Name is the name of the executable, such as karmada-webhook.
 	Name string
-	// Help says what it does, in one line.
+	// Help describes the program in one line.
 	Help string
-	// New makes its options with their defaults. The gates are those of this
-	// process; --feature-gates sets them before Validate is called.
+	// New returns the options of the program with their defaults. The gates are those of this
+	// process. --feature-gates sets them before Validate is called.
 	New func(gates *gates.Set) Options
-	// OwnGates says that the options add a flag --feature-gates of their own.
+	// OwnGates means that the options add their own flag --feature-gates.
 	OwnGates bool
 }
 
-// Options are what a program is told by flags.
+// Options are the parsed flags of a program.
 type Options interface {
 	AddFlags(flags *pflag.FlagSet)
-	// Validate returns every mistake, each naming flag, value and remedy.
+	// Validate returns every mistake. Each error names the flag, its value and the remedy.
 	Validate() error
-	// Run runs until ctx ends, and returns nil on a clean end.
+	// Run runs until ctx ends. It returns nil on a clean end.
 	Run(ctx context.Context) error
 }
 
-// New makes the command of a program: its own flags and those that all have
+// New returns the command of a program with the flags of the program, the common flags
 // (logging, feature gates, profiling), and the subcommands version and completion.
 func New(p Program) *cobra.Command {
 	set := gates.New()
-	options, logs, profile := p.New(set), newLogging(), profiling{Address: flags.OwnAddress(":6060")}
+	options, logs, profile := p.New(set), newLogging(), profiling{Address: flags.DefaultListenAddress(":6060")}
 	cmd := &cobra.Command{
 		Use:           p.Name,
 		Short:         p.Help,
@@ -93,8 +92,7 @@ func New(p Program) *cobra.Command {
 	return cmd
 }
 
-// run runs the program with its profiling beside it. Whichever ends first ends
-// the other one.
+// run runs the program and its profiling server. If one of them ends, the other one is stopped.
 func run(ctx context.Context, name string, options Options, profile profiling) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -108,12 +106,11 @@ func run(ctx context.Context, name string, options Options, profile profiling) e
 	return errors.Join(err, wait())
 }
 
-// Main runs a program with the arguments of the process until it ends or the
-// process is told to by SIGINT or SIGTERM, and returns its exit code. A second
-// signal kills the process.
+// Main runs a program with the arguments of the process and returns its exit code. SIGINT or
+// SIGTERM stops the program. A second signal kills the process.
 func Main(p Program) int {
-	// Linked libraries put flags of their own on the global set, which cobra would
-	// offer as ours.
+	// Linked libraries register flags in the global set. Without this line, cobra would add
+	// them to our flags.
 	pflag.CommandLine = pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer restore()
@@ -121,29 +118,29 @@ func Main(p Program) int {
 	return Exit(os.Stderr, p.Name, New(p).ExecuteContext(ctx))
 }
 
-// Exit tells why a program ended and returns its exit code.
-func Exit(told io.Writer, name string, err error) int {
+// Exit prints why a program ended and returns its exit code.
+func Exit(stderr io.Writer, name string, err error) int {
 	if err == nil {
 		return Done
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(told, "error:", strings.TrimRight(line, "\n"))
+		fmt.Fprintln(stderr, "error:", strings.TrimRight(line, "\n"))
 	}
 	if wrong := (usageError{}); errors.As(err, &wrong) {
-		fmt.Fprintf(told, "See '%s --help' for usage.\n", name)
+		fmt.Fprintf(stderr, "See '%s --help' for usage.\n", name)
 		return WrongUsage
 	}
 	return Failure
 }
 
-// usageError is a mistake in how a program was called, which no retry mends.
+// usageError is a mistake in the command line. A retry cannot fix it.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q: everything is told by flags", args[0])}
+		return usageError{fmt.Errorf("unexpected argument %q: the program accepts only flags", args[0])}
 	}
 	return nil
 }

@@ -21,13 +21,13 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// TestMain lets programs of one process set up the same log once more.
+// TestMain allows several programs of one process to configure the same log again.
 func TestMain(m *testing.M) {
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	os.Exit(m.Run())
 }
 
-// options is a program whose parts a test decides.
+// options are the options of a program whose methods a test defines.
 type options struct {
 	name     string
 	validate func() error
@@ -53,7 +53,7 @@ func (o *options) Run(ctx context.Context) error {
 }
 
 func program(o *options) command.Program {
-	return command.Program{Name: "karmada-x", Help: "does what tests want", New: func(*gates.Set) command.Options { return o }}
+	return command.Program{Name: "karmada-x", Help: "serves a test", New: func(*gates.Set) command.Options { return o }}
 }
 
 func TestExit(t *testing.T) {
@@ -61,36 +61,36 @@ func TestExit(t *testing.T) {
 		args    []string
 		options options
 		code    int
-		told    string
+		stderr  string
 	}{
 		"a clean end is 0":                       {},
-		"what goes wrong while it runs is 1":     {options: options{run: func(context.Context) error { return errors.New("out of luck") }}, code: 1, told: "error: out of luck\n"},
-		"an unknown flag is wrong usage":         {args: []string{"--no-such"}, code: 2, told: "error: unknown flag: --no-such\nSee 'karmada-x --help' for usage.\n"},
-		"an argument is wrong usage":             {args: []string{"now"}, code: 2, told: "error: unexpected argument \"now\": everything is told by flags\nSee 'karmada-x --help' for usage.\n"},
-		"an unknown feature gate is wrong usage": {args: []string{"--feature-gates=Nope=true"}, code: 2, told: "unrecognized feature gate: Nope"},
-		"all mistakes are told, one in a line": {
+		"an error of the program is 1":           {options: options{run: func(context.Context) error { return errors.New("disk full") }}, code: 1, stderr: "error: disk full\n"},
+		"an unknown flag is wrong usage":         {args: []string{"--no-such"}, code: 2, stderr: "error: unknown flag: --no-such\nSee 'karmada-x --help' for usage.\n"},
+		"an argument is wrong usage":             {args: []string{"now"}, code: 2, stderr: "error: unexpected argument \"now\": the program accepts only flags\nSee 'karmada-x --help' for usage.\n"},
+		"an unknown feature gate is wrong usage": {args: []string{"--feature-gates=Nope=true"}, code: 2, stderr: "unrecognized feature gate: Nope"},
+		"every mistake is printed on its own line": {
 			options: options{validate: func() error { return errors.Join(errors.New("--a must be 1"), errors.New("--b must be 2")) }},
-			code:    2, told: "error: --a must be 1\nerror: --b must be 2\nSee 'karmada-x --help' for usage.\n",
+			code:    2, stderr: "error: --a must be 1\nerror: --b must be 2\nSee 'karmada-x --help' for usage.\n",
 		},
-		"a log format that is not there is wrong usage": {args: []string{"--logging-format=yaml"}, code: 2, told: "yaml"},
-		"an alpha option of the log needs its gate":     {args: []string{"--log-text-split-stream"}, code: 2, told: "LoggingAlphaOptions"},
+		"an unknown log format is wrong usage":         {args: []string{"--logging-format=yaml"}, code: 2, stderr: "yaml"},
+		"an alpha option of the log requires its gate": {args: []string{"--log-text-split-stream"}, code: 2, stderr: "LoggingAlphaOptions"},
 		"two streams and files exclude each other": {
 			args: []string{"--feature-gates=LoggingAlphaOptions=true", "--log-text-split-stream", "--log-file=x"},
-			code: 2, told: "--log-text-split-stream and --log-file cannot be given both",
+			code: 2, stderr: "--log-text-split-stream and --log-file exclude each other",
 		},
-		"an address for profiles that cannot be had is told": {
-			args: []string{"--enable-pprof", "--profiling-bind-address=nowhere"}, code: 1, told: `serving profiles on --profiling-bind-address "nowhere"`,
+		"an invalid profiling address is reported": {
+			args: []string{"--enable-pprof", "--profiling-bind-address=nowhere"}, code: 1, stderr: `serving profiles on --profiling-bind-address "nowhere"`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			cmd, told := command.New(program(&test.options)), &bytes.Buffer{}
+			cmd, stderr := command.New(program(&test.options)), &bytes.Buffer{}
 			cmd.SetArgs(append([]string{}, test.args...))
-			if code := command.Exit(told, "karmada-x", cmd.ExecuteContext(t.Context())); code != test.code {
+			if code := command.Exit(stderr, "karmada-x", cmd.ExecuteContext(t.Context())); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			if !strings.Contains(told.String(), test.told) {
-				t.Errorf("told %q, want it to contain %q", told, test.told)
+			if !strings.Contains(stderr.String(), test.stderr) {
+				t.Errorf("printed %q, want it to contain %q", stderr, test.stderr)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestSubcommands(t *testing.T) {
 	}{
 		"version prints one line":              {[]string{"version"}, `karmada-x version: version.Info{GitVersion:"`},
 		"completion prints a script":           {[]string{"completion", "bash"}, "__start_karmada-x"},
-		"help says what it does":               {[]string{"--help"}, "karmada-x does what tests want."},
+		"help describes the program":           {[]string{"--help"}, "karmada-x serves a test."},
 		"help shows the flags of the program":  {[]string{"help"}, "--cluster-name"},
 		"help shows the flags of all programs": {[]string{"help"}, "--enable-pprof"},
 	}
@@ -122,22 +122,22 @@ func TestSubcommands(t *testing.T) {
 	}
 }
 
-func TestProfilesAreServedWhileTheProgramRuns(t *testing.T) {
+func TestProfilingServer(t *testing.T) {
 	address := freeAddress(t)
 	o := &options{run: func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/debug/pprof/cmdline", nil)
 		if err != nil {
 			return err
 		}
-		answer, err := http.DefaultClient.Do(request)
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("answer %s", answer.Status)
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %s", response.Status)
 		}
-		_, err = io.Copy(io.Discard, answer.Body)
+		_, err = io.Copy(io.Discard, response.Body)
 		return err
 	}}
 	cmd := command.New(program(o))

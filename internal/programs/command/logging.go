@@ -14,45 +14,46 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// logging is how a program writes its log: to standard error in the way of
-// Kubernetes components, or to files in the way of klog, if a flag of klog asks for
-// anything that only klog does.
+// logging configures the log of a program. It goes to standard error in the format of
+// Kubernetes components. If a flag that only klog implements is given, klog writes the log
+// instead, for example to files.
 type logging struct {
 	config *logsapi.LoggingConfiguration
-	// ofKlog are all flags of klog, by their own names.
-	ofKlog *flag.FlagSet
-	// only are the names of those that only klog heeds, spelled with dashes.
-	only map[string]bool
+	// klogFlags are all flags of klog, by their own names.
+	klogFlags *flag.FlagSet
+	// klogOnly are the names of the flags that only klog implements, spelled with dashes.
+	klogOnly map[string]bool
 }
 
 func newLogging() *logging {
 	l := &logging{
-		config: logsapi.NewLoggingConfiguration(),
-		ofKlog: flag.NewFlagSet("klog", flag.ContinueOnError),
-		only:   map[string]bool{},
+		config:    logsapi.NewLoggingConfiguration(),
+		klogFlags: flag.NewFlagSet("klog", flag.ContinueOnError),
+		klogOnly:  map[string]bool{},
 	}
-	klog.InitFlags(l.ofKlog)
+	klog.InitFlags(l.klogFlags)
 	return l
 }
 
 func (l *logging) addFlags(flags *pflag.FlagSet) {
 	logsapi.AddFlags(l.config, flags)
-	l.ofKlog.VisitAll(func(f *flag.Flag) {
+	l.klogFlags.VisitAll(func(f *flag.Flag) {
 		added := pflag.PFlagFromGoFlag(f)
 		added.Name = strings.ReplaceAll(f.Name, "_", "-")
 		if flags.Lookup(added.Name) != nil {
 			return
 		}
 		flags.AddFlag(added)
-		l.only[added.Name] = true
+		l.klogOnly[added.Name] = true
 	})
 }
 
-// asked returns the first flag given that only klog heeds, empty if there is none.
-func (l *logging) asked(flags *pflag.FlagSet) string {
+// firstKlogOnlyFlag returns the name of the first given flag that only klog implements. It is
+// empty if there is none.
+func (l *logging) firstKlogOnlyFlag(flags *pflag.FlagSet) string {
 	var name string
 	flags.Visit(func(f *pflag.Flag) {
-		if name == "" && l.only[f.Name] {
+		if name == "" && l.klogOnly[f.Name] {
 			name = f.Name
 		}
 	})
@@ -61,28 +62,28 @@ func (l *logging) asked(flags *pflag.FlagSet) string {
 
 func (l *logging) validate(flags *pflag.FlagSet, set *gates.Set) error {
 	if err := logsapi.Validate(l.config, set, nil).ToAggregate(); err != nil {
-		return fmt.Errorf("flags of the log: %w", err)
+		return fmt.Errorf("validating the logging flags: %w", err)
 	}
-	if name := l.asked(flags); name != "" && l.config.Options.Text.SplitStream {
-		return fmt.Errorf("--log-text-split-stream and --%s cannot be given both: the log goes either to files or to two streams", name)
+	if name := l.firstKlogOnlyFlag(flags); name != "" && l.config.Options.Text.SplitStream {
+		return fmt.Errorf("--log-text-split-stream and --%s exclude each other: the log goes either to files or to two streams", name)
 	}
 	return nil
 }
 
-// apply makes the log of the process what the flags say. A process does it once.
+// apply configures the log of the process by the flags. A process calls it once.
 func (l *logging) apply(flags *pflag.FlagSet, set featuregate.FeatureGate) error {
-	if l.asked(flags) == "" {
+	if l.firstKlogOnlyFlag(flags) == "" {
 		if err := logsapi.ValidateAndApply(l.config, set); err != nil {
-			return fmt.Errorf("setting up the log: %w", err)
+			return fmt.Errorf("configuring the log: %w", err)
 		}
 		return nil
 	}
 	err := errors.Join(
-		l.ofKlog.Set("v", logsapi.VerbosityLevelPflag(&l.config.Verbosity).String()),
-		l.ofKlog.Set("vmodule", logsapi.VModuleConfigurationPflag(&l.config.VModule).String()),
+		l.klogFlags.Set("v", logsapi.VerbosityLevelPflag(&l.config.Verbosity).String()),
+		l.klogFlags.Set("vmodule", logsapi.VModuleConfigurationPflag(&l.config.VModule).String()),
 	)
 	if err != nil {
-		return fmt.Errorf("setting up the log: %w", err)
+		return fmt.Errorf("configuring the log: %w", err)
 	}
 	klog.EnableContextualLogging(set.Enabled(logsapi.ContextualLogging))
 	klog.StartFlushDaemon(l.config.FlushFrequency.Duration.Duration)

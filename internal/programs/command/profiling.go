@@ -25,8 +25,8 @@ func (p *profiling) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Address, "profiling-bind-address", p.Address, "Address on which profiles are served, such as 127.0.0.1:6060 or :6060.")
 }
 
-// start begins to serve until ctx ends, and calls stop should it end before. wait
-// returns when it has ended, and why if that was not ctx.
+// start serves until ctx ends. If the server ends earlier, it calls stop. wait blocks until the
+// server has ended, and returns the error if ctx was not the cause.
 func (p profiling) start(ctx context.Context, stop func()) (wait func() error, err error) {
 	if !p.Enabled {
 		return func() error { return nil }, nil
@@ -36,7 +36,7 @@ func (p profiling) start(ctx context.Context, stop func()) (wait func() error, e
 	if err != nil {
 		return nil, fmt.Errorf("serving profiles on --profiling-bind-address %q: %w", p.Address, err)
 	}
-	server, ended := &http.Server{Handler: profiles(), ReadHeaderTimeout: profilingHeaderTimeout}, make(chan error, 1)
+	server, ended := &http.Server{Handler: newProfilingHandler(), ReadHeaderTimeout: profilingHeaderTimeout}, make(chan error, 1)
 	release := context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		defer stop()
@@ -49,7 +49,7 @@ func (p profiling) start(ctx context.Context, stop func()) (wait func() error, e
 	return func() error { return <-ended }, nil
 }
 
-func profiles() http.Handler {
+func newProfilingHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

@@ -1,8 +1,8 @@
-// Package controllermanager answers "what can be told to
-// karmada-controller-manager, and how does it run?".
+// Package controllermanager answers "which flags does karmada-controller-manager have, and how
+// does it run?".
 //
-// Flags of controllers that this version does not have are taken and checked, so
-// that existing command lines work; those that were given are told at the start.
+// Flags of controllers that this version does not implement are accepted and validated, so that
+// existing command lines work. The program logs at the start which of them were given.
 package controllermanager
 
 import (
@@ -24,12 +24,12 @@ import (
 func Program() command.Program {
 	return command.Program{
 		Name: programs.ControllerManager,
-		Help: "turns templates into objects of member clusters and their status back",
+		Help: "propagates templates to member clusters and aggregates their status",
 		New:  func(set *gates.Set) command.Options { return Default(set) },
 	}
 }
 
-// Options are what the program is told.
+// Options are the parsed flags of the program.
 type Options struct {
 	Connection flags.Connection
 	Election   flags.Election
@@ -37,30 +37,30 @@ type Options struct {
 	Backoff    flags.Backoff
 	// Members limits the requests to each member.
 	Members flags.Rate
-	// Resync is how often everything that is stored is looked at again; 0 is never.
+	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
-	// Controllers are those to run.
+	// Controllers selects the controllers to run, in the format of --controllers.
 	Controllers []string
-	// Namespaces is how many Namespaces are worked on at once.
+	// Namespaces is the number of namespaces that are reconciled in parallel.
 	Namespaces int
-	// Settings are what controllers are told.
+	// Settings are the settings of the controllers.
 	Settings programs.Settings
 	// SkippedAPIs and SkippedNamespaces are never propagated.
 	SkippedAPIs       string
 	SkippedNamespaces []string
 
-	later later
-	flags *pflag.FlagSet
+	unimplemented unimplementedFlags
+	flags         *pflag.FlagSet
 }
 
-// Default are the options without flags.
+// Default returns the default options.
 func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
 	return &Options{
 		Connection: flags.DefaultConnection(), Election: flags.DefaultElection(programs.ControllerManager),
 		Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(), Members: flags.DefaultRate(),
 		Controllers: settings.Controllers.Selected, Namespaces: 1, Settings: settings,
-		SkippedNamespaces: []string{"kube-.*"}, later: defaultLater(),
+		SkippedNamespaces: []string{"kube-.*"}, unimplemented: defaultUnimplementedFlags(),
 	}
 }
 
@@ -78,23 +78,23 @@ func (o *Options) Run(ctx context.Context) error {
 	return programs.Run(ctx, karmada, host, programs.ControllerManager)
 }
 
-// TellIneffective says once in the log which flags were given for nothing.
+// TellIneffective logs which of the given flags have no effect.
 func (o *Options) TellIneffective(ctx context.Context) {
-	flags.TellIneffective(ctx, programs.ControllerManager, o.ineffective())
+	flags.LogIneffective(ctx, programs.ControllerManager, o.ineffective())
 }
 
-// Host is what the options mean for the process.
+// Host converts the options to those of the host.
 func (o *Options) Host() (programs.HostOptions, error) {
 	settings := o.Settings
-	of := &settings.Controllers
+	controllers := &settings.Controllers
 	skipped, err := reach.ParseSkippedAPIs(o.SkippedAPIs)
 	if err != nil {
 		return programs.HostOptions{}, err
 	}
-	of.Selected, of.SkippedAPIs = o.Controllers, skipped
-	of.Workers.Pairs = o.Namespaces * programs.DefaultSettings(settings.Gates).Controllers.Workers.Pairs
-	of.Backoff, of.MemberBackoff = o.Backoff.Of(of.Backoff, o.flags), o.Backoff.Of(of.MemberBackoff, o.flags)
-	of.RetryRate, of.RetryBurst = o.Backoff.QPS, o.Backoff.BucketSize
+	controllers.Selected, controllers.SkippedAPIs = o.Controllers, skipped
+	controllers.Workers.Pairs = o.Namespaces * programs.DefaultSettings(settings.Gates).Controllers.Workers.Pairs
+	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
+	controllers.RetryRate, controllers.RetryBurst = o.Backoff.QPS, o.Backoff.BucketSize
 	host := programs.HostOptions{
 		Election: o.Election, Serving: o.Serving, Resync: o.Resync,
 		SkippedNamespaces: o.SkippedNamespaces, Settings: &settings,
@@ -105,23 +105,22 @@ func (o *Options) Host() (programs.HostOptions, error) {
 	return host, nil
 }
 
-// ineffective are the flags that were given for nothing.
+// ineffective returns the given flags that have no effect.
 func (o *Options) ineffective() []string {
-	given := flags.Given(o.flags, o.later.added...)
+	given := flags.GivenFlags(o.flags, o.unimplemented.names...)
 	for _, controller := range programs.AbsentControllers(o.Controllers) {
 		given = append(given, "--controllers="+controller)
 	}
 	if o.Settings.Gates.Enabled(gates.ControllerPriorityQueue) {
-		given = append(given, flags.Given(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
+		given = append(given, flags.GivenFlags(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
 	}
 	if !o.Settings.Gates.Enabled(gates.Failover) {
-		given = append(given, flags.Given(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate")...)
+		given = append(given, flags.GivenFlags(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate")...)
 	}
-	return append(given, flags.GivenGates(o.Settings.Gates, gatesOfLater...)...)
+	return append(given, flags.GivenGates(o.Settings.Gates, unimplementedGates...)...)
 }
 
-// gatesOfLater are gates of the controller manager whose controllers this version
-// does not have.
-var gatesOfLater = []featuregate.Feature{
+// unimplementedGates are the gates of controllers that this version does not implement.
+var unimplementedGates = []featuregate.Feature{
 	gates.MultiClusterService, gates.FederatedQuotaEnforcement,
 }

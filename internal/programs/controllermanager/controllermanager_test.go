@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func parsed(t *testing.T, args ...string) *Options {
+func parseOptions(t *testing.T, args ...string) *Options {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := Default(set)
@@ -28,47 +28,47 @@ func parsed(t *testing.T, args ...string) *Options {
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
-		args []string
-		told string
+		args    []string
+		wantErr string
 	}{
-		"the defaults are right":                     {},
-		"an unknown controller is told":              {[]string{"--controllers=*,bindings"}, `--controllers: there is no controller "bindings"; known are`},
-		"controllers to come are known":              {[]string{"--controllers=*,-remedy,hpaScaleTargetMarker"}, ""},
-		"skipped APIs must be written right":         {[]string{"--skipped-propagating-apis=a/b/c/d"}, "--skipped-propagating-apis: "},
-		"namespace expressions must compile":         {[]string{"--skipped-propagating-namespaces=("}, "--skipped-propagating-namespaces: "},
-		"the status must be looked at":               {[]string{"--cluster-status-update-frequency=0s"}, "--cluster-status-update-frequency 0s: must be positive"},
-		"monitoring takes time":                      {[]string{"--cluster-monitor-period=0s"}, "--cluster-monitor-period 0s: must be positive"},
-		"clusters may be silent for a while":         {[]string{"--cluster-monitor-grace-period=-1s"}, "--cluster-monitor-grace-period -1s: must be positive"},
-		"and for a while at their start":             {[]string{"--cluster-startup-grace-period=0s"}, "--cluster-startup-grace-period 0s: must be positive"},
-		"somebody must do the work":                  {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
-		"there are two ways to leave":                {[]string{"--no-execute-taint-eviction-purge-mode=Never"}, "must be Directly or Gracefully"},
-		"evictions per second cannot be negative":    {[]string{"--resource-eviction-rate=-1"}, "--resource-eviction-rate -1"},
-		"evictions per second must be a number":      {[]string{"--resource-eviction-rate=NaN"}, "--resource-eviction-rate NaN"},
-		"a replacement may take no negative time":    {[]string{"--graceful-eviction-timeout=-1s"}, "--graceful-eviction-timeout -1s"},
-		"a tolerance cannot be negative":             {[]string{"--horizontal-pod-autoscaler-tolerance=-0.1"}, "--horizontal-pod-autoscaler-tolerance -0.1"},
-		"mistakes in groups of flags are found, too": {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
+		"the defaults are valid":                            {},
+		"an unknown controller is reported":                 {[]string{"--controllers=*,bindings"}, `--controllers: there is no controller "bindings"; known are`},
+		"controllers that are not implemented are accepted": {[]string{"--controllers=*,-remedy,hpaScaleTargetMarker"}, ""},
+		"skipped APIs must be valid":                        {[]string{"--skipped-propagating-apis=a/b/c/d"}, "--skipped-propagating-apis: "},
+		"namespace expressions must compile":                {[]string{"--skipped-propagating-namespaces=("}, "--skipped-propagating-namespaces: "},
+		"the status period must be positive":                {[]string{"--cluster-status-update-frequency=0s"}, "--cluster-status-update-frequency 0s: must be positive"},
+		"the monitor period must be positive":               {[]string{"--cluster-monitor-period=0s"}, "--cluster-monitor-period 0s: must be positive"},
+		"the monitor grace period must be positive":         {[]string{"--cluster-monitor-grace-period=-1s"}, "--cluster-monitor-grace-period -1s: must be positive"},
+		"the startup grace period must be positive":         {[]string{"--cluster-startup-grace-period=0s"}, "--cluster-startup-grace-period 0s: must be positive"},
+		"the number of workers must be positive":            {[]string{"--concurrent-work-syncs=0"}, "--concurrent-work-syncs 0: must be at least 1"},
+		"the purge mode must be valid":                      {[]string{"--no-execute-taint-eviction-purge-mode=Never"}, "must be Directly or Gracefully"},
+		"the eviction rate must not be negative":            {[]string{"--resource-eviction-rate=-1"}, "--resource-eviction-rate -1"},
+		"the eviction rate must be a number":                {[]string{"--resource-eviction-rate=NaN"}, "--resource-eviction-rate NaN"},
+		"the eviction timeout must not be negative":         {[]string{"--graceful-eviction-timeout=-1s"}, "--graceful-eviction-timeout -1s"},
+		"the tolerance must not be negative":                {[]string{"--horizontal-pod-autoscaler-tolerance=-0.1"}, "--horizontal-pod-autoscaler-tolerance -0.1"},
+		"shared groups of flags are validated":              {[]string{"--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration 1s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := parsed(t, test.args...).Validate()
-			if (err != nil) != (test.told != "") || err != nil && !strings.Contains(err.Error(), test.told) {
-				t.Errorf("error %v, want one that tells %q", err, test.told)
+			err := parseOptions(t, test.args...).Validate()
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
 		})
 	}
 }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
-	err := parsed(t, "--controllers=x", "--concurrent-work-syncs=0", "--metrics-bind-address=x").Validate()
+func TestValidateReturnsAllMistakes(t *testing.T) {
+	err := parseOptions(t, "--controllers=x", "--concurrent-work-syncs=0", "--metrics-bind-address=x").Validate()
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("want three mistakes, one in a line: %v", err)
+		t.Errorf("want three mistakes on separate lines: %v", err)
 	}
 }
 
-// TestFlagsReachTheControllers changes every flag that has an effect and looks
-// what becomes of it.
+// TestFlagsReachTheControllers changes every flag that has an effect and compares the resulting
+// settings.
 func TestFlagsReachTheControllers(t *testing.T) {
-	host, err := parsed(t,
+	host, err := parseOptions(t,
 		"--concurrent-cluster-syncs=11", "--concurrent-resource-template-syncs=12", "--concurrent-dependent-resource-syncs=13",
 		"--concurrent-propagation-policy-syncs=14", "--concurrent-cluster-propagation-policy-syncs=15",
 		"--concurrent-resourcebinding-syncs=16", "--concurrent-clusterresourcebinding-syncs=17", "--concurrent-work-syncs=18",
@@ -84,31 +84,31 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := host.Settings.Controllers
+	settings := host.Settings.Controllers
 	want := programs.Workers{
 		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, Pairs: 10,
 	}
-	if diff := cmp.Diff(want, of.Workers); diff != "" {
+	if diff := cmp.Diff(want, settings.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
 	}
 	evictions := programs.Evictions{NoExecute: true, PurgeMode: "Directly", Rate: 2.5, Timeout: 25 * time.Second}
-	if diff := cmp.Diff(evictions, of.Evictions); diff != "" {
+	if diff := cmp.Diff(evictions, settings.Evictions); diff != "" {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
-	delays := []time.Duration{of.Backoff.Base, of.Backoff.Max, of.MemberBackoff.Max, of.StatusPeriod, of.Thresholds.Failure, of.Thresholds.Success, host.Resync,
-		of.MemberSettle, of.Monitor.Period, of.Monitor.Grace.Period, of.Monitor.Grace.Startup}
+	delays := []time.Duration{settings.Backoff.Base, settings.Backoff.Max, settings.MemberBackoff.Max, settings.StatusPeriod, settings.Thresholds.Failure, settings.Thresholds.Success, host.Resync,
+		settings.MemberSettle, settings.Monitor.Period, settings.Monitor.Grace.Period, settings.Monitor.Grace.Startup}
 	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second,
 		21 * time.Second, 22 * time.Second, 23 * time.Second, 24 * time.Second}
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
 		t.Errorf("delays (-want +got):\n%s", diff)
 	}
-	if of.RetryRate != 3 || of.RetryBurst != 4 || of.Inventory {
-		t.Errorf("retries %d and %d, inventory %t; want 3, 4, false", of.RetryRate, of.RetryBurst, of.Inventory)
+	if settings.RetryRate != 3 || settings.RetryBurst != 4 || settings.Inventory {
+		t.Errorf("retries %d and %d, inventory %t; want 3, 4, false", settings.RetryRate, settings.RetryBurst, settings.Inventory)
 	}
-	if diff := cmp.Diff([]string{"*", "-binding"}, of.Selected); diff != "" {
+	if diff := cmp.Diff([]string{"*", "-binding"}, settings.Selected); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
-	if !of.SkippedAPIs.Skips(schema.GroupVersionKind{Group: "a.example.io", Version: "v1", Kind: "A"}) {
+	if !settings.SkippedAPIs.Skips(schema.GroupVersionKind{Group: "a.example.io", Version: "v1", Kind: "A"}) {
 		t.Error("a skipped API is not skipped")
 	}
 	if diff := cmp.Diff([]string{"dev-.*"}, host.SkippedNamespaces); diff != "" {
@@ -119,8 +119,8 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
-	o := parsed(t)
+func TestDefaultsMatchKarmadaUp(t *testing.T) {
+	o := parseOptions(t)
 	host, err := o.Host()
 	if err != nil {
 		t.Fatal(err)
@@ -135,49 +135,49 @@ func TestDefaultsAreThoseOfKarmadaUp(t *testing.T) {
 		t.Errorf("without flags %+v, want %+v", got, want)
 	}
 	if host.Members != (member.Throttle{}) {
-		t.Errorf("members are throttled: %+v", host.Members)
+		t.Errorf("limit of requests to members: %+v", host.Members)
 	}
 }
 
-func TestAShorterBackoffHoldsForMembersToo(t *testing.T) {
-	host, err := parsed(t, "--rate-limiter-max-delay=10s").Host()
+func TestShorterBackoffAppliesToMembers(t *testing.T) {
+	host, err := parseOptions(t, "--rate-limiter-max-delay=10s").Host()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := host.Settings.Controllers.MemberBackoff.Max; got != 10*time.Second {
-		t.Errorf("Works wait up to %s for their cluster", got)
+		t.Errorf("maximum backoff of Works is %s", got)
 	}
 }
 
-func TestFlagsWithoutEffectAreTold(t *testing.T) {
+func TestIneffectiveFlags(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
 	}{
-		"nothing was given": {},
-		"defaults that are given count": {
+		"no flags": {},
+		"flags with their default values are reported": {
 			args: []string{"--federated-resource-quota-sync-period=5m", "--horizontal-pod-autoscaler-tolerance=0.1"},
 			want: []string{"--federated-resource-quota-sync-period", "--horizontal-pod-autoscaler-tolerance"},
 		},
-		"evictions by taints need their gate": {
+		"taint evictions require their gate": {
 			args: []string{"--enable-no-execute-taint-eviction", "--enable-taint-manager"}, want: []string{"--enable-no-execute-taint-eviction"},
 		},
-		"and have an effect with it": {args: []string{"--enable-no-execute-taint-eviction", "--resource-eviction-rate=1", "--feature-gates=Failover=true"}},
-		"controllers that are not there count if they are named": {
+		"taint evictions have an effect with their gate": {args: []string{"--enable-no-execute-taint-eviction", "--resource-eviction-rate=1", "--feature-gates=Failover=true"}},
+		"controllers without implementation are reported if selected by name": {
 			args: []string{"--controllers=*,-binding,remedy,hpaScaleTargetMarker"},
 			want: []string{"--controllers=hpaScaleTargetMarker", "--controllers=remedy"},
 		},
-		"a limit for all retries counts with the priority queue": {
+		"a retry limit is reported with the priority queue": {
 			args: []string{"--rate-limiter-qps=10"}, want: []string{"--rate-limiter-qps"},
 		},
-		"but not without": {args: []string{"--rate-limiter-qps=10", "--feature-gates=ControllerPriorityQueue=false"}},
-		"gates that nothing reads count": {
+		"a retry limit has an effect without the priority queue": {args: []string{"--rate-limiter-qps=10", "--feature-gates=ControllerPriorityQueue=false"}},
+		"gates without effect are reported": {
 			args: []string{"--feature-gates=MultiClusterService=true,WorkloadAffinity=true"}, want: []string{"--feature-gates=MultiClusterService=true"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parsed(t, test.args...).ineffective()); diff != "" {
+			if diff := cmp.Diff(test.want, parseOptions(t, test.args...).ineffective()); diff != "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 		})

@@ -20,75 +20,75 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.AddSettings(set)
 }
 
-// AddSettings adds the flags that say what controllers do: those that mean
-// something where they share a process with others, too.
+// AddSettings adds the flags of the controllers. They also apply when the controllers share a
+// process with other components.
 func (o *Options) AddSettings(set *pflag.FlagSet) {
 	o.flags = set
 	o.Backoff.AddFlags(set,
-		"Unless --rate-limiter-max-delay is given it is 1m at most, and 30s for a Work that waits for its cluster.",
-		"For templates and policies, and without the feature gate ControllerPriorityQueue only: with it, changes need no room left for them.")
+		"Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.",
+		"Applies to templates and policies, and only without the feature gate ControllerPriorityQueue: the priority queue reconciles changes before retries.")
 	o.Members.AddFlags(set, "cluster-api", "the API server of each member cluster")
-	set.DurationVar(&o.Resync, "resync-period", o.Resync, "How often everything that is watched is handed out again. 0 is never: every change is told anyway.")
-	o.addControllers(set)
-	o.addWorkers(set)
-	o.addClusters(set)
-	o.addEvictions(set)
-	flags.AddEvents(set, &o.Settings.Controllers.Events)
+	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
+	o.addControllersFlag(set)
+	o.addWorkersFlags(set)
+	o.addClusterFlags(set)
+	o.addEvictionFlags(set)
+	flags.AddEventsFlag(set, &o.Settings.Controllers.Events)
 	set.StringVar(&o.SkippedAPIs, "skipped-propagating-apis", o.SkippedAPIs,
-		"APIs whose objects are never propagated, besides Karmada's own: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
+		"APIs whose objects are never propagated, in addition to the APIs of Karmada: group, group/version, v1/kind or group/version/kind,kind; separated by semicolons.")
 	set.StringSliceVar(&o.SkippedNamespaces, "skipped-propagating-namespaces", o.SkippedNamespaces,
-		"Regular expressions; a namespace that one matches as a whole is never propagated, and nothing in it is.")
-	o.later.addFlags(set)
+		"Regular expressions. A namespace whose full name matches one of them is never propagated, and neither are its objects.")
+	o.unimplemented.addFlags(set)
 }
 
-func (o *Options) addControllers(set *pflag.FlagSet) {
+func (o *Options) addControllersFlag(set *pflag.FlagSet) {
 	known, off := programs.ControllerNames()
 	set.StringSliceVar(&o.Controllers, "controllers", o.Controllers, fmt.Sprintf(
-		"Controllers to run: * is all that are on by default, x is the controller x, -x is all but x.\nAll controllers: %s.\nOff by default: %s.",
+		"Controllers to run: * enables all that are on by default, name enables a controller, -name disables it.\nAll controllers: %s.\nOff by default: %s.",
 		strings.Join(known, ", "), strings.Join(off, ", ")))
 }
 
-// workers is a flag that says how many objects of a kind are worked on at once.
-type workers struct {
-	flag, what string
-	count      *int
+// workersFlag is a flag for the number of parallel workers of a kind.
+type workersFlag struct {
+	flag, objects string
+	count         *int
 }
 
-func (o *Options) workers() []workers {
-	of := &o.Settings.Controllers.Workers
-	return []workers{
-		{"concurrent-cluster-propagation-policy-syncs", "ClusterPropagationPolicies", &of.ClusterPolicies},
-		{"concurrent-cluster-syncs", "Clusters", &of.Clusters},
-		{"concurrent-clusterresourcebinding-syncs", "ClusterResourceBindings", &of.ClusterBindings},
-		{"concurrent-dependent-resource-syncs", "Resources that others depend on,", &of.Dependents},
+func (o *Options) workersFlags() []workersFlag {
+	counts := &o.Settings.Controllers.Workers
+	return []workersFlag{
+		{"concurrent-cluster-propagation-policy-syncs", "ClusterPropagationPolicies", &counts.ClusterPolicies},
+		{"concurrent-cluster-syncs", "Clusters", &counts.Clusters},
+		{"concurrent-clusterresourcebinding-syncs", "ClusterResourceBindings", &counts.ClusterBindings},
+		{"concurrent-dependent-resource-syncs", "dependencies of templates", &counts.Dependents},
 		{"concurrent-namespace-syncs", "Namespaces, each for five clusters,", &o.Namespaces},
-		{"concurrent-propagation-policy-syncs", "PropagationPolicies", &of.Policies},
-		{"concurrent-resource-template-syncs", "Resource templates", &of.Templates},
-		{"concurrent-resourcebinding-syncs", "ResourceBindings", &of.Bindings},
-		{"concurrent-work-syncs", "Works of each cluster", &of.Works},
+		{"concurrent-propagation-policy-syncs", "PropagationPolicies", &counts.Policies},
+		{"concurrent-resource-template-syncs", "resource templates", &counts.Templates},
+		{"concurrent-resourcebinding-syncs", "ResourceBindings", &counts.Bindings},
+		{"concurrent-work-syncs", "Works of each cluster", &counts.Works},
 	}
 }
 
-func (o *Options) addWorkers(set *pflag.FlagSet) {
-	for _, w := range o.workers() {
-		set.IntVar(w.count, w.flag, *w.count, w.what+" that are worked on at once.")
+func (o *Options) addWorkersFlags(set *pflag.FlagSet) {
+	for _, w := range o.workersFlags() {
+		set.IntVar(w.count, w.flag, *w.count, "Number of "+w.objects+" that are reconciled in parallel.")
 	}
 }
 
-func (o *Options) addClusters(set *pflag.FlagSet) {
-	of := &o.Settings.Controllers
-	set.DurationVar(&of.StatusPeriod, "cluster-status-update-frequency", of.StatusPeriod, "How often the status of each cluster is looked at.")
-	set.DurationVar(&of.Thresholds.Failure, "cluster-failure-threshold", of.Thresholds.Failure, "How long a cluster must be failing before it counts as not ready.")
-	set.DurationVar(&of.Thresholds.Success, "cluster-success-threshold", of.Thresholds.Success, "How long a cluster must be healthy again before it counts as ready.")
-	set.DurationVar(&of.MemberSettle, "cluster-cache-sync-timeout", of.MemberSettle,
-		"How long the first lists of a cluster's nodes and Pods may take before that is told as a failure. 0 is for ever.")
-	set.DurationVar(&of.Monitor.Period, "cluster-monitor-period", of.Monitor.Period, "How often it is checked which pull mode clusters are silent.")
-	set.DurationVar(&of.Monitor.Grace.Period, "cluster-monitor-grace-period", of.Monitor.Grace.Period,
-		"How long a pull mode cluster may be silent before its condition Ready is Unknown.")
-	set.DurationVar(&of.Monitor.Grace.Startup, "cluster-startup-grace-period", of.Monitor.Grace.Startup,
-		"The same for one that has never reported.")
-	set.BoolVar(&of.Inventory, "enable-cluster-resource-modeling", of.Inventory,
-		"Watch the nodes and Pods of clusters to sum up their resources and to grade their nodes.")
+func (o *Options) addClusterFlags(set *pflag.FlagSet) {
+	settings := &o.Settings.Controllers
+	set.DurationVar(&settings.StatusPeriod, "cluster-status-update-frequency", settings.StatusPeriod, "How often the health of each cluster is checked.")
+	set.DurationVar(&settings.Thresholds.Failure, "cluster-failure-threshold", settings.Thresholds.Failure, "How long health checks must fail before a cluster is not Ready.")
+	set.DurationVar(&settings.Thresholds.Success, "cluster-success-threshold", settings.Thresholds.Success, "How long health checks must succeed before a cluster is Ready again.")
+	set.DurationVar(&settings.MemberSettle, "cluster-cache-sync-timeout", settings.MemberSettle,
+		"Timeout of the initial cache sync of the nodes and Pods of a cluster, after which a failure is reported. 0 means no timeout.")
+	set.DurationVar(&settings.Monitor.Period, "cluster-monitor-period", settings.Monitor.Period, "How often the heartbeats of pull mode clusters are checked.")
+	set.DurationVar(&settings.Monitor.Grace.Period, "cluster-monitor-grace-period", settings.Monitor.Grace.Period,
+		"How long the heartbeat of a pull mode cluster may be missing before its condition Ready becomes Unknown.")
+	set.DurationVar(&settings.Monitor.Grace.Startup, "cluster-startup-grace-period", settings.Monitor.Grace.Startup,
+		"The same grace period for a cluster that has never reported its status.")
+	set.BoolVar(&settings.Inventory, "enable-cluster-resource-modeling", settings.Inventory,
+		"Watch the nodes and Pods of clusters to report their resources and resource models.")
 }
 
 // Validate implements command.Options.
@@ -105,9 +105,9 @@ func (o *Options) Validate() error {
 		flags.Positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
 		flags.Positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
 		flags.NotNegative("resync-period", o.Resync),
-		o.validateEvictions(), o.later.validate(),
+		o.validateEvictions(), o.unimplemented.validate(),
 	}
-	for _, w := range o.workers() {
+	for _, w := range o.workersFlags() {
 		if *w.count < 1 {
 			errs = append(errs, fmt.Errorf("--%s %d: must be at least 1", w.flag, *w.count))
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Positive returns an error if the duration that a flag was given is 0 or less.
+// Positive returns an error if the value of a duration flag is not positive.
 func Positive(flag string, value time.Duration) error {
 	if value <= 0 {
 		return fmt.Errorf("--%s %s: must be positive", flag, value)
@@ -13,7 +13,7 @@ func Positive(flag string, value time.Duration) error {
 	return nil
 }
 
-// NotNegative returns an error if the duration that a flag was given is less than 0.
+// NotNegative returns an error if the value of a duration flag is negative.
 func NotNegative(flag string, value time.Duration) error {
 	if value < 0 {
 		return fmt.Errorf("--%s %s: must not be negative", flag, value)

@@ -1,7 +1,6 @@
-// Package flags answers "what can be told to several programs in the same way?":
-// how to reach the control plane, how replicas elect a leader, where health and
-// metrics are served, how failures are retried. Each group of flags is a struct
-// with its defaults, its flags, and the mistakes that can be made with it.
+// Package flags answers "which flags do several programs share?": the connection to the control
+// plane, leader election, the addresses of health and metrics, and the backoff of retries. Each
+// group of flags is a struct with its defaults, its flags and its validation.
 package flags
 
 import (
@@ -15,12 +14,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connection is how a program reaches the API server of the control plane.
+// Connection configures the client of the API server of the control plane.
 type Connection struct {
-	// Kubeconfig is a file; empty means $KUBECONFIG, else the service account of
-	// the Pod.
+	// Kubeconfig is the path of a kubeconfig file. If it is empty, $KUBECONFIG is used, else
+	// the service account of the Pod.
 	Kubeconfig string
-	// Master replaces the address in the kubeconfig.
+	// Master replaces the server address of the kubeconfig.
 	Master string
 	// Rate limits the requests.
 	Rate Rate
@@ -44,10 +43,10 @@ func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
 // Validate returns the mistakes.
 func (c *Connection) Validate() error { return c.Rate.Validate() }
 
-// errNoKubeconfig tells that nothing says where the API server is.
-var errNoKubeconfig = errors.New("nothing says where the API server is: give its kubeconfig by --kubeconfig or $KUBECONFIG")
+// errNoKubeconfig is returned if the address of the API server is not configured.
+var errNoKubeconfig = errors.New("the API server is not configured: set --kubeconfig or $KUBECONFIG to its kubeconfig")
 
-// Config is the client configuration of the program of that name.
+// Config returns the client configuration. program is the user agent.
 func (c *Connection) Config(program string) (*rest.Config, error) {
 	config, err := c.load()
 	if err != nil {
@@ -75,7 +74,7 @@ func (c *Connection) load() (*rest.Config, error) {
 	overrides.ClusterInfo.Server = c.Master
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig that %s names: %w", from, err)
+		return nil, fmt.Errorf("reading the kubeconfig given by %s: %w", from, err)
 	}
 	return config, nil
 }

@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Given returns those of the flags that the user gave, as the user writes them.
-func Given(flags *pflag.FlagSet, names ...string) []string {
+// GivenFlags returns which of the named flags the user gave, with their leading dashes.
+func GivenFlags(flags *pflag.FlagSet, names ...string) []string {
 	var given []string
 	for _, name := range names {
 		if flags.Changed(name) {
@@ -21,8 +21,7 @@ func Given(flags *pflag.FlagSet, names ...string) []string {
 	return given
 }
 
-// GivenGates returns those of the gates that the user switched away from their
-// defaults.
+// GivenGates returns which of the named gates the user changed from their defaults, as flags.
 func GivenGates(set *gates.Set, names ...featuregate.Feature) []string {
 	var given []string
 	defaults := gates.New()
@@ -38,8 +37,8 @@ func GivenGates(set *gates.Set, names ...featuregate.Feature) []string {
 	return given
 }
 
-// TellIneffective logs which flags the user gave for nothing, if there are any.
-func TellIneffective(ctx context.Context, program string, given []string) {
+// LogIneffective logs the given flags that have no effect, if there are any.
+func LogIneffective(ctx context.Context, program string, given []string) {
 	if len(given) > 0 {
 		klog.FromContext(ctx).Info("Flags without effect in this version", "program", program, "flags", given)
 	}

@@ -9,8 +9,9 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-// AddEvents adds the flag that selects the successes that are written as events.
-func AddEvents(set *pflag.FlagSet, mode *observe.Mode) {
+// AddEventsFlag adds the flag that selects which successful propagation steps are written as
+// events.
+func AddEventsFlag(set *pflag.FlagSet, mode *observe.Mode) {
 	var names []string
 	for _, each := range observe.Modes() {
 		names = append(names, string(each))
@@ -21,7 +22,7 @@ func AddEvents(set *pflag.FlagSet, mode *observe.Mode) {
 		strings.Join(names, ", "), observe.Changes, observe.All))
 }
 
-// eventMode is a mode as a flag.
+// eventMode is the flag value of an event mode.
 type eventMode struct{ mode *observe.Mode }
 
 func (m *eventMode) String() string {

@@ -13,29 +13,29 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// group is what each group of flags is.
-type group interface{ Validate() error }
+// flagGroup is implemented by each group of flags.
+type flagGroup interface{ Validate() error }
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		args []string
-		told []string
+		want []string
 	}{
-		"the defaults are right":                  {},
-		"a rate of nothing would ask nothing":     {args: []string{"--kube-api-qps=0"}, told: []string{"--kube-api-qps 0"}},
-		"a negative rate has no limit":            {args: []string{"--kube-api-qps=-1", "--kube-api-burst=0"}},
-		"a burst must let something through":      {args: []string{"--kube-api-burst=0"}, told: []string{"--kube-api-burst 0"}},
-		"a Lease must outlast the renew deadline": {args: []string{"--leader-elect-lease-duration=10s"}, told: []string{"--leader-elect-lease-duration 10s", "renew deadline of 10s"}},
-		"a renewal must be tried more than once":  {args: []string{"--leader-elect-renew-deadline=2s"}, told: []string{"--leader-elect-renew-deadline 2s", "retry period of 2s"}},
-		"without an election nothing matters":     {args: []string{"--leader-elect=false", "--leader-elect-lease-duration=0s"}},
-		"a Lease has a namespace":                 {args: []string{"--leader-elect-resource-namespace="}, told: []string{"--leader-elect-resource-namespace must not be empty"}},
-		"a Lease has a name":                      {args: []string{"--leader-elect-resource-name="}, told: []string{"--leader-elect-resource-name must not be empty"}},
-		"an address needs a port":                 {args: []string{"--health-probe-bind-address=localhost"}, told: []string{`--health-probe-bind-address "localhost"`, "0 for none"}},
-		"a port must be one":                      {args: []string{"--metrics-bind-address=:100000"}, told: []string{`--metrics-bind-address ":100000"`}},
-		"servers can be off":                      {args: []string{"--metrics-bind-address=0", "--health-probe-bind-address="}},
-		"a back-off begins somewhere":             {args: []string{"--rate-limiter-base-delay=0s"}, told: []string{"--rate-limiter-base-delay 0s"}},
-		"a back-off grows":                        {args: []string{"--rate-limiter-max-delay=1ms"}, told: []string{"--rate-limiter-max-delay 1ms", "base delay of 5ms"}},
-		"something must be tried again":           {args: []string{"--rate-limiter-qps=0", "--rate-limiter-bucket-size=0"}, told: []string{"--rate-limiter-qps 0", "--rate-limiter-bucket-size 0"}},
+		"the defaults are valid":                            {},
+		"a QPS of 0 is invalid":                             {args: []string{"--kube-api-qps=0"}, want: []string{"--kube-api-qps 0"}},
+		"a negative QPS has no limit":                       {args: []string{"--kube-api-qps=-1", "--kube-api-burst=0"}},
+		"a burst of 0 is invalid":                           {args: []string{"--kube-api-burst=0"}, want: []string{"--kube-api-burst 0"}},
+		"the lease duration must exceed the renew deadline": {args: []string{"--leader-elect-lease-duration=10s"}, want: []string{"--leader-elect-lease-duration 10s", "renew deadline of 10s"}},
+		"the renew deadline must exceed the retry period":   {args: []string{"--leader-elect-renew-deadline=2s"}, want: []string{"--leader-elect-renew-deadline 2s", "retry period of 2s"}},
+		"without an election its flags are not validated":   {args: []string{"--leader-elect=false", "--leader-elect-lease-duration=0s"}},
+		"a Lease has a namespace":                           {args: []string{"--leader-elect-resource-namespace="}, want: []string{"--leader-elect-resource-namespace must not be empty"}},
+		"a Lease has a name":                                {args: []string{"--leader-elect-resource-name="}, want: []string{"--leader-elect-resource-name must not be empty"}},
+		"an address needs a port":                           {args: []string{"--health-probe-bind-address=localhost"}, want: []string{`--health-probe-bind-address "localhost"`, "0 to disable it"}},
+		"a port must be valid":                              {args: []string{"--metrics-bind-address=:100000"}, want: []string{`--metrics-bind-address ":100000"`}},
+		"servers can be disabled":                           {args: []string{"--metrics-bind-address=0", "--health-probe-bind-address="}},
+		"a base delay must be positive":                     {args: []string{"--rate-limiter-base-delay=0s"}, want: []string{"--rate-limiter-base-delay 0s"}},
+		"a maximum delay must not be below the base delay":  {args: []string{"--rate-limiter-max-delay=1ms"}, want: []string{"--rate-limiter-max-delay 1ms", "base delay of 5ms"}},
+		"retry limits must be positive":                     {args: []string{"--rate-limiter-qps=0", "--rate-limiter-bucket-size=0"}, want: []string{"--rate-limiter-qps 0", "--rate-limiter-bucket-size 0"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,18 +51,18 @@ func TestValidate(t *testing.T) {
 				t.Fatal(err)
 			}
 			var found []string
-			for _, one := range []group{&connection, &election, &serving, &backoff} {
+			for _, one := range []flagGroup{&connection, &election, &serving, &backoff} {
 				if err := one.Validate(); err != nil {
 					found = append(found, err.Error())
 				}
 			}
 			text := strings.Join(found, "\n")
-			if (text == "") != (len(test.told) == 0) {
-				t.Errorf("mistakes %q, want some that tell %q", text, test.told)
+			if (text == "") != (len(test.want) == 0) {
+				t.Errorf("mistakes %q, want some that contain %q", text, test.want)
 			}
-			for _, told := range test.told {
-				if !strings.Contains(text, told) {
-					t.Errorf("mistakes %q do not tell %q", text, told)
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("mistakes %q do not contain %q", text, want)
 				}
 			}
 		})
@@ -91,19 +91,19 @@ func TestConfig(t *testing.T) {
 		host        string
 		qps         float32
 		burst       int
-		told        []string
+		wantErr     []string
 	}{
-		"the flag names a file":            {args: []string{"--kubeconfig=" + good}, host: "https://karmada:5443", qps: -1},
-		"the environment names a file":     {environment: good, host: "https://karmada:5443", qps: -1},
-		"the flag wins":                    {environment: broken, args: []string{"--kubeconfig=" + good}, host: "https://karmada:5443", qps: -1},
-		"the address can be another one":   {args: []string{"--kubeconfig=" + good, "--master=https://other"}, host: "https://other", qps: -1},
-		"an address is enough":             {args: []string{"--master=http://plain"}, host: "http://plain", qps: -1},
-		"a rate that was given is kept":    {args: []string{"--kubeconfig=" + good, "--kube-api-qps=7"}, host: "https://karmada:5443", qps: 7, burst: 60},
-		"even if it is the default":        {args: []string{"--kubeconfig=" + good, "--kube-api-burst=60"}, host: "https://karmada:5443", qps: 40, burst: 60},
-		"a missing file is named":          {args: []string{"--kubeconfig=" + dir + "/none"}, told: []string{"--kubeconfig", dir + "/none", "no such file"}},
-		"a broken file is named":           {args: []string{"--kubeconfig=" + broken}, told: []string{"--kubeconfig", broken}},
-		"a missing file of $KUBECONFIG is": {environment: dir + "/none", told: []string{"$KUBECONFIG"}},
-		"nothing at all is told":           {told: []string{"--kubeconfig", "$KUBECONFIG"}},
+		"the flag names a file":                          {args: []string{"--kubeconfig=" + good}, host: "https://karmada:5443", qps: -1},
+		"the environment names a file":                   {environment: good, host: "https://karmada:5443", qps: -1},
+		"the flag takes precedence":                      {environment: broken, args: []string{"--kubeconfig=" + good}, host: "https://karmada:5443", qps: -1},
+		"--master replaces the address":                  {args: []string{"--kubeconfig=" + good, "--master=https://other"}, host: "https://other", qps: -1},
+		"--master without a kubeconfig is enough":        {args: []string{"--master=http://plain"}, host: "http://plain", qps: -1},
+		"a given rate applies":                           {args: []string{"--kubeconfig=" + good, "--kube-api-qps=7"}, host: "https://karmada:5443", qps: 7, burst: 60},
+		"a given rate applies even if it is the default": {args: []string{"--kubeconfig=" + good, "--kube-api-burst=60"}, host: "https://karmada:5443", qps: 40, burst: 60},
+		"a missing file is named":                        {args: []string{"--kubeconfig=" + dir + "/none"}, wantErr: []string{"--kubeconfig", dir + "/none", "no such file"}},
+		"a broken file is named":                         {args: []string{"--kubeconfig=" + broken}, wantErr: []string{"--kubeconfig", broken}},
+		"a missing file of $KUBECONFIG is named":         {environment: dir + "/none", wantErr: []string{"$KUBECONFIG"}},
+		"a missing configuration is an error":            {wantErr: []string{"--kubeconfig", "$KUBECONFIG"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,12 +115,12 @@ func TestConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			config, err := connection.Config("karmada-x")
-			if (err != nil) != (len(test.told) > 0) {
-				t.Fatalf("error %v, want one that tells %q", err, test.told)
+			if (err != nil) != (len(test.wantErr) > 0) {
+				t.Fatalf("error %v, want one that contains %q", err, test.wantErr)
 			}
-			for _, told := range test.told {
-				if !strings.Contains(err.Error(), told) {
-					t.Errorf("error %v does not tell %q", err, told)
+			for _, want := range test.wantErr {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not contain %q", err, want)
 				}
 			}
 			if err != nil {
@@ -136,13 +136,13 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestGiven(t *testing.T) {
+func TestGivenFlags(t *testing.T) {
 	set, serving := pflag.NewFlagSet("", pflag.ContinueOnError), flags.DefaultServing(":1")
 	serving.AddFlags(set)
 	if err := set.Parse([]string{"--metrics-bind-address=:8080"}); err != nil {
 		t.Fatal(err)
 	}
-	got := flags.Given(set, "health-probe-bind-address", "metrics-bind-address")
+	got := flags.GivenFlags(set, "health-probe-bind-address", "metrics-bind-address")
 	if diff := cmp.Diff([]string{"--metrics-bind-address"}, got); diff != "" {
 		t.Errorf("flags given (-want +got):\n%s", diff)
 	}

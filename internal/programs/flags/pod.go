@@ -13,27 +13,28 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A node may run a Pod as plain processes of its machine, without containers. Such
-// processes share the files and the network of others, and are told by variables
-// what a container finds at places of its own.
+// A node may run a Pod as plain processes of its host, without containers. Such processes share
+// the file system and the network of the host. Environment variables give them the paths and
+// the address that a container finds at well-known places.
 const (
-	// ServiceAccountVariable names the directory of the Pod's service account, which
-	// a container has at /var/run/secrets/kubernetes.io/serviceaccount.
+	// ServiceAccountVariable is the environment variable with the directory of the service
+	// account of the Pod. A container has that directory at
+	// /var/run/secrets/kubernetes.io/serviceaccount.
 	ServiceAccountVariable = "KARMADA_SERVICE_ACCOUNT_DIR"
-	// PodAddressVariable holds the address that is the Pod's alone. A container may
-	// listen on all addresses, for all it has are its own.
+	// PodAddressVariable is the environment variable with the IP address of the Pod. A
+	// container may listen on all addresses instead, because they all belong to the Pod.
 	PodAddressVariable = "KARMADA_POD_IP"
 
 	serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// InCluster is the configuration of a client that uses the service account of the
-// Pod that this process runs in. It is rest.ErrNotInCluster outside of a Pod. The
-// token is read again while the client lives.
+// InCluster returns a client configuration with the service account of the Pod of this process.
+// It returns rest.ErrNotInCluster outside of a Pod. The client reads the token file again while
+// it is in use.
 func InCluster() (*rest.Config, error) {
 	dir := os.Getenv(ServiceAccountVariable)
 	if dir == "" {
-		return rest.InClusterConfig() //nolint:wrapcheck // callers look at this error
+		return rest.InClusterConfig() //nolint:wrapcheck // callers compare this error
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
@@ -54,8 +55,8 @@ func InCluster() (*rest.Config, error) {
 	}, nil
 }
 
-// PodUID is the UID of the Pod that this process runs in, empty if it is unknown:
-// outside of a Pod, and in one without a token of its own.
+// PodUID returns the UID of the Pod of this process. It is empty outside of a Pod, and in a Pod
+// without a service account token.
 func PodUID() string {
 	dir := os.Getenv(ServiceAccountVariable)
 	if dir == "" {
@@ -65,17 +66,17 @@ func PodUID() string {
 	if err != nil {
 		return ""
 	}
-	return podOf(string(token))
+	return podUIDFromToken(string(token))
 }
 
-// podOf is the UID of the Pod that a token was issued for. The token is believed:
-// whoever can change the files of a process can do more than that.
-func podOf(token string) string {
+// podUIDFromToken returns the UID of the Pod that a token was issued for. The signature is not verified:
+// a user who can change the files of a process can already do more than that.
+func podUIDFromToken(token string) string {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 {
 		return ""
 	}
-	said, err := base64.RawURLEncoding.DecodeString(parts[1])
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
 		return ""
 	}
@@ -86,24 +87,24 @@ func podOf(token string) string {
 			} `json:"pod"`
 		} `json:"kubernetes.io"`
 	}
-	if json.Unmarshal(said, &claims) != nil {
+	if json.Unmarshal(payload, &claims) != nil {
 		return ""
 	}
 	return claims.Kubernetes.Pod.UID
 }
 
-// OwnAddress is where a program listens by default, given where it does in a
-// container: on the address that is its Pod's, if it was told which.
-func OwnAddress(address string) string {
-	own := os.Getenv(PodAddressVariable)
-	if own == "" {
+// DefaultListenAddress returns the default listen address of a program. address is the default in a
+// container. Without a container, the IP address of the Pod replaces an unspecified host.
+func DefaultListenAddress(address string) string {
+	podIP := os.Getenv(PodAddressVariable)
+	if podIP == "" {
 		return address
 	}
-	return Narrow(address, own)
+	return Narrow(address, podIP)
 }
 
-// Narrow replaces all addresses of a machine, as in :8080, 0.0.0.0:8080 and ::, by
-// one. Anything else stays as it is.
+// Narrow replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, by the host to. It
+// returns any other address unchanged.
 func Narrow(address, to string) string {
 	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
 		return to

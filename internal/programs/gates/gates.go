@@ -1,7 +1,6 @@
-// Package gates answers "which features are switched on in this process?": one
-// table of feature gates that every program knows, and sets of values that each
-// program makes for itself. There is no global set, so that several programs can
-// run in one process with different gates.
+// Package gates answers "which features are enabled in this process?": one table of the feature
+// gates that every program knows, and a set of values for each program. There is no global set,
+// so that several programs can run in one process with different gates.
 package gates
 
 import (
@@ -14,9 +13,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Set holds the values of the gates of one program. It also knows the gates of
-// the logging library, and AllAlpha and AllBeta, which switch all gates of a stage
-// that are not named.
+// Set holds the values of the feature gates of one program. It also contains the gates of the
+// logging library, and AllAlpha and AllBeta, which switch all gates of a stage that are not set
+// by name.
 type Set struct {
 	featuregate.MutableVersionedFeatureGate
 }
@@ -28,7 +27,7 @@ func New() *Set {
 	for _, gate := range table {
 		specs[gate.Name] = gate.Spec
 	}
-	// Adding fails for a name that is there twice or too late, which a test rules out.
+	// Adding fails for a duplicate name or after the flags are parsed. A test excludes both.
 	if err := set.Add(specs); err != nil {
 		panic(fmt.Sprintf("the table of feature gates is wrong: %v", err))
 	}
@@ -41,23 +40,22 @@ func New() *Set {
 // flagName is the flag that sets gates.
 const flagName = "feature-gates"
 
-// AddFlag adds --feature-gates, whose values go into the set. Its help tells what
-// each gate switches.
+// AddFlag adds --feature-gates, which writes to the set. The help of the flag describes each
+// gate.
 func (s *Set) AddFlag(flags *pflag.FlagSet) {
-	flags.Var(value{s}, flagName, s.usage())
+	flags.Var(flagValue{s}, flagName, s.usage())
 }
 
-// value is the set as a flag. Unlike the library's, it prints nothing as its
-// default.
-type value struct{ set *Set }
+// flagValue is the flag value of a set. Unlike the flag value of the library, it shows no default.
+type flagValue struct{ set *Set }
 
-func (v value) Set(text string) error { return v.set.Set(text) }
-func (value) Type() string            { return "mapStringBool" }
+func (v flagValue) Set(text string) error { return v.set.Set(text) }
+func (flagValue) Type() string            { return "mapStringBool" }
 
-func (v value) String() string { return v.set.Given() }
+func (v flagValue) String() string { return v.set.Given() }
 
-// Given is what was set, as --feature-gates takes it: the same for another program.
-// It is empty for nil and where every gate has its default.
+// Given returns the gates that were set, in the format of --feature-gates, so that another
+// program can get the same values. It is empty for a nil set, and if no gate was set.
 func (s *Set) Given() string {
 	if s == nil {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// TestGatesAreThoseOfExistingCommandLines compares names, stages and defaults
-// with those that users know.
-func TestGatesAreThoseOfExistingCommandLines(t *testing.T) {
+// TestGatesMatchUpstream compares names, stages and defaults with those of existing command
+// lines.
+func TestGatesMatchUpstream(t *testing.T) {
 	text, err := os.ReadFile("testdata/gates.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestFlag(t *testing.T) {
 			args: []string{"--feature-gates=AllAlpha=true,WorkloadAffinity=false"},
 			on:   []featuregate.Feature{MultiClusterService, "LoggingAlphaOptions"}, off: []featuregate.Feature{WorkloadAffinity, Failover},
 		},
-		"an unknown gate is refused": {args: []string{"--feature-gates=Faliover=true"}, wrong: "Faliover"},
-		"a value must be a boolean":  {args: []string{"--feature-gates=Failover=perhaps"}, wrong: "perhaps"},
+		"an unknown gate is rejected": {args: []string{"--feature-gates=Faliover=true"}, wrong: "Faliover"},
+		"a value must be a boolean":   {args: []string{"--feature-gates=Failover=perhaps"}, wrong: "perhaps"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,22 +83,22 @@ func TestFlag(t *testing.T) {
 }
 
 func TestSetsAreIndependent(t *testing.T) {
-	one, other := New(), New()
-	if err := one.Set("Failover=true"); err != nil {
+	first, second := New(), New()
+	if err := first.Set("Failover=true"); err != nil {
 		t.Fatal(err)
 	}
-	if other.Enabled(Failover) {
+	if second.Enabled(Failover) {
 		t.Error("a gate that was set in one program is set in another")
 	}
 }
 
-func TestHelpTellsWhatAGateSwitches(t *testing.T) {
+func TestFlagHelpDescribesGates(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	New().AddFlag(flags)
 	usage := flags.Lookup("feature-gates").Usage
 	for _, gate := range Table() {
 		if !strings.Contains(usage, gate.Help) {
-			t.Errorf("the help of --feature-gates does not say of %s: %s", gate.Name, gate.Help)
+			t.Errorf("the help of --feature-gates lacks the description of %s: %s", gate.Name, gate.Help)
 		}
 	}
 	if got := flags.Lookup("feature-gates").DefValue; got != "" {
@@ -106,22 +106,22 @@ func TestHelpTellsWhatAGateSwitches(t *testing.T) {
 	}
 }
 
-func TestWhatWasGivenMakesAnotherSetTheSame(t *testing.T) {
+func TestGivenRestoresTheSet(t *testing.T) {
 	for _, given := range []string{"", "Failover=true,PropagateDeps=false", "AllAlpha=true,WorkloadAffinity=false"} {
-		one, other := New(), New()
-		if err := one.Set(given); err != nil {
+		first, second := New(), New()
+		if err := first.Set(given); err != nil {
 			t.Fatal(err)
 		}
-		if err := other.Set(one.Given()); err != nil {
-			t.Fatalf("%q is not taken: %v", one.Given(), err)
+		if err := second.Set(first.Given()); err != nil {
+			t.Fatalf("%q is rejected: %v", first.Given(), err)
 		}
-		for name := range one.GetAll() {
-			if one.Enabled(name) != other.Enabled(name) {
-				t.Errorf("given %q, %s is %t in the first set only", given, name, one.Enabled(name))
+		for name := range first.GetAll() {
+			if first.Enabled(name) != second.Enabled(name) {
+				t.Errorf("given %q, %s is %t in the first set only", given, name, first.Enabled(name))
 			}
 		}
 	}
 	if got := (*Set)(nil).Given(); got != "" {
-		t.Errorf("no set was given %q", got)
+		t.Errorf("Given of a nil set is %q", got)
 	}
 }

@@ -29,15 +29,14 @@ const (
 // Gate is one row of the table.
 type Gate struct {
 	Name featuregate.Feature
-	// Spec is its stage, and its value unless --feature-gates, AllAlpha or AllBeta
-	// say otherwise.
+	// Spec is the stage and the default of the gate.
 	Spec featuregate.FeatureSpec
-	// Help says what it switches, in one line.
+	// Help describes the feature in one line.
 	Help string
 }
 
-// Table returns all gates of Karmada. Every program knows all of them, so that
-// one list of gates can be given to all programs of an installation.
+// Table returns all feature gates of Karmada. Every program knows all of them, so that all
+// programs of an installation accept the same value of --feature-gates.
 func Table() []Gate { return slices.Clone(table) }
 
 var (
@@ -47,20 +46,20 @@ var (
 )
 
 var table = []Gate{
-	{Failover, betaOff, "evict from clusters by taints"},
-	{GracefulEviction, beta, "keep the old cluster until the new one is ready"},
-	{PropagateDeps, beta, "send what a workload refers to along with it"},
-	{CustomizedClusterResourceModeling, beta, "grades of nodes in the status of clusters and in estimates"},
-	{PropagationPolicyPreemption, alpha, "let policies take templates over from policies of lower priority"},
-	{MultiClusterService, alpha, "services over several clusters by MultiClusterService"},
-	{ResourceQuotaEstimate, alpha, "count the quotas of member clusters in estimates"},
-	{StatefulFailoverInjection, alpha, "hand the state of an evicted workload to its successor"},
-	{PriorityBasedScheduling, beta, "schedule in the order of priority"},
-	{FederatedQuotaEnforcement, alpha, "refuse what exceeds a FederatedResourceQuota"},
-	{MultiplePodTemplatesScheduling, alpha, "schedule workloads of several Pod templates"},
-	{ControllerPriorityQueue, beta, "handle changes before the initial list"},
+	{Failover, betaOff, "evict workloads from clusters by NoExecute taints"},
+	{GracefulEviction, beta, "keep the workload in the old cluster until it is ready in the new cluster"},
+	{PropagateDeps, beta, "propagate the dependencies of a workload together with it"},
+	{CustomizedClusterResourceModeling, beta, "use resource models (grades of nodes) in the status of clusters and in estimates"},
+	{PropagationPolicyPreemption, alpha, "let policies preempt policies of lower priority"},
+	{MultiClusterService, alpha, "expose services across clusters with MultiClusterService"},
+	{ResourceQuotaEstimate, alpha, "include the ResourceQuotas of member clusters in estimates"},
+	{StatefulFailoverInjection, alpha, "pass the state of an evicted workload to its replacement"},
+	{PriorityBasedScheduling, beta, "schedule bindings in the order of their priority"},
+	{FederatedQuotaEnforcement, alpha, "reject workloads that exceed a FederatedResourceQuota"},
+	{MultiplePodTemplatesScheduling, alpha, "schedule workloads with several Pod templates"},
+	{ControllerPriorityQueue, beta, "reconcile changes before the objects of the initial list"},
 	{WorkloadAffinity, alpha, "affinity and anti-affinity between workloads"},
-	{SchedulingOvercommitProtection, alpha, "tell estimators what was just scheduled"},
+	{SchedulingOvercommitProtection, alpha, "include recently scheduled replicas in estimates"},
 	{OverrideIdentity, alpha, "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
-	{LargeStatus, alpha, "reflect statuses of more than 16 KiB, as long as the binding takes them"},
+	{LargeStatus, alpha, "reflect statuses larger than 16 KiB, up to the limit of the binding"},
 }

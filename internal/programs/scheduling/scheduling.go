@@ -1,8 +1,7 @@
-// Package scheduling answers "what can be told to karmada-scheduler, and how does
-// it run?".
+// Package scheduling answers "which flags does karmada-scheduler have, and how does it run?".
 //
-// Flags about estimators are taken and checked, so that existing command lines
-// work; this version asks none, and tells at the start which were given.
+// Flags of estimators are accepted and validated, so that existing command lines work. This
+// version does not call estimators, and logs at the start which of the flags were given.
 package scheduling
 
 import (
@@ -27,46 +26,46 @@ import (
 func Program() command.Program {
 	return command.Program{
 		Name: programs.Scheduler,
-		Help: "decides which clusters get a workload, and how many replicas in each",
+		Help: "selects the clusters of each workload, and the replicas in each cluster",
 		New:  func(set *gates.Set) command.Options { return Default(set) },
 	}
 }
 
-// Options are what the program is told.
+// Options are the parsed flags of the program.
 type Options struct {
 	Connection flags.Connection
 	Election   flags.Election
 	Serving    flags.Serving
 	Backoff    flags.Backoff
-	// Plugins are the filters and scores that take part.
+	// Plugins selects the filters and scores, in the format of --plugins.
 	Plugins []string
-	// Settings are what the scheduler is told.
+	// Settings are the settings of the scheduler.
 	Settings programs.Settings
 
-	estimators estimators
+	estimators estimatorFlags
 	flags      *pflag.FlagSet
 }
 
-// Default are the options without flags.
+// Default returns the default options.
 func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
 	return &Options{
 		Connection: flags.DefaultConnection(), Election: flags.DefaultElection(programs.Scheduler),
 		Serving: flags.DefaultServing(":10351"), Backoff: flags.DefaultBackoff(),
-		Plugins: settings.Scheduler.Plugins, Settings: settings, estimators: defaultEstimators(),
+		Plugins: settings.Scheduler.Plugins, Settings: settings, estimators: defaultEstimatorFlags(),
 	}
 }
 
-// plugins are the filters and scores that --plugins knows; those that come with a
-// feature gate are last.
+// plugins are the filters and scores that --plugins accepts. Plugins that require a feature
+// gate are last.
 var plugins = []string{
 	placement.PluginAPIEnablement, placement.PluginClusterAffinity, placement.PluginClusterEviction,
 	placement.PluginClusterLocality, placement.PluginSpreadConstraint, placement.PluginTaintToleration,
 	placement.PluginWorkloadAffinity, placement.PluginWorkloadAntiAffinity,
 }
 
-// withoutGate is how many of the plugins need no feature gate.
-const withoutGate = 6
+// ungatedPlugins is the number of plugins that require no feature gate.
+const ungatedPlugins = 6
 
 // AddFlags implements command.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
@@ -78,19 +77,19 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.AddSettings(set)
 }
 
-// AddSettings adds the flags that say how is scheduled: those that mean something
-// where the scheduler shares a process with others, too.
+// AddSettings adds the flags of the scheduler. They also apply when the scheduler shares a
+// process with other components.
 func (o *Options) AddSettings(set *pflag.FlagSet) {
 	o.flags = set
 	o.Backoff.AddFlags(set,
-		"Without the feature gate PriorityBasedScheduling only: with it, bindings wait from 1s to 10s.",
-		"Without effect: each binding waits for itself.")
+		"Applies only without the feature gate PriorityBasedScheduling: with it, the delay is between 1s and 10s.",
+		"Has no effect: each binding has its own backoff.")
 	set.StringVar(&o.Settings.Scheduler.Name, "scheduler-name", o.Settings.Scheduler.Name,
-		"Only bindings whose spec.schedulerName is this are scheduled; default-scheduler takes those without a name, too.")
+		"Schedule only bindings with this spec.schedulerName. default-scheduler also schedules bindings without a name.")
 	set.BoolVar(&o.Settings.Scheduler.Features.EmptyWorkload, "enable-empty-workload-propagation", o.Settings.Scheduler.Features.EmptyWorkload,
-		"Send workloads without replicas to the selected clusters, too.")
+		"Propagate workloads without replicas to the selected clusters, too.")
 	set.StringSliceVar(&o.Plugins, "plugins", o.Plugins, fmt.Sprintf(
-		"Filters and scores that take part: * is all, x is the plugin x, -x is all but x.\nAll plugins: %s; the last two need the feature gate WorkloadAffinity.",
+		"Filters and scores to use: * enables all, name enables a plugin, -name disables it.\nAll plugins: %s; the last two require the feature gate WorkloadAffinity.",
 		strings.Join(plugins, ", ")))
 	o.estimators.addFlags(set)
 }
@@ -102,7 +101,7 @@ func (o *Options) Validate() error {
 		programs.CheckSelection("plugins", "plugin", o.Plugins, plugins), o.estimators.validate(),
 	}
 	if o.Settings.Scheduler.Name == "" {
-		errs = append(errs, errors.New("--scheduler-name must not be empty: leave the flag out for default-scheduler"))
+		errs = append(errs, errors.New("--scheduler-name must not be empty: omit the flag for default-scheduler"))
 	}
 	return errors.Join(errs...)
 }
@@ -117,12 +116,12 @@ func (o *Options) Run(ctx context.Context) error {
 	return programs.Run(ctx, karmada, o.Host(), programs.Scheduler)
 }
 
-// TellIneffective says once in the log which flags were given for nothing.
+// TellIneffective logs which of the given flags have no effect.
 func (o *Options) TellIneffective(ctx context.Context) {
-	flags.TellIneffective(ctx, programs.Scheduler, o.ineffective())
+	flags.LogIneffective(ctx, programs.Scheduler, o.ineffective())
 }
 
-// Host is what the options mean for the process.
+// Host converts the options to those of the host.
 func (o *Options) Host() programs.HostOptions {
 	settings := o.Settings
 	settings.Scheduler.Plugins = o.Plugins
@@ -132,14 +131,14 @@ func (o *Options) Host() programs.HostOptions {
 	return programs.HostOptions{Election: o.Election, Serving: o.Serving, Settings: &settings}
 }
 
-// ineffective are the flags that were given for nothing.
+// ineffective returns the given flags that have no effect.
 func (o *Options) ineffective() []string {
-	given := flags.Given(o.flags, append([]string{flags.BackoffQPS, flags.BackoffBucketSize}, o.estimators.added...)...)
+	given := flags.GivenFlags(o.flags, append([]string{flags.BackoffQPS, flags.BackoffBucketSize}, o.estimators.names...)...)
 	if o.Settings.Gates.Enabled(gates.PriorityBasedScheduling) {
-		given = append(given, flags.Given(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)
+		given = append(given, flags.GivenFlags(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)
 	}
 	if !o.Settings.Gates.Enabled(gates.WorkloadAffinity) {
-		for _, plugin := range plugins[withoutGate:] {
+		for _, plugin := range plugins[ungatedPlugins:] {
 			if slices.Contains(o.Plugins, plugin) {
 				given = append(given, "--plugins="+plugin)
 			}
@@ -148,45 +147,46 @@ func (o *Options) ineffective() []string {
 	return append(given, flags.GivenGates(o.Settings.Gates, gates.SchedulingOvercommitProtection)...)
 }
 
-// estimators are the flags about asking estimators.
-type estimators struct {
-	enabled, notForPull, insecure bool
-	ca, certificate, key          string
-	port                          int
-	namespace, prefix             string
-	timeout                       time.Duration
+// estimatorFlags are the flags of the clients of estimators. This version does not implement
+// them.
+type estimatorFlags struct {
+	enabled, skipPullMode, insecure bool
+	ca, certificate, key            string
+	port                            int
+	namespace, prefix               string
+	timeout                         time.Duration
 
-	added []string
+	names []string
 }
 
-func defaultEstimators() estimators {
-	return estimators{
+func defaultEstimatorFlags() estimatorFlags {
+	return estimatorFlags{
 		port: 10352, namespace: clusterv1alpha1.NamespaceKarmadaSystem, prefix: "karmada-scheduler-estimator", timeout: 3 * time.Second,
 	}
 }
 
-func (e *estimators) addFlags(set *pflag.FlagSet) {
-	const withoutEffect = " Without effect in this version."
-	own := pflag.NewFlagSet("estimators", pflag.ContinueOnError)
-	own.BoolVar(&e.enabled, "enable-scheduler-estimator", e.enabled, "Ask the estimators of clusters how many replicas they have room for."+withoutEffect)
-	own.BoolVar(&e.notForPull, "disable-scheduler-estimator-in-pull-mode", e.notForPull, "Do not ask the estimators of pull mode clusters."+withoutEffect)
-	own.BoolVar(&e.insecure, "insecure-skip-estimator-verify", e.insecure, "Do not check the certificates of estimators."+withoutEffect)
-	own.StringVar(&e.ca, "scheduler-estimator-ca-file", e.ca, "CA that signed the certificates of estimators."+withoutEffect)
-	own.StringVar(&e.certificate, "scheduler-estimator-cert-file", e.certificate, "Certificate that is shown to estimators."+withoutEffect)
-	own.StringVar(&e.key, "scheduler-estimator-key-file", e.key, "Key of that certificate."+withoutEffect)
-	own.IntVar(&e.port, "scheduler-estimator-port", e.port, "Port of estimators."+withoutEffect)
-	own.StringVar(&e.namespace, "scheduler-estimator-service-namespace", e.namespace, "Namespace of the Services of estimators."+withoutEffect)
-	own.StringVar(&e.prefix, "scheduler-estimator-service-prefix", e.prefix, "What the names of those Services begin with, before -CLUSTER."+withoutEffect)
-	own.DurationVar(&e.timeout, "scheduler-estimator-timeout", e.timeout, "How long an estimator may take to answer."+withoutEffect)
-	own.VisitAll(func(f *pflag.Flag) {
+func (e *estimatorFlags) addFlags(set *pflag.FlagSet) {
+	const noEffect = " Has no effect in this version."
+	added := pflag.NewFlagSet("estimators", pflag.ContinueOnError)
+	added.BoolVar(&e.enabled, "enable-scheduler-estimator", e.enabled, "Call the estimators of clusters for the number of replicas that fit."+noEffect)
+	added.BoolVar(&e.skipPullMode, "disable-scheduler-estimator-in-pull-mode", e.skipPullMode, "Do not call the estimators of pull mode clusters."+noEffect)
+	added.BoolVar(&e.insecure, "insecure-skip-estimator-verify", e.insecure, "Do not verify the certificates of estimators."+noEffect)
+	added.StringVar(&e.ca, "scheduler-estimator-ca-file", e.ca, "File with the CA of the certificates of estimators."+noEffect)
+	added.StringVar(&e.certificate, "scheduler-estimator-cert-file", e.certificate, "File with the client certificate for estimators."+noEffect)
+	added.StringVar(&e.key, "scheduler-estimator-key-file", e.key, "File with the key of the client certificate."+noEffect)
+	added.IntVar(&e.port, "scheduler-estimator-port", e.port, "Port of estimators."+noEffect)
+	added.StringVar(&e.namespace, "scheduler-estimator-service-namespace", e.namespace, "Namespace of the Services of estimators."+noEffect)
+	added.StringVar(&e.prefix, "scheduler-estimator-service-prefix", e.prefix, "Prefix of the names of the Services of estimators, before -CLUSTER."+noEffect)
+	added.DurationVar(&e.timeout, "scheduler-estimator-timeout", e.timeout, "Timeout of requests to estimators."+noEffect)
+	added.VisitAll(func(f *pflag.Flag) {
 		set.AddFlag(f)
-		e.added = append(e.added, f.Name)
+		e.names = append(e.names, f.Name)
 	})
 }
 
 const maxPort = 65535
 
-func (e *estimators) validate() error {
+func (e *estimatorFlags) validate() error {
 	var errs []error
 	if e.port < 0 || e.port > maxPort {
 		errs = append(errs, fmt.Errorf("--scheduler-estimator-port %d: must be between 0 and %d", e.port, maxPort))

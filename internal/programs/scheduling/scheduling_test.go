@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func parsed(t *testing.T, args ...string) *Options {
+func parseOptions(t *testing.T, args ...string) *Options {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := Default(set)
@@ -26,70 +26,70 @@ func parsed(t *testing.T, args ...string) *Options {
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
-		args []string
-		told string
+		args    []string
+		wantErr string
 	}{
-		"the defaults are right":          {},
-		"a scheduler has a name":          {[]string{"--scheduler-name="}, "--scheduler-name must not be empty"},
-		"a port is at most 65535":         {[]string{"--scheduler-estimator-port=65536"}, "--scheduler-estimator-port 65536"},
-		"a port is not negative":          {[]string{"--scheduler-estimator-port=-1"}, "--scheduler-estimator-port -1"},
-		"a port of 0 is one":              {[]string{"--scheduler-estimator-port=0"}, ""},
-		"a time is not negative":          {[]string{"--scheduler-estimator-timeout=-1s"}, "--scheduler-estimator-timeout -1s"},
-		"no time is one":                  {[]string{"--scheduler-estimator-timeout=0s"}, ""},
-		"an unknown plugin is told":       {[]string{"--plugins=*,-TaintTolerations"}, `--plugins: there is no plugin "-TaintTolerations"; known are APIEnablement`},
-		"plugins of a gate are known":     {[]string{"--plugins=WorkloadAffinity"}, ""},
-		"mistakes in groups are found":    {[]string{"--leader-elect-resource-name="}, "--leader-elect-resource-name"},
-		"one address for both is allowed": {[]string{"--metrics-bind-address=:10351"}, ""},
+		"the defaults are valid":                       {},
+		"a scheduler has a name":                       {[]string{"--scheduler-name="}, "--scheduler-name must not be empty"},
+		"a port is at most 65535":                      {[]string{"--scheduler-estimator-port=65536"}, "--scheduler-estimator-port 65536"},
+		"a port is not negative":                       {[]string{"--scheduler-estimator-port=-1"}, "--scheduler-estimator-port -1"},
+		"a port may be 0":                              {[]string{"--scheduler-estimator-port=0"}, ""},
+		"a timeout is not negative":                    {[]string{"--scheduler-estimator-timeout=-1s"}, "--scheduler-estimator-timeout -1s"},
+		"a timeout may be 0":                           {[]string{"--scheduler-estimator-timeout=0s"}, ""},
+		"an unknown plugin is reported":                {[]string{"--plugins=*,-TaintTolerations"}, `--plugins: there is no plugin "-TaintTolerations"; known are APIEnablement`},
+		"plugins of a gate are accepted":               {[]string{"--plugins=WorkloadAffinity"}, ""},
+		"shared groups of flags are validated":         {[]string{"--leader-elect-resource-name="}, "--leader-elect-resource-name"},
+		"health and metrics may have the same address": {[]string{"--metrics-bind-address=:10351"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := parsed(t, test.args...).Validate()
-			if (err != nil) != (test.told != "") || err != nil && !strings.Contains(err.Error(), test.told) {
-				t.Errorf("error %v, want one that tells %q", err, test.told)
+			err := parseOptions(t, test.args...).Validate()
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
 		})
 	}
 }
 
 func TestFlagsReachTheScheduler(t *testing.T) {
-	host := parsed(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
+	host := parseOptions(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
 		"--feature-gates=PriorityBasedScheduling=false", "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3s",
 		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").Host()
-	of := host.Settings.Scheduler
-	if of.Name != "mine" || !of.Features.EmptyWorkload || of.BaseDelay != 2*time.Second || of.MaxDelay != 3*time.Second {
-		t.Errorf("scheduler %+v", of)
+	settings := host.Settings.Scheduler
+	if settings.Name != "mine" || !settings.Features.EmptyWorkload || settings.BaseDelay != 2*time.Second || settings.MaxDelay != 3*time.Second {
+		t.Errorf("scheduler %+v", settings)
 	}
-	if of.Plugins.Enabled(placement.PluginClusterLocality) || !of.Plugins.Enabled(placement.PluginTaintToleration) {
-		t.Errorf("plugins %q", of.Plugins)
+	if settings.Plugins.Enabled(placement.PluginClusterLocality) || !settings.Plugins.Enabled(placement.PluginTaintToleration) {
+		t.Errorf("plugins %q", settings.Plugins)
 	}
 	if host.Election.Name != "lease" || host.Serving.Health != "0" {
 		t.Errorf("election %+v, serving %+v", host.Election, host.Serving)
 	}
 }
 
-func TestPrioritiesHaveABackoffOfTheirOwn(t *testing.T) {
-	of := parsed(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").Host().Settings.Scheduler
-	if of.BaseDelay != time.Second || of.MaxDelay != 10*time.Second {
-		t.Errorf("bindings wait from %s to %s, want 1s to 10s", of.BaseDelay, of.MaxDelay)
+func TestPriorityBasedSchedulingHasItsOwnBackoff(t *testing.T) {
+	settings := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").Host().Settings.Scheduler
+	if settings.BaseDelay != time.Second || settings.MaxDelay != 10*time.Second {
+		t.Errorf("bindings wait from %s to %s, want 1s to 10s", settings.BaseDelay, settings.MaxDelay)
 	}
 }
 
-func TestFlagsWithoutEffectAreTold(t *testing.T) {
+func TestIneffectiveFlags(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
 	}{
-		"nothing was given":                       {},
-		"estimators are not asked":                {[]string{"--enable-scheduler-estimator"}, []string{"--enable-scheduler-estimator"}},
-		"plugins need their gate":                 {[]string{"--plugins=*,WorkloadAntiAffinity"}, []string{"--plugins=WorkloadAntiAffinity"}},
-		"and have it":                             {[]string{"--plugins=*,WorkloadAntiAffinity", "--feature-gates=WorkloadAffinity=true"}, nil},
-		"each binding waits for itself":           {[]string{"--rate-limiter-qps=5"}, []string{"--rate-limiter-qps"}},
-		"priorities have a back-off of their own": {[]string{"--rate-limiter-max-delay=5s"}, []string{"--rate-limiter-max-delay"}},
-		"without priorities the flag has effect":  {[]string{"--rate-limiter-max-delay=5s", "--feature-gates=PriorityBasedScheduling=false"}, nil},
+		"no flags":                                                 {},
+		"flags of estimators are reported":                         {[]string{"--enable-scheduler-estimator"}, []string{"--enable-scheduler-estimator"}},
+		"plugins require their gate":                               {[]string{"--plugins=*,WorkloadAntiAffinity"}, []string{"--plugins=WorkloadAntiAffinity"}},
+		"plugins have an effect with their gate":                   {[]string{"--plugins=*,WorkloadAntiAffinity", "--feature-gates=WorkloadAffinity=true"}, nil},
+		"each binding has its own backoff":                         {[]string{"--rate-limiter-qps=5"}, []string{"--rate-limiter-qps"}},
+		"priority-based scheduling has its own backoff":            {[]string{"--rate-limiter-max-delay=5s"}, []string{"--rate-limiter-max-delay"}},
+		"the flag has an effect without priority-based scheduling": {[]string{"--rate-limiter-max-delay=5s", "--feature-gates=PriorityBasedScheduling=false"}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parsed(t, test.args...).ineffective()); diff != "" {
+			if diff := cmp.Diff(test.want, parseOptions(t, test.args...).ineffective()); diff != "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 		})

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/programs/command"
 )
 
-// metrics are what a webhook counts, in a registry of its own. The names are those
-// by which dashboards know the webhooks of controllers.
+// metrics are the metrics of the webhook in their own registry. They have the names of the
+// webhook metrics of controller-runtime, so that existing dashboards work.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -28,11 +28,11 @@ func newMetrics() (*metrics, error) {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "controller_runtime_webhook_requests_total",
-			Help: "Questions answered, by path and HTTP status code; a refusal is an answer with code 200.",
+			Help: "Admission and conversion requests by path and HTTP status code; a denied request has code 200.",
 		}, []string{"webhook", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "controller_runtime_webhook_latency_seconds",
-			Help:    "Seconds that an answer takes, by path.",
+			Help:    "Latency of admission and conversion requests in seconds, by path.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 		}, []string{"webhook"}),
 	}
@@ -42,41 +42,40 @@ func newMetrics() (*metrics, error) {
 }
 
 func (m *metrics) handler() http.Handler {
-	measured := prometheus.Gatherers{m.registry, prometheus.GathererFunc(libraries(ctrlmetrics.Registry.Gather))}
-	return promhttp.HandlerFor(measured, promhttp.HandlerOpts{})
+	gatherers := prometheus.Gatherers{m.registry, prometheus.GathererFunc(libraryMetrics(ctrlmetrics.Registry.Gather))}
+	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{})
 }
 
-// libraries is what libraries measure in the registry of the process: requests to
-// the control plane, and the certificate that is read anew. What else may be there
-// belongs to others.
-func libraries[Family interface{ GetName() string }](gather func() ([]Family, error)) func() ([]Family, error) {
-	others := func(family Family) bool {
+// libraryMetrics keeps only the metrics of client-go requests and of the certificate watcher in
+// the registry of the process. All other metrics there belong to other programs.
+func libraryMetrics[Family interface{ GetName() string }](gather func() ([]Family, error)) func() ([]Family, error) {
+	isOther := func(family Family) bool {
 		name := family.GetName()
 		return !strings.HasPrefix(name, "rest_client_") && !strings.HasPrefix(name, "certwatcher_")
 	}
 	return func() ([]Family, error) {
 		families, err := gather()
-		return slices.DeleteFunc(families, others), err
+		return slices.DeleteFunc(families, isOther), err
 	}
 }
 
-// observe counts the questions that have a path of their own. Others are not
-// counted: whoever asks could make up as many as he likes.
-func (m *metrics) observe(questions http.Handler) http.Handler {
+// observe measures requests with a registered path. Other requests are not measured, because a
+// client could create any number of label values.
+func (m *metrics) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, seen := time.Now(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		start, recorder := time.Now(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
 		inner := r.WithContext(r.Context())
-		questions.ServeHTTP(seen, inner)
+		next.ServeHTTP(recorder, inner)
 		_, path, known := strings.Cut(inner.Pattern, " ")
 		if !known {
 			return
 		}
-		m.requests.WithLabelValues(path, strconv.Itoa(seen.code)).Inc()
-		m.latency.WithLabelValues(path).Observe(time.Since(began).Seconds())
+		m.requests.WithLabelValues(path, strconv.Itoa(recorder.code)).Inc()
+		m.latency.WithLabelValues(path).Observe(time.Since(start).Seconds())
 	})
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter records the status code of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	code int

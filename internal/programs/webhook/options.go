@@ -18,30 +18,30 @@ import (
 
 const maxPort = 65535
 
-// Options are what karmada-webhook is told by flags.
+// Options are the flags of karmada-webhook.
 type Options struct {
-	// BindAddress is the IP address, and SecurePort the port, where questions are
-	// answered. Port 0 takes a free one.
+	// BindAddress and SecurePort are the listen address. Port 0 selects a free port.
 	BindAddress string
 	SecurePort  int
-	// CertDir holds the serving certificate and its key, under these names.
+	// CertDir contains the serving certificate and its key, with these file names.
 	CertDir, CertName, KeyName string
-	// MinTLSVersion is the least version that is spoken: 1.0, 1.1, 1.2 or 1.3.
+	// MinTLSVersion is the minimum TLS version: 1.0, 1.1, 1.2 or 1.3.
 	MinTLSVersion string
-	// AllowNoExecuteTaints lets ClusterTaintPolicies evict workloads.
+	// AllowNoExecuteTaints permits NoExecute taints in ClusterTaintPolicies.
 	AllowNoExecuteTaints bool
-	// Connection leads to the control plane, Serving tells of the program itself.
+	// Connection configures the client of the control plane. Serving configures health and
+	// metrics.
 	Connection flags.Connection
 	Serving    flags.Serving
 
 	gates *gates.Set
 }
 
-// NewOptions returns the options of a program without flags. The gates say which
-// rules hold, and of which fields users are told that they have no effect.
+// NewOptions returns the default options. The gates select the validation rules, and the fields
+// whose users are warned that they have no effect.
 func NewOptions(set *gates.Set) *Options {
 	return &Options{
-		BindAddress:   flags.OwnAddress("0.0.0.0"),
+		BindAddress:   flags.DefaultListenAddress("0.0.0.0"),
 		SecurePort:    8443,
 		CertDir:       "/tmp/k8s-webhook-server/serving-certs",
 		CertName:      "tls.crt",
@@ -55,22 +55,22 @@ func NewOptions(set *gates.Set) *Options {
 
 // AddFlags adds the flags of the program.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address on which questions are answered.")
-	set.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "HTTPS port on which questions are answered. 0 takes a free one.")
-	set.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the serving certificate and its key. A change of the files is noticed.")
-	set.StringVar(&o.CertName, "tls-cert-file-name", o.CertName, "Name of the file of the serving certificate in --cert-dir.")
-	set.StringVar(&o.KeyName, "tls-private-key-file-name", o.KeyName, "Name of the file of the private key in --cert-dir.")
-	set.StringVar(&o.MinTLSVersion, "tls-min-version", o.MinTLSVersion, "Least version of TLS: 1.0, 1.1, 1.2 or 1.3.")
+	set.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address on which webhook requests are served.")
+	set.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "HTTPS port on which webhook requests are served. 0 selects a free port.")
+	set.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the serving certificate and its key. Changed files are reloaded.")
+	set.StringVar(&o.CertName, "tls-cert-file-name", o.CertName, "File name of the serving certificate in --cert-dir.")
+	set.StringVar(&o.KeyName, "tls-private-key-file-name", o.KeyName, "File name of the private key in --cert-dir.")
+	set.StringVar(&o.MinTLSVersion, "tls-min-version", o.MinTLSVersion, "Minimum TLS version: 1.0, 1.1, 1.2 or 1.3.")
 	o.AddSettings(set)
 	o.Connection.AddFlags(set)
 	o.Serving.AddFlags(set)
 }
 
-// AddSettings adds the flags that say how questions are answered: those that mean
-// something where nobody asks over the network, too.
+// AddSettings adds the flags of the validation rules. They also apply when admission runs
+// inside an API server.
 func (o *Options) AddSettings(set *pflag.FlagSet) {
 	set.BoolVar(&o.AllowNoExecuteTaints, "allow-no-execute-taint-policy", o.AllowNoExecuteTaints,
-		"Let ClusterTaintPolicies have NoExecute taints, which move every workload of a cluster that does not tolerate them.")
+		"Permit NoExecute taints in ClusterTaintPolicies. Such a taint evicts every workload of a cluster that does not tolerate it.")
 }
 
 // Validate returns every mistake.

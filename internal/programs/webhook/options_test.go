@@ -12,10 +12,10 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// ofEveryProgram are flags that the harness adds.
-var ofEveryProgram = []string{"enable-pprof", "feature-gates", "profiling-bind-address"}
+// commonFlags are flags that package command adds to every program.
+var commonFlags = []string{"enable-pprof", "feature-gates", "profiling-bind-address"}
 
-func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
+func TestFlagsMatchUpstream(t *testing.T) {
 	text, err := os.ReadFile("testdata/flags.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -26,35 +26,35 @@ func TestFlagsAreThoseOfExistingCommandLines(t *testing.T) {
 			want[name] = rest
 		}
 	}
-	all, own, got := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError), map[string]string{}
-	NewOptions(gates.New()).AddFlags(own)
+	allFlags, programFlags, got := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError), map[string]string{}
+	NewOptions(gates.New()).AddFlags(programFlags)
 	describe := func(f *pflag.Flag) { got[f.Name] = strings.TrimSpace(f.Value.Type() + " " + f.DefValue) }
-	own.VisitAll(describe)
-	for _, name := range ofEveryProgram {
-		describe(all.Lookup(name))
+	programFlags.VisitAll(describe)
+	for _, name := range commonFlags {
+		describe(allFlags.Lookup(name))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
 	for name := range want {
-		if all.Lookup(name) == nil {
+		if allFlags.Lookup(name) == nil {
 			t.Errorf("the program has no flag --%s", name)
 		}
 	}
 }
 
-func TestEveryMistakeIsNamed(t *testing.T) {
+func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		args []string
-		says []string
+		want []string
 	}{
-		"the defaults are right":        {},
-		"port 0 takes a free one":       {args: []string{"--secure-port=0"}},
-		"an address is an IP address":   {args: []string{"--bind-address=localhost"}, says: []string{`--bind-address "localhost"`}},
-		"a port is a port":              {args: []string{"--secure-port=65536"}, says: []string{"--secure-port 65536"}},
-		"a version of TLS is known":     {args: []string{"--tls-min-version=1.4"}, says: []string{`--tls-min-version "1.4"`, "1.0, 1.1, 1.2, 1.3"}},
-		"a file lies in the directory":  {args: []string{"--tls-cert-file-name=../x", "--tls-private-key-file-name="}, says: []string{"--tls-cert-file-name", "--tls-private-key-file-name"}},
-		"all mistakes are told at once": {args: []string{"--bind-address=x", "--health-probe-bind-address=x", "--kube-api-burst=-1"}, says: []string{"--bind-address", "--health-probe-bind-address", "--kube-api-burst"}},
+		"the defaults are valid":             {},
+		"port 0 is valid":                    {args: []string{"--secure-port=0"}},
+		"an address is an IP address":        {args: []string{"--bind-address=localhost"}, want: []string{`--bind-address "localhost"`}},
+		"a port must be valid":               {args: []string{"--secure-port=65536"}, want: []string{"--secure-port 65536"}},
+		"a TLS version must be known":        {args: []string{"--tls-min-version=1.4"}, want: []string{`--tls-min-version "1.4"`, "1.0, 1.1, 1.2, 1.3"}},
+		"a file must be in the directory":    {args: []string{"--tls-cert-file-name=../x", "--tls-private-key-file-name="}, want: []string{"--tls-cert-file-name", "--tls-private-key-file-name"}},
+		"all mistakes are reported together": {args: []string{"--bind-address=x", "--health-probe-bind-address=x", "--kube-api-burst=-1"}, want: []string{"--bind-address", "--health-probe-bind-address", "--kube-api-burst"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,10 +64,10 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := o.Validate()
-			if (err != nil) != (len(test.says) > 0) {
-				t.Fatalf("the mistakes are: %v", err)
+			if (err != nil) != (len(test.want) > 0) {
+				t.Fatalf("mistakes: %v", err)
 			}
-			for _, text := range test.says {
+			for _, text := range test.want {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%q is missing in: %v", text, err)
 				}
@@ -76,7 +76,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 	}
 }
 
-func TestRulesFollowFlagsAndGates(t *testing.T) {
+func TestReviewerUsesFlagsAndGates(t *testing.T) {
 	set := gates.New()
 	if err := set.Set("MultiplePodTemplatesScheduling=true"); err != nil {
 		t.Fatal(err)
@@ -92,6 +92,6 @@ func TestRulesFollowFlagsAndGates(t *testing.T) {
 		t.Errorf("the rules are %+v", rules)
 	}
 	if !rules.Disabled("Failover") || rules.Disabled("MultiplePodTemplatesScheduling") {
-		t.Error("the rules do not know which gates are on")
+		t.Error("the rules do not use the gates")
 	}
 }

@@ -21,78 +21,77 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// drainTimeout is longer than an API server waits for most answers.
+	// drainTimeout is longer than the timeout of most webhook requests of an API server.
 	drainTimeout = 10 * time.Second
 )
 
-// Server is a webhook that listens and is ready to run.
+// Server is a webhook server with open listeners.
 type Server struct {
 	certificate *certwatcher.CertWatcher
-	servers     []listening
+	servers     []listeningServer
 }
 
-// listening is an HTTP server with its listener.
-type listening struct {
+// listeningServer is an HTTP server with its listener.
+type listeningServer struct {
 	http.Server
 	listener net.Listener
 }
 
-// New loads the certificate and opens the listeners. A server that is never run
-// holds on to them.
+// New loads the certificate and opens the listeners. They stay open until Run ends.
 func New(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server, error) {
 	ctrllog.SetLogger(klog.Background())
 	certificate, err := certwatcher.New(o.certFile(), o.keyFile())
 	if err != nil {
 		return nil, fmt.Errorf("loading the serving certificate %s and its key %s, see --cert-dir: %w", o.certFile(), o.keyFile(), err)
 	}
-	told, err := newMetrics()
+	serverMetrics, err := newMetrics()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{certificate: certificate}
-	if err := s.open(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), answers(told.observe(admission.Webhook(reviewer)))); err != nil {
+	if err := s.listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), withReadiness(serverMetrics.observe(admission.Webhook(reviewer)))); err != nil {
 		return nil, err
 	}
 	s.servers[0].TLSConfig = &tls.Config{
 		MinVersion:     tlsVersions()[o.MinTLSVersion],
 		GetCertificate: certificate.GetCertificate,
 	}
-	if err := s.openStatus(ctx, o, told); err != nil {
+	if err := s.listenStatus(ctx, o, serverMetrics); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// openStatus opens where the program tells of itself; equal addresses make one
-// server.
-func (s *Server) openStatus(ctx context.Context, o *Options, told *metrics) error {
-	health, measured := o.Serving.Health, o.Serving.Metrics
+// listenStatus opens the listeners for health and metrics. If both addresses are equal, one
+// server serves both.
+func (s *Server) listenStatus(ctx context.Context, o *Options, serverMetrics *metrics) error {
+	healthAddress, metricsAddress := o.Serving.Health, o.Serving.Metrics
 	mux := http.NewServeMux()
-	if isOn(health) {
-		mux.HandleFunc("GET /healthz", ok)
-		mux.HandleFunc("GET /readyz", ok)
-		if health == measured {
-			mux.Handle("GET /metrics", told.handler())
+	if isEnabled(healthAddress) {
+		mux.HandleFunc("GET /healthz", writeOK)
+		mux.HandleFunc("GET /readyz", writeOK)
+		if healthAddress == metricsAddress {
+			mux.Handle("GET /metrics", serverMetrics.handler())
 		}
-		if err := s.open(ctx, "--health-probe-bind-address", health, mux); err != nil {
+		if err := s.listen(ctx, "--health-probe-bind-address", healthAddress, mux); err != nil {
 			return err
 		}
 	}
-	if !isOn(measured) || measured == health {
+	if !isEnabled(metricsAddress) || metricsAddress == healthAddress {
 		return nil
 	}
 	mux = http.NewServeMux()
-	mux.Handle("GET /metrics", told.handler())
-	return s.open(ctx, "--metrics-bind-address", measured, mux)
+	mux.Handle("GET /metrics", serverMetrics.handler())
+	return s.listen(ctx, "--metrics-bind-address", metricsAddress, mux)
 }
 
-func (s *Server) open(ctx context.Context, flag, address string, handler http.Handler) error {
+func (s *Server) listen(ctx context.Context, flag, address string, handler http.Handler) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening on %s, see %s: %w", address, flag, err)
 	}
-	s.servers = append(s.servers, listening{listener: listener, Server: http.Server{
+	s.servers = append(s.servers, listeningServer{listener: listener, Server: http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: klog.NewStandardLogger("INFO"),
 	}})
@@ -105,11 +104,11 @@ func (s *Server) close() {
 	}
 }
 
-// Address is where questions are answered.
+// Address returns the address on which webhook requests are served.
 func (s *Server) Address() net.Addr { return s.servers[0].listener.Addr() }
 
-// Run serves until ctx ends; questions that were asked before are still answered.
-// When one server fails all end. A Server runs once.
+// Run serves until ctx ends. Requests in progress are completed. If one server fails, all
+// servers end. A Server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -124,17 +123,17 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (l *listening) serve(ctx context.Context) error {
+func (l *listeningServer) serve(ctx context.Context) error {
 	drained := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
 		defer close(drained)
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		if l.Shutdown(limited) != nil {
+		if l.Shutdown(shutdownCtx) != nil {
 			_ = l.Close()
 		}
 	})
-	err := l.listen()
+	err := l.serveListener()
 	if !release() {
 		<-drained
 	}
@@ -144,21 +143,21 @@ func (l *listening) serve(ctx context.Context) error {
 	return fmt.Errorf("serving on %s: %w", l.listener.Addr(), err)
 }
 
-func (l *listening) listen() error {
+func (l *listeningServer) serveListener() error {
 	if l.TLSConfig != nil {
 		return l.ServeTLS(l.listener, "", "")
 	}
 	return l.Serve(l.listener)
 }
 
-// answers serves the questions, and tells beside them that they are answered.
-func answers(questions http.Handler) http.Handler {
+// withReadiness adds the path /readyz/ to the webhook handler.
+func withReadiness(webhook http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", questions)
-	mux.HandleFunc("GET /readyz/", ok)
+	mux.Handle("/", webhook)
+	mux.HandleFunc("GET /readyz/", writeOK)
 	return mux
 }
 
-func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }
+func writeOK(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }
 
-func isOn(address string) bool { return address != "" && address != "0" }
+func isEnabled(address string) bool { return address != "" && address != "0" }

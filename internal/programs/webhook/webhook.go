@@ -1,9 +1,8 @@
-// Package webhook answers "how does admission run outside an API server?": the
-// program karmada-webhook, which answers over HTTPS what an API server asks about
-// objects of Karmada, and converts them between versions.
+// Package webhook answers "how does admission run outside an API server?": the program
+// karmada-webhook validates, defaults and converts objects of Karmada over HTTPS.
 //
-// Replicas need no election: they keep nothing, and all give the same answers. A
-// new serving certificate is taken without a pause.
+// Replicas need no leader election, because they are stateless. A new serving certificate is
+// loaded without a restart.
 package webhook
 
 import (
@@ -19,14 +18,14 @@ import (
 	"karmada.io/karmada/internal/servers/admission"
 )
 
-// Name of the program.
+// Name is the name of the program.
 const Name = "karmada-webhook"
 
 // Program is karmada-webhook.
 func Program() command.Program {
 	return command.Program{
 		Name: Name,
-		Help: "judges, completes and converts the objects of Karmada for its API server",
+		Help: "validates, defaults and converts the objects of Karmada for its API server",
 		New:  func(set *gates.Set) command.Options { return NewOptions(set) },
 	}
 }
@@ -44,7 +43,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return server.Run(ctx)
 }
 
-// reviewer judges by the flags and by what the control plane holds.
+// reviewer returns the reviewer that is configured by the flags and reads from the control
+// plane.
 func (o *Options) reviewer() (admission.Reviewer, error) {
 	config, err := o.Connection.Config(Name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestAKubeconfigThatLeadsElsewhereIsNoticed(t *testing.T) {
+func TestNewTargetIsDetected(t *testing.T) {
 	s, other := newServer(t, "old"), newServer(t, "new")
 	change := func(t *testing.T, edit func(*clientcmdapi.Config)) []byte {
 		t.Helper()
@@ -28,61 +28,61 @@ func TestAKubeconfigThatLeadsElsewhereIsNoticed(t *testing.T) {
 		return encoded
 	}
 	authority := filepath.Join(t.TempDir(), "ca.crt")
-	certificates := func(of *clientcmdapi.Config) []byte { return of.Clusters["karmada"].CertificateAuthorityData }
+	certificates := func(config *clientcmdapi.Config) []byte { return config.Clusters["karmada"].CertificateAuthorityData }
 	tests := map[string]struct {
-		edit        func(*clientcmdapi.Config)
-		moved, told bool
+		edit             func(*clientcmdapi.Config)
+		changed, invalid bool
 	}{
-		"as before":      {edit: func(*clientcmdapi.Config) {}},
-		"another token":  {edit: func(c *clientcmdapi.Config) { c.AuthInfos["east"].Token = "new" }},
-		"other names":    {edit: func(c *clientcmdapi.Config) { c.Clusters["other"] = &clientcmdapi.Cluster{Server: other.URL} }},
-		"another server": {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].Server = other.URL }, moved: true},
-		"a proxy":        {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].ProxyURL = "http://proxy" }, moved: true},
+		"no change":              {edit: func(*clientcmdapi.Config) {}},
+		"another token":          {edit: func(c *clientcmdapi.Config) { c.AuthInfos["east"].Token = "new" }},
+		"another unused cluster": {edit: func(c *clientcmdapi.Config) { c.Clusters["other"] = &clientcmdapi.Cluster{Server: other.URL} }},
+		"another server":         {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].Server = other.URL }, changed: true},
+		"a proxy":                {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].ProxyURL = "http://proxy" }, changed: true},
 		"one more authority": {edit: func(c *clientcmdapi.Config) {
 			c.Clusters["karmada"].CertificateAuthorityData = append(certificates(c), certificates(c)...)
-		}, moved: true},
+		}, changed: true},
 		"a user with password": {edit: func(c *clientcmdapi.Config) {
 			*c.AuthInfos["east"] = clientcmdapi.AuthInfo{Username: "u", Password: "p"}
-		}, moved: true},
-		"no good authority": {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].CertificateAuthorityData = []byte("x") }, told: true},
-		"an authority that is not there": {edit: func(c *clientcmdapi.Config) {
+		}, changed: true},
+		"an invalid authority": {edit: func(c *clientcmdapi.Config) { c.Clusters["karmada"].CertificateAuthorityData = []byte("x") }, invalid: true},
+		"a missing authority file": {edit: func(c *clientcmdapi.Config) {
 			c.Clusters["karmada"].CertificateAuthorityData, c.Clusters["karmada"].CertificateAuthority = nil, authority
-		}, told: true},
-		"another server with a broken identity": {edit: func(c *clientcmdapi.Config) {
+		}, invalid: true},
+		"another server with an invalid certificate": {edit: func(c *clientcmdapi.Config) {
 			c.Clusters["karmada"].Server = other.URL
 			*c.AuthInfos["east"] = clientcmdapi.AuthInfo{ClientCertificateData: []byte("x"), ClientKeyData: []byte("x")}
-		}, told: true},
+		}, invalid: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := connect(fileWith(t, kubeconfigFor(t, s, "old")), "", -1, 0)
+			c, err := newConnection(writeFile(t, kubeconfigFor(t, s, "old")), "", -1, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := c.get()
+			before := c.currentIdentity()
 			if err := os.WriteFile(c.path, change(t, test.edit), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.look(t.Context()); (err != nil) != test.told {
-				t.Errorf("told %v, want something: %t", err, test.told)
+			if err := c.reload(t.Context()); (err != nil) != test.invalid {
+				t.Errorf("error %v, want one: %t", err, test.invalid)
 			}
-			moved := false
+			changed := false
 			select {
-			case <-c.moved:
-				moved = true
+			case <-c.targetChanged:
+				changed = true
 			default:
 			}
-			if moved != test.moved {
-				t.Errorf("it leads elsewhere: %t, want %t", moved, test.moved)
+			if changed != test.changed {
+				t.Errorf("the target changed: %t, want %t", changed, test.changed)
 			}
-			if (moved || test.told) && c.get() != before {
-				t.Error("credentials for elsewhere are shown here")
+			if (changed || test.invalid) && c.currentIdentity() != before {
+				t.Error("credentials for another target were sent to the old one")
 			}
 		})
 	}
 }
 
-func TestAnAuthorityIsFollowedThroughItsFile(t *testing.T) {
+func TestChangedAuthorityFileIsANewTarget(t *testing.T) {
 	s := newServer(t, "old")
 	config, err := clientcmd.Load(kubeconfigFor(t, s, "old"))
 	if err != nil {
@@ -101,7 +101,7 @@ func TestAnAuthorityIsFollowedThroughItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := connect(fileWith(t, encoded), "", -1, 0)
+	c, err := newConnection(writeFile(t, encoded), "", -1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,6 @@ func TestAnAuthorityIsFollowedThroughItsFile(t *testing.T) {
 	c.wake <- struct{}{}
 	c.watch(ctx)
 	if ctx.Err() != nil {
-		t.Error("nobody noticed another certificate authority")
+		t.Error("the change of the certificate authority was not noticed")
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 )
 
-func TestAHostBeginsAnewWhenTheStorageWasReplaced(t *testing.T) {
+func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 	failed := errors.New("a port is taken")
-	replaced := fmt.Errorf("looking: %w", epoch.ErrAnother)
+	replaced := fmt.Errorf("checking: %w", epoch.ErrAnother)
 	tests := map[string]struct {
-		// ends are why the lives end, one after the other.
+		// ends are the errors with which the hosts end, one after another.
 		ends  []error
 		want  error
 		lives int
 	}{
-		"a replaced storage begins another life": {[]error{replaced, replaced, failed}, failed, 3},
-		"another failure ends the process":       {[]error{failed}, failed, 1},
+		"a replaced storage starts another host": {[]error{replaced, replaced, failed}, failed, 3},
+		"any other error ends the process":       {[]error{failed}, failed, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -30,10 +30,10 @@ func TestAHostBeginsAnewWhenTheStorageWasReplaced(t *testing.T) {
 			lives := 0
 			l, err := NewLives(t.Context(), func(ctx context.Context) (*Host, error) {
 				if before != nil && before.Err() == nil {
-					t.Error("the life before goes on")
+					t.Error("the previous host still runs")
 				}
 				before = ctx
-				host, end := unconnected(t), test.ends[lives]
+				host, end := newOfflineHost(t), test.ends[lives]
 				lives++
 				return host, host.Manager.Add(manager.RunnableFunc(func(context.Context) error { return end }))
 			})
@@ -44,27 +44,27 @@ func TestAHostBeginsAnewWhenTheStorageWasReplaced(t *testing.T) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
 			if lives != test.lives {
-				t.Errorf("%d lives, want %d", lives, test.lives)
+				t.Errorf("%d hosts, want %d", lives, test.lives)
 			}
 		})
 	}
 }
 
-func TestAHostThatBeginsAnewWaitsForTheAPIServer(t *testing.T) {
+func TestRestartedHostWaitsForTheAPIServer(t *testing.T) {
 	failed, tries := errors.New("a port is taken"), 0
 	ends := []error{epoch.ErrAnother, failed}
 	l, err := NewLives(t.Context(), func(context.Context) (*Host, error) {
 		if tries++; tries == 2 {
 			return nil, errors.New("no kind is served")
 		}
-		host, end := unconnected(t), ends[0]
+		host, end := newOfflineHost(t), ends[0]
 		ends = ends[1:]
 		return host, host.Manager.Add(manager.RunnableFunc(func(context.Context) error { return end }))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.pause = time.Millisecond
+	l.retryPeriod = time.Millisecond
 	if err := l.Run(t.Context()); !errors.Is(err, failed) || tries != 3 {
 		t.Errorf("error %v after %d tries, want %v after 3", err, tries, failed)
 	}

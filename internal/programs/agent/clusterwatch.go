@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration/enroll"
+)
+
+const (
+	// absenceTimeout is how long an agent retries after its own Cluster was Forbidden or
+	// NotFound. An API server that is starting may reject requests that it allows a moment
+	// later.
+	absenceTimeout     = 10 * time.Second
+	absenceRetryPeriod = time.Second
+	// returnBackoffBase and returnBackoffMax bound the backoff of an agent that waits for a
+	// deleted Cluster. Most likely that Cluster does not return.
+	returnBackoffBase = 2 * time.Second
+	returnBackoffMax  = time.Minute
+)
+
+// errClusterDeleted is returned when the Cluster of a running agent was deleted.
+var errClusterDeleted = errors.New("the Cluster was deleted")
+
+// clusterWatch ends the controllers when the Cluster of the agent is deleted. The finalizer of
+// the Cluster ensures that the applied objects are removed before. If the Cluster is replaced
+// by one of another cluster, clusterWatch ends the agent.
+type clusterWatch struct {
+	agent *agent
+	cache cache.Cache
+	id    string
+	// checkRequests receives a value when a watch of the agent was forbidden.
+	checkRequests chan struct{}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*clusterWatch) NeedLeaderElection() bool { return false }
+
+// requestCheck triggers a check whether the Cluster still exists.
+func (p *clusterWatch) requestCheck() {
+	select {
+	case p.checkRequests <- struct{}{}:
+	default:
+	}
+}
+
+// Start implements manager.Runnable.
+func (p *clusterWatch) Start(ctx context.Context) error {
+	clusters, err := p.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching the Cluster of the agent: %w", err)
+	}
+	lost := make(chan error, 1)
+	if _, err := clusters.AddEventHandler(p.eventHandler(ctx, lost)); err != nil {
+		return fmt.Errorf("watching the Cluster of the agent: %w", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-lost:
+			return err
+		case <-p.checkRequests:
+		}
+		if err := p.check(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// eventHandler sends to lost the reason when the agent has no Cluster any more.
+func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) toolscache.ResourceEventHandler {
+	name := p.agent.cluster.Name
+	logger := klog.FromContext(ctx).WithValues("cluster", name)
+	reportLost := func(err error) {
+		select {
+		case lost <- err:
+		default:
+		}
+	}
+	checkEvent := func(obj any) *clusterv1alpha1.Cluster {
+		cluster, ok := obj.(*clusterv1alpha1.Cluster)
+		if !ok || cluster.Name != name {
+			return nil
+		}
+		if err := checkClusterID(cluster, p.id); err != nil {
+			reportLost(err)
+		}
+		return cluster
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { checkEvent(obj) },
+		UpdateFunc: func(before, after any) {
+			older, newer := checkEvent(before), checkEvent(after)
+			if older != nil && newer != nil && older.DeletionTimestamp == nil && newer.DeletionTimestamp != nil {
+				logger.Info("The Cluster is being deleted in the control plane: removing the applied objects")
+			}
+		},
+		DeleteFunc: func(any) { reportLost(errClusterDeleted) },
+	}
+}
+
+// check reads the Cluster from the API server. If it stays Forbidden or NotFound for
+// absenceTimeout, the Cluster counts as deleted. Other errors, such as an unavailable API
+// server, do not count.
+func (p *clusterWatch) check(ctx context.Context) error {
+	timeout := time.After(absenceTimeout)
+	for {
+		cluster, err := p.agent.getCluster(ctx)
+		switch {
+		case err == nil:
+			return checkClusterID(cluster, p.id)
+		case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timeout:
+			return errClusterDeleted
+		case <-time.After(absenceRetryPeriod):
+		}
+	}
+}
+
+// getCluster reads the Cluster from the control plane.
+func (a *agent) getCluster(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+	found := &clusterv1alpha1.Cluster{}
+	return found, a.clusters.Get(ctx, clusterKey(a.cluster.Name), found)
+}
+
+// awaitCluster waits until the Cluster exists again. The agent itself does not create it. It
+// returns an error if the Cluster now belongs to another cluster, and nil when ctx ends.
+func (a *agent) awaitCluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+	logger := klog.FromContext(ctx).WithValues("cluster", a.cluster.Name)
+	logger.Info("The Cluster was deleted from the control plane: waiting until it exists again", "remedy", enroll.Again(a.cluster.Name))
+	for delay := returnBackoffBase; ; delay = min(2*delay, returnBackoffMax) {
+		cluster, err := a.getCluster(ctx)
+		if err == nil {
+			if err := checkClusterID(cluster, id); err != nil {
+				return nil, err
+			}
+			logger.Info("The Cluster exists again: restarting the controllers")
+			return cluster, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-a.karmada.currentIdentity().replaced:
+			// New credentials are a hint that the cluster was registered again.
+			delay = returnBackoffBase
+		case <-time.After(delay):
+		}
+	}
+}

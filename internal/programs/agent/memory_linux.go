@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// releaseProgramPages removes the pages of the executable from the memory of this process. The
+// pages are read-only, so the next access loads them from the page cache of the kernel.
+func releaseProgramPages() error {
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("finding the executable: %w", err)
+	}
+	regions, err := readOnlyRegions(program)
+	if err != nil {
+		return err
+	}
+	for _, r := range regions {
+		if _, _, failed := syscall.Syscall(syscall.SYS_MADVISE, r.from, r.to-r.from, syscall.MADV_DONTNEED); failed != 0 {
+			return fmt.Errorf("releasing the pages from %x to %x: %w", r.from, r.to, failed)
+		}
+	}
+	return nil
+}
+
+// region is an address range of the memory of a process.
+type region struct{ from, to uintptr }
+
+// readOnlyRegions returns the regions that map the file read-only. It skips regions with
+// anonymous pages: the linker may have written to them, and their content would be lost.
+func readOnlyRegions(file string) ([]region, error) {
+	maps, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return nil, fmt.Errorf("reading the memory regions: %w", err)
+	}
+	defer func() { _ = maps.Close() }()
+	var (
+		found   []region
+		current *region
+	)
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if r, ok := parseReadOnlyRegion(fields, file); ok {
+			current = &r
+			continue
+		}
+		if len(fields) > 1 && strings.Contains(fields[0], "-") {
+			current = nil
+			continue
+		}
+		if current != nil && len(fields) == 3 && fields[0] == "Anonymous:" {
+			if fields[1] == "0" {
+				found = append(found, *current)
+			}
+			current = nil
+		}
+	}
+	return found, lines.Err()
+}
+
+// parseReadOnlyRegion parses the first line of a region in smaps: its addresses, its
+// permissions and its file. ok is false for a writable region and for other files.
+func parseReadOnlyRegion(fields []string, file string) (r region, ok bool) {
+	if len(fields) < 6 || fields[len(fields)-1] != file || strings.Contains(fields[1], "w") || !strings.HasPrefix(fields[1], "r") {
+		return region{}, false
+	}
+	n, err := fmt.Sscanf(fields[0], "%x-%x", &r.from, &r.to)
+	return r, err == nil && n == 2 && r.from < r.to
+}

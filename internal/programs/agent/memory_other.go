@@ -1,0 +1,6 @@
+//go:build !linux
+
+package agent
+
+// releaseProgramPages does nothing, because other systems do not expose the pages of a process.
+func releaseProgram() error { return nil }

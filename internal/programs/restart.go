@@ -1,0 +1,93 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"karmada.io/karmada/internal/access/epoch"
+)
+
+// Lives runs hosts one after another in the same process. A host ends when the storage of the
+// control plane is replaced, for example by the restore of a backup. The next host starts with
+// empty caches and remembers only which storage was replaced.
+type Lives struct {
+	newHost func(ctx context.Context) (*Host, error)
+	host    *Host
+	cancel  context.CancelFunc
+	// retryPeriod is the delay between two attempts to create a host while the API server does
+	// not serve all kinds.
+	retryPeriod time.Duration
+}
+
+// NewLives creates the first host. newHost creates a host with its components. The context that
+// it receives ends with that host.
+func NewLives(ctx context.Context, begin func(ctx context.Context) (*Host, error)) (*Lives, error) {
+	l := &Lives{newHost: begin, retryPeriod: awaitRetryPeriod}
+	return l, l.createHost(ctx)
+}
+
+func (l *Lives) createHost(ctx context.Context) (err error) {
+	ctx, l.cancel = context.WithCancel(ctx)
+	if l.host, err = l.newHost(ctx); err != nil {
+		l.cancel()
+	}
+	return err
+}
+
+// recreateHost creates the next host. An API server whose storage was replaced has just
+// restarted and may not serve all kinds yet. recreateHost retries until awaitTimeout.
+func (l *Lives) recreateHost(ctx context.Context) error {
+	for start := time.Now(); ; {
+		err := l.createHost(ctx)
+		if err == nil || time.Since(start) >= awaitTimeout {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(l.retryPeriod):
+		}
+	}
+}
+
+// Ready waits until the shared caches of the first host are synced.
+func (l *Lives) Ready(ctx context.Context) error { return l.host.Ready(ctx) }
+
+// Run runs the hosts until ctx ends or a host fails for another reason than a replaced storage.
+func (l *Lives) Run(ctx context.Context) error {
+	for {
+		err := l.host.Run(ctx)
+		l.cancel()
+		if !errors.Is(err, epoch.ErrAnother) || ctx.Err() != nil {
+			return err
+		}
+		if err := l.recreateHost(ctx); ctx.Err() != nil {
+			return nil //nolint:nilerr // a program that is stopped while it waits ends without an error
+		} else if err != nil {
+			return fmt.Errorf("restarting after the storage of the control plane was replaced: %w", err)
+		}
+	}
+}
+
+// addEpochWatch makes the manager end when the storage of the control plane is replaced. A
+// process that serves one cluster may not write the epoch.
+func addEpochWatch(mgr manager.Manager, o HostOptions) (*epoch.Watch, error) {
+	epochMetrics, err := epoch.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	options := epoch.Options{Reader: mgr.GetAPIReader(), Memory: o.Storage, Metrics: epochMetrics}
+	if o.Settings.Only == "" {
+		options.Writer = mgr.GetClient()
+	}
+	watch := epoch.New(options)
+	if err := mgr.Add(watch); err != nil {
+		return nil, fmt.Errorf("adding the watch of the epoch: %w", err)
+	}
+	return watch, nil
+}
