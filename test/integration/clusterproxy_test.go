@@ -211,7 +211,7 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 		side := clientOf(t, through(certified(t, "bob", "dev"), gate))
 		testenv.Eventually(t, "the refusal that names the group", func(ctx context.Context) error {
 			_, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cluster "gate" does not let the control plane act for Group "dev"`) {
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cluster "gate" does not let the control plane impersonate Group "dev"`) {
 				return fmt.Errorf("got %w", err)
 			}
 			return nil

@@ -1,15 +1,13 @@
-// Package aggregated answers: who serves cluster.karmada.io/v1alpha1? It is the
-// API server for Clusters behind the aggregation layer of the Karmada API server,
-// with storage of its own in etcd and the proxy to member clusters.
+// Package aggregated answers: how is cluster.karmada.io/v1alpha1 served? It is the
+// API server of Clusters behind the aggregation layer of the Karmada API server. It
+// has its own storage in etcd and the proxy to member clusters.
 //
 // Invariants:
-//   - A server is a value: it touches no flags, signals, logger or registry of the
-//     process, so that it can live beside another API server, and everything it
-//     started ends with the context of Run. The one thing it shares is the feature
-//     gate of the API server library, which it changes only for gates that the
-//     flag --feature-gates names.
-//   - Whoever it lets in was let in by the Karmada API server's own rules: it
-//     delegates authentication and authorization.
+//   - A server uses no global flags, signals, logger or metrics registry, so that
+//     it can share a process with another API server. Everything it starts ends
+//     with the context of Run. The only shared state is the feature gate of the API
+//     server library, which changes only for gates named in --feature-gates.
+//   - Authentication and authorization are delegated to the Karmada API server.
 package aggregated
 
 import (
@@ -33,13 +31,13 @@ import (
 )
 
 const (
-	// watchDrain is how long the server takes to end watches when it stops.
-	watchDrain = 2 * time.Second
-	// stopTimeout bounds the wait for streams to members when it stops.
-	stopTimeout = 10 * time.Second
-	readyPoll   = 20 * time.Millisecond
-	// sweepPeriod is how soon connections end to a cluster that another replica of
-	// the server has deleted.
+	// watchDrainPeriod is how long the server takes to end watches when it stops.
+	watchDrainPeriod = 2 * time.Second
+	// shutdownTimeout limits the wait for streams to members when the server stops.
+	shutdownTimeout = 10 * time.Second
+	readyPoll       = 20 * time.Millisecond
+	// sweepPeriod is the period in which connections to clusters are closed that another
+	// replica of the server has deleted.
 	sweepPeriod = 30 * time.Second
 )
 
@@ -50,61 +48,60 @@ type Server struct {
 	ready   chan struct{}
 }
 
-// New assembles a server and opens its listener, unless the options bring one.
-// The options must be valid. A server that is never run holds on to its listener
-// and its connections to etcd.
+// New returns a server with an open listener, unless the options contain a listener. The
+// options must be valid. The listener and the connections to etcd stay open until Run ends.
 func New(o *Options) (*Server, error) {
 	if err := o.ApplyFeatureGates(); err != nil {
 		return nil, err
 	}
-	config, from, err := o.config()
+	config, sources, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	// The address is settled: without it the library ends the process when the
-	// configuration is completed.
+	// Without an external address, the library exits the process when the configuration is
+	// completed.
 	config.ExternalAddress = config.SecureServing.Listener.Addr().String()
-	config.ShutdownWatchTerminationGracePeriod = watchDrain
+	config.ShutdownWatchTerminationGracePeriod = watchDrainPeriod
 	generic, err := config.Complete().New("karmada-aggregated-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
-		return nil, fmt.Errorf("assembling the API server: %w", err)
+		return nil, fmt.Errorf("creating the API server: %w", err)
 	}
-	generic.ShutdownTimeout = stopTimeout
+	generic.ShutdownTimeout = shutdownTimeout
 	s := &Server{generic: generic, address: config.SecureServing.Listener.Addr(), ready: make(chan struct{})}
-	if err := s.install(o, config, from); err != nil {
+	if err := s.installAPI(o, config, sources); err != nil {
 		generic.Destroy()
 		return nil, err
 	}
 	return s, nil
 }
 
-// install serves the API group.
-func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig, from proxy.Sources) error {
+// installAPI installs the API group.
+func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig, sources proxy.Sources) error {
 	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, registry.Rules{
-		ResourceModels: o.resourceModels,
+		ResourceModels: o.resourceModelsEnabled,
 		Now:            metav1.Now,
 		Authorizer:     config.Authorization.Authorizer,
 	})
 	if err != nil {
-		return fmt.Errorf("using etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
+		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
-	from.Cluster, from.Clusters = registry.Getter(storage.Cluster.Store), registry.Lister(storage.Cluster.Store)
-	from.Budgets = o.Budgets
-	members, err := proxy.New(from)
+	sources.Cluster, sources.Clusters = registry.Getter(storage.Cluster.Store), registry.Lister(storage.Cluster.Store)
+	sources.Budgets = o.Budgets
+	members, err := proxy.New(sources)
 	if err != nil {
 		return err
 	}
 	storage.Cluster.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) {
 		if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-			members.Forget(cluster.Name)
+			members.RemoveMember(cluster.Name)
 		}
 	}
 	err = s.generic.AddPostStartHook("sweep-connections", func(hook genericapiserver.PostStartHookContext) error {
-		go wait.UntilWithContext(hook, members.Sweep, sweepPeriod)
+		go wait.UntilWithContext(hook, members.RemoveDeletedMembers, sweepPeriod)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("ending connections to clusters that have left: %w", err)
+		return fmt.Errorf("adding the hook that closes connections to deleted clusters: %w", err)
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(clusterv1alpha1.GroupName, o.scheme, runtime.NewParameterCodec(o.scheme), o.codecs)
 	group.VersionedResourcesStorageMap[clusterv1alpha1.GroupVersion.Version] = map[string]rest.Storage{
@@ -118,38 +115,38 @@ func (s *Server) install(o *Options, config *genericapiserver.RecommendedConfig,
 	return nil
 }
 
-// Address is where the server listens.
+// Address returns the address of the listener.
 func (s *Server) Address() net.Addr { return s.address }
 
-// Loopback is a configuration for clients inside the process, which may do
-// everything. It works while Run does.
+// Loopback returns a client configuration with all rights for clients in this process. It works
+// while Run is active.
 func (s *Server) Loopback() *clientrest.Config {
 	return clientrest.CopyConfig(s.generic.LoopbackClientConfig)
 }
 
-// Ready is closed once /readyz answers with success for the first time: storage
-// is initialised and requests can be served.
+// Ready returns a channel that is closed once /readyz succeeds for the first time: storage is
+// initialised and requests can be served.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run serves until the context ends, then drains requests and frees what the
-// server holds. A server runs once.
+// Run serves until the context ends, then completes requests in progress and releases all
+// resources. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
-	probing, stop := context.WithCancel(ctx)
-	probed := make(chan struct{})
+	probeCtx, stop := context.WithCancel(ctx)
+	probeEnded := make(chan struct{})
 	go func() {
-		defer close(probed)
-		s.awaitReady(probing)
+		defer close(probeEnded)
+		s.awaitReady(probeCtx)
 	}()
 	err := s.generic.PrepareRun().RunWithContext(ctx)
 	stop()
-	<-probed
+	<-probeEnded
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", clusterv1alpha1.GroupName, err)
 	}
 	return nil
 }
 
-// awaitReady closes ready when the server says of itself that it is.
+// awaitReady closes ready when /readyz succeeds.
 func (s *Server) awaitReady(ctx context.Context) {
 	client, err := clientrest.HTTPClientFor(s.Loopback())
 	if err != nil {

@@ -20,47 +20,47 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// config turns the options into the configuration of an API server, and returns
-// what the proxy learns from the Karmada API server.
+// config converts the options to the configuration of an API server, and returns the data
+// sources of the proxy in the Karmada API server.
 func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, error) {
-	from := proxy.Sources{Secret: o.Secrets}
+	sources := proxy.Sources{Secret: o.Secrets}
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
-	// A version of its own keeps this server out of the process-wide registry of
-	// components, where another API server may have set one.
+	// A separate version object keeps this server out of the process-wide component registry,
+	// which another API server of the process may use.
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	namer := openapinamer.NewDefinitionNamer(o.scheme)
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title = "Karmada"
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Karmada"
-	// Through the proxy go watches, logs and terminals.
+	// Requests through the proxy may be long-running: watches, logs and terminals.
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("proxy"))
 
 	if err := o.applyServing(config); err != nil {
-		return nil, from, err
+		return nil, sources, err
 	}
-	if err := o.applyIdentity(config); err != nil {
-		return nil, from, err
+	if err := o.applyAuth(config); err != nil {
+		return nil, sources, err
 	}
 	if err := o.Server.Etcd.ApplyTo(&config.Config); err != nil {
-		return nil, from, fmt.Errorf("configuring etcd: %w", err)
+		return nil, sources, fmt.Errorf("configuring etcd: %w", err)
 	}
 	if err := o.Server.Audit.ApplyTo(&config.Config); err != nil {
-		return nil, from, fmt.Errorf("configuring audit: %w", err)
+		return nil, sources, fmt.Errorf("configuring audit: %w", err)
 	}
-	if o.alone() {
-		return config, from, o.applyFeatures(config, nil)
+	if o.isStandalone() {
+		return config, sources, o.applyFeatures(config, nil)
 	}
 	karmada, err := o.karmadaClient(config)
 	if err != nil {
-		return nil, from, err
+		return nil, sources, err
 	}
 	if err := o.applyFeatures(config, karmada); err != nil {
-		return nil, from, err
+		return nil, sources, err
 	}
-	from.Karmada = config.ClientConfig
-	from.Secret, from.FreshSecret, err = o.secrets(config, karmada)
-	return config, from, err
+	sources.Karmada = config.ClientConfig
+	sources.Secret, sources.FreshSecret, err = o.secretGetters(config, karmada)
+	return config, sources, err
 }
 
 func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error {
@@ -74,8 +74,8 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	return nil
 }
 
-// applyIdentity configures who is believed to be who and who may do what.
-func (o *Options) applyIdentity(config *genericapiserver.RecommendedConfig) error {
+// applyAuth configures authentication and authorization.
+func (o *Options) applyAuth(config *genericapiserver.RecommendedConfig) error {
 	if o.Authenticator != nil {
 		config.Authentication.Authenticator = o.Authenticator
 	} else if err := o.delegateAuthentication(config); err != nil {
@@ -89,8 +89,8 @@ func (o *Options) applyIdentity(config *genericapiserver.RecommendedConfig) erro
 	return nil
 }
 
-// karmadaClient gives the configuration a client of the Karmada API server and
-// informers over it.
+// karmadaClient returns a client of the Karmada API server. It also sets the client
+// configuration and the informers.
 func (o *Options) karmadaClient(config *genericapiserver.RecommendedConfig) (kubernetes.Interface, error) {
 	karmadaConfig, err := o.karmadaConfig(coreKubeconfig(o.Server.CoreAPI))
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *Options) karmadaClient(config *genericapiserver.RecommendedConfig) (kub
 	return karmada, nil
 }
 
-// applyFeatures configures what depends on informers: fairness and admission.
+// applyFeatures configures priority and fairness and admission, which depend on informers.
 func (o *Options) applyFeatures(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) error {
 	if err := o.Server.Features.ApplyTo(&config.Config, karmada, config.SharedInformerFactory); err != nil {
 		return fmt.Errorf("configuring priority and fairness: %w", err)
@@ -125,8 +125,8 @@ func (o *Options) applyFeatures(config *genericapiserver.RecommendedConfig, karm
 	return nil
 }
 
-// karmadaConfig says how the Karmada API server is reached: by the kubeconfig file
-// if there is one, else by the value that the program gave, else as a pod.
+// karmadaConfig returns the client configuration of the Karmada API server: from the kubeconfig
+// file if given, else from the options, else from the service account of the Pod.
 func (o *Options) karmadaConfig(kubeconfig string) (*clientrest.Config, error) {
 	if kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -140,7 +140,7 @@ func (o *Options) karmadaConfig(kubeconfig string) (*clientrest.Config, error) {
 	}
 	config, err := clientrest.InClusterConfig()
 	if err != nil {
-		return nil, fmt.Errorf("looking for the Karmada API server without kubeconfig: %w", err)
+		return nil, fmt.Errorf("loading the in-cluster configuration of the Karmada API server: %w", err)
 	}
 	return config, nil
 }

@@ -22,54 +22,52 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Where the Karmada API server publishes how it authenticates clients and how it
-// presents them to servers behind it.
+// The ConfigMap in which the Karmada API server publishes its authentication configuration for
+// extension API servers.
 const (
 	authenticationNamespace = metav1.NamespaceSystem
 	authenticationConfigMap = "extension-apiserver-authentication"
 	clientCAKey             = "client-ca-file"
 )
 
-// publishedTimeout bounds the request for what the Karmada API server publishes.
-const publishedTimeout = 10 * time.Second
+// configMapTimeout limits the read of that ConfigMap.
+const configMapTimeout = 10 * time.Second
 
-// delegateAuthentication believes client certificates and the front proxy of the
-// Karmada API server, and asks it about tokens. The library can do the same, but
-// only for a kubeconfig in a file.
+// delegateAuthentication accepts client certificates and the front proxy of the Karmada API
+// server, and sends it TokenReviews. The library supports the same only with a kubeconfig file.
 func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedConfig) error {
 	options := o.Server.Authentication
 	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
 	if err != nil {
 		return err
 	}
-	// Requests wait for these calls; the server at the other end decides how many
-	// it can take.
+	// Requests wait for these calls. The Karmada API server itself limits its load.
 	karmadaConfig.QPS = -1
 	karmada, err := kubernetes.NewForConfig(karmadaConfig)
 	if err != nil {
 		return fmt.Errorf("making a client of the Karmada API server: %w", err)
 	}
-	clientCA, err := clientCertificates(options, karmada)
+	clientCA, err := clientCAProvider(options, karmada)
 	if err != nil {
 		return err
 	}
-	frontProxy, err := frontProxyHeaders(options, karmada)
+	frontProxy, err := frontProxyConfig(options, karmada)
 	if err != nil {
 		return err
 	}
 	if clientCA != nil {
 		if err := config.Authentication.ApplyClientCert(clientCA, config.SecureServing); err != nil {
-			return fmt.Errorf("checking client certificates: %w", err)
+			return fmt.Errorf("configuring client certificates: %w", err)
 		}
 		if publishesClientCA(karmada) {
-			config.AddReadyzChecks(authorityKnown("client-ca", "client certificates", clientCA))
+			config.AddReadyzChecks(caReadyCheck("client-ca", "client certificates", clientCA))
 		}
 	}
 	if frontProxy != nil {
 		if err := config.Authentication.ApplyClientCert(frontProxy.CAContentProvider, config.SecureServing); err != nil {
-			return fmt.Errorf("checking the front proxy's certificate: %w", err)
+			return fmt.Errorf("configuring the certificate of the front proxy: %w", err)
 		}
-		config.AddReadyzChecks(authorityKnown("front-proxy-ca", "the front proxy", frontProxy.CAContentProvider))
+		config.AddReadyzChecks(caReadyCheck("front-proxy-ca", "the front proxy", frontProxy.CAContentProvider))
 	}
 	authenticator, definitions, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		Anonymous:                          options.Anonymous,
@@ -89,9 +87,9 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 	return nil
 }
 
-// clientCertificates returns the CA of client certificates: of a file, or as the
-// Karmada API server publishes it. The result is nil when there is none.
-func clientCertificates(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+// clientCAProvider returns the CA of client certificates, from a file or as published by the
+// Karmada API server. It is nil if there is none.
+func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
 	if options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		ca, err := options.ClientCert.GetClientCAContentProvider()
 		if err != nil {
@@ -105,15 +103,14 @@ func clientCertificates(options *genericoptions.DelegatingAuthenticationOptions,
 	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
 		authenticationNamespace, authenticationConfigMap, clientCAKey, karmada)
 	if err != nil {
-		return nil, fmt.Errorf("following the CA of client certificates: %w", err)
+		return nil, fmt.Errorf("watching the CA of client certificates: %w", err)
 	}
 	return ca, nil
 }
 
-// frontProxyHeaders returns whom to believe what headers say about the caller: as
-// files say, or as the Karmada API server publishes it. The result is nil when
-// nobody is to be believed.
-func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+// frontProxyConfig returns the front proxy whose headers identify the caller, from files or as
+// published by the Karmada API server. It is nil if no front proxy is trusted.
+func frontProxyConfig(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
 	if options.RequestHeader.ClientCAFile != "" {
 		config, err := options.RequestHeader.ToAuthenticationRequestHeaderConfig()
 		if err != nil {
@@ -127,7 +124,7 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy-ca",
 		authenticationNamespace, authenticationConfigMap, "requestheader-client-ca-file", karmada)
 	if err != nil {
-		return nil, fmt.Errorf("following the CA of the front proxy: %w", err)
+		return nil, fmt.Errorf("watching the CA of the front proxy: %w", err)
 	}
 	published := &genericoptions.DynamicRequestHeaderController{
 		ConfigMapCAController: ca,
@@ -136,12 +133,12 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 			"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
 			"requestheader-extra-headers-prefix", "requestheader-allowed-names"),
 	}
-	// The library takes a context here and does not use it.
+	// The library ignores this context.
 	if err := published.RunOnce(context.Background()); err != nil {
 		if !options.TolerateInClusterLookupFailure {
 			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
 		}
-		klog.Background().Error(err, "Front proxy is not believed", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
+		klog.Background().Error(err, "The front proxy is not trusted", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
 		return nil, nil
 	}
 	return &authenticatorfactory.RequestHeaderConfig{
@@ -154,34 +151,32 @@ func frontProxyHeaders(options *genericoptions.DelegatingAuthenticationOptions, 
 	}, nil
 }
 
-// authorityKnown keeps the server from being ready while the CA that it follows is on
-// its way: clients with certificates of that CA would be refused, or taken for
-// anonymous.
-func authorityKnown(name, of string, ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
+// caReadyCheck is a readyz check that fails until the CA is loaded. Before that, clients with
+// certificates of the CA would be rejected or treated as anonymous.
+func caReadyCheck(name, usage string, ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error {
 		if _, loaded := ca.VerifyOptions(); !loaded {
-			return fmt.Errorf("the CA of %s is not known yet", of)
+			return fmt.Errorf("the CA of %s is not loaded yet", usage)
 		}
 		return nil
 	})
 }
 
 // publishesClientCA reports whether the Karmada API server publishes a CA of client
-// certificates. It need not have one, so a failure to read that keeps nothing from
-// being ready.
+// certificates. The CA is optional, so an error of the request does not prevent readiness.
 func publishesClientCA(karmada kubernetes.Interface) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), configMapTimeout)
 	defer cancel()
 	published, err := karmada.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
 	return err == nil && published.Data[clientCAKey] != ""
 }
 
-// delegateAuthorization asks the Karmada API server who may do what, apart from
+// delegateAuthorization sends SubjectAccessReviews to the Karmada API server, except for
 // privileged groups and public paths.
 func (o *Options) delegateAuthorization(config *genericapiserver.RecommendedConfig) error {
 	options := o.Server.Authorization
 	if options == nil {
-		return errors.New("the options of authorization are missing")
+		return errors.New("the authorization options are missing")
 	}
 	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
 	if err != nil {
@@ -195,7 +190,7 @@ func (o *Options) delegateAuthorization(config *genericapiserver.RecommendedConf
 	}
 	public, err := path.NewAuthorizer(options.AlwaysAllowPaths)
 	if err != nil {
-		return fmt.Errorf("reading the paths that need no authorization: %w", err)
+		return fmt.Errorf("parsing the paths without authorization: %w", err)
 	}
 	delegated, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: karmada.AuthorizationV1(),

@@ -7,22 +7,22 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// customizedClusterResourceModeling is the gate behind which Clusters have
-// resource models; it is on by default.
+// customizedClusterResourceModeling is the gate of the resource models of Clusters. It is on by
+// default.
 const customizedClusterResourceModeling featuregate.Feature = "CustomizedClusterResourceModeling"
 
-// resourceModels reports whether the gate is on.
-func (o *Options) resourceModels() bool {
+// resourceModelsEnabled reports whether the gate of resource models is on.
+func (o *Options) resourceModelsEnabled() bool {
 	if on, given := o.featureGates[string(customizedClusterResourceModeling)]; o.Gates == nil && given {
 		return on
 	}
-	if o.Gates == nil || !o.knowsGate(customizedClusterResourceModeling) {
+	if o.Gates == nil || !o.isKarmadaGate(customizedClusterResourceModeling) {
 		return true
 	}
 	return o.Gates.Enabled(customizedClusterResourceModeling)
 }
 
-func (o *Options) knowsGate(name featuregate.Feature) bool {
+func (o *Options) isKarmadaGate(name featuregate.Feature) bool {
 	if o.Gates == nil {
 		return name == customizedClusterResourceModeling
 	}
@@ -30,14 +30,15 @@ func (o *Options) knowsGate(name featuregate.Feature) bool {
 	return known
 }
 
-// splitFeatureGates tells the named gates of Karmada from those of the library.
+// splitFeatureGates separates the named gates into those of Karmada, those of the library, and
+// unknown ones.
 func (o *Options) splitFeatureGates() (karmada, library map[string]bool, unknown []string) {
 	karmada, library = map[string]bool{}, map[string]bool{}
 	libraryGates := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for name, on := range o.featureGates {
 		_, inLibrary := libraryGates[featuregate.Feature(name)]
 		switch {
-		case o.knowsGate(featuregate.Feature(name)):
+		case o.isKarmadaGate(featuregate.Feature(name)):
 			karmada[name] = on
 		case inLibrary:
 			library[name] = on
@@ -57,9 +58,8 @@ func (o *Options) validateFeatureGates() []error {
 	return errs
 }
 
-// ApplyFeatureGates sets the gates that the flag names; New does it too. The
-// library reads its own from a gate that the whole process shares, hence that one is
-// touched only when the flag asks for it.
+// ApplyFeatureGates sets the gates of the flag; New calls it too. The gates of the library are
+// shared by the whole process, so they are changed only if the flag names them.
 func (o *Options) ApplyFeatureGates() error {
 	karmada, library, _ := o.splitFeatureGates()
 	if o.Gates != nil && len(karmada) > 0 {

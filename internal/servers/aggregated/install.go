@@ -8,18 +8,16 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ServiceName is the name of the Service by which the Karmada API server finds
-// this server, in the namespace karmada-system.
+// ServiceName is the name of the Service of this server in the namespace karmada-system.
 const ServiceName = "karmada-aggregated-apiserver"
 
-// ServingName is the DNS name that the serving certificate must hold: the Karmada
-// API server checks it whatever host the Service leads to.
+// ServingName is the DNS name that the serving certificate must contain. The Karmada API server
+// verifies this name for any host of the Service.
 const ServingName = ServiceName + "." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc"
 
-// Registration returns what makes the Karmada API server pass requests for the
-// group on to a server at host and port: a Service that is an alias of the host,
-// and the APIService. The host is a DNS name or an IPv4 address. The serving
-// certificate is checked with caBundle, in PEM.
+// Registration returns the Service and the APIService that make the Karmada API server proxy
+// requests for the group to host and port. The Service is an alias of the host, which is a DNS
+// name or an IPv4 address. caBundle is the CA of the serving certificate in PEM.
 func Registration(caBundle []byte, host string, port int32) (*corev1.Service, *apiregistrationv1.APIService) {
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

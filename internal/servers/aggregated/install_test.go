@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-func TestRegistrationLeadsTheGroupToTheServer(t *testing.T) {
+func TestRegistration(t *testing.T) {
 	port := int32(8443)
 	service, apiService := aggregated.Registration([]byte("ca"), "localhost", port)
 	wantService := &corev1.Service{
@@ -38,6 +38,6 @@ func TestRegistrationLeadsTheGroupToTheServer(t *testing.T) {
 		t.Errorf("API service (-want +got):\n%s", diff)
 	}
 	if aggregated.ServingName != "karmada-aggregated-apiserver.karmada-system.svc" {
-		t.Errorf("the certificate is checked for %s", aggregated.ServingName)
+		t.Errorf("the certificate is verified for %s", aggregated.ServingName)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// flagDefaults are the flags of the component on the wire, apart from those that
-// every component has.
+// flagDefaults are the flags of the upstream component, except those that every component has.
 const flagDefaults = `
 audit-log-batch-buffer-size=10000 audit-log-batch-max-size=1 audit-log-batch-max-wait=0s
 audit-log-batch-throttle-burst=0 audit-log-batch-throttle-enable=false audit-log-batch-throttle-qps=0
@@ -44,7 +43,7 @@ requestheader-username-headers=[x-remote-user] secure-port=443 storage-backend= 
 tls-cert-file= tls-cipher-suites=[] tls-curve-preferences=[] tls-min-version= tls-private-key-file=
 tls-sni-cert-key=[] watch-cache=true watch-cache-sizes=[]`
 
-func flagsOf(t *testing.T, o *aggregated.Options) *pflag.FlagSet {
+func addFlags(t *testing.T, o *aggregated.Options) *pflag.FlagSet {
 	t.Helper()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.AddFlags(flags)
@@ -60,9 +59,9 @@ func newOptions(t *testing.T) *aggregated.Options {
 	return o
 }
 
-func TestFlagsHaveTheNamesAndDefaultsOfTheComponent(t *testing.T) {
+func TestFlagsMatchUpstream(t *testing.T) {
 	var got []string
-	flagsOf(t, newOptions(t)).VisitAll(func(f *pflag.Flag) {
+	addFlags(t, newOptions(t)).VisitAll(func(f *pflag.Flag) {
 		if f.Deprecated == "" {
 			got = append(got, f.Name+"="+f.DefValue)
 		}
@@ -75,32 +74,32 @@ func TestFlagsHaveTheNamesAndDefaultsOfTheComponent(t *testing.T) {
 	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		args   []string
 		change func(*aggregated.Options)
 		want   string
 	}{
-		"with etcd they are complete": {args: []string{"--etcd-servers=unix:///socket"}},
-		"etcd is needed":              {want: "--etcd-servers must be specified"},
-		"a port is needed":            {args: []string{"--etcd-servers=x", "--secure-port=0"}, want: "--secure-port must not be 0"},
-		"an unknown gate is refused":  {args: []string{"--etcd-servers=x", "--feature-gates=Nonsense=true"}, want: `"Nonsense" is unknown`},
-		"a gate of the library is known": {
+		"etcd is enough":              {args: []string{"--etcd-servers=unix:///socket"}},
+		"etcd is required":            {want: "--etcd-servers must be specified"},
+		"a port is required":          {args: []string{"--etcd-servers=x", "--secure-port=0"}, want: "--secure-port must not be 0"},
+		"an unknown gate is rejected": {args: []string{"--etcd-servers=x", "--feature-gates=Nonsense=true"}, want: `"Nonsense" is unknown`},
+		"a gate of the library is accepted": {
 			args: []string{"--etcd-servers=x", "--feature-gates=APIResponseCompression=true,CustomizedClusterResourceModeling=false"},
 		},
-		"without a Karmada API server everybody must be known otherwise": {
+		"without a Karmada API server authentication must be configured": {
 			args: []string{"--etcd-servers=x"},
 			change: func(o *aggregated.Options) {
 				o.Server.CoreAPI, o.Server.Admission = nil, nil
 				o.Server.Features.EnablePriorityAndFairness = false
 			},
-			want: "an authenticator, an authorizer and secrets are needed",
+			want: "Authenticator, Authorizer and Secrets are required",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions(t)
-			if err := flagsOf(t, o).Parse(test.args); err != nil {
+			if err := addFlags(t, o).Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
 			if test.change != nil {
@@ -112,7 +111,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			}
 			switch {
 			case test.want == "" && len(got) > 0:
-				t.Errorf("got %q, want nothing", got)
+				t.Errorf("got %q, want no errors", got)
 			case test.want != "" && !strings.Contains(strings.Join(got, "\n"), test.want):
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -12,9 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// newScheme returns the types that the server speaks. The group has one version,
-// so the same Go types stand for the internal version: what is decoded needs no
-// conversion.
+// newScheme returns the types of the server. The group has one version, so the same Go types
+// also serve as the internal version, and decoded objects need no conversion.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
@@ -36,15 +35,15 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// decodeProxyOptions reads the options of clusters/proxy from a query.
+// decodeProxyOptions decodes the options of clusters/proxy from a query.
 func decodeProxyOptions(from, into any, _ conversion.Scope) error {
 	query, ok := from.(*url.Values)
 	if !ok {
-		return fmt.Errorf("reading proxy options: got a %T", from)
+		return fmt.Errorf("decoding proxy options: got a %T", from)
 	}
 	options, ok := into.(*clusterv1alpha1.ClusterProxyOptions)
 	if !ok {
-		return fmt.Errorf("reading proxy options into a %T", into)
+		return fmt.Errorf("decoding proxy options into a %T", into)
 	}
 	options.Path = query.Get("path")
 	return nil

@@ -14,29 +14,29 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// secrets returns two readers of the clusters' credentials. The first follows the
-// Secrets of the one namespace where they are by convention, and asks the Karmada
-// API server for what it does not find there; the second always asks.
-func (o *Options) secrets(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (cached, fresh proxy.SecretGetter, err error) {
+// secretGetters returns two readers of the credentials of clusters. The first one reads Secrets
+// of the conventional namespace from an informer cache, and all others from the Karmada API
+// server. The second one always reads from the API server.
+func (o *Options) secretGetters(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (cached, fresh proxy.SecretGetter, err error) {
 	if o.Secrets != nil {
 		return o.Secrets, o.Secrets, nil
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(karmada, 0,
 		informers.WithNamespace(clusterv1alpha1.NamespaceKarmadaCluster),
 		informers.WithTransform(dropManagedFields))
-	followed := factory.Core().V1().Secrets().Lister()
+	lister := factory.Core().V1().Secrets().Lister()
 	err = config.AddPostStartHook("follow-cluster-credentials", func(hook genericapiserver.PostStartHookContext) error {
 		factory.StartWithContext(hook.Context)
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("following the credentials of clusters: %w", err)
+		return nil, nil, fmt.Errorf("adding the hook that watches the credentials of clusters: %w", err)
 	}
 	fresh = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 		return karmada.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	cached = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-		if secret, err := followed.Secrets(namespace).Get(name); err == nil {
+		if secret, err := lister.Secrets(namespace).Get(name); err == nil {
 			return secret, nil
 		}
 		return fresh(ctx, namespace, name)

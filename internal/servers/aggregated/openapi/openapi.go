@@ -1,6 +1,6 @@
-// Package openapi answers: how do the objects look that the aggregated API
-// server serves? kubectl explain and server-side apply live on the answer. Every
-// definition that another one refers to is here too.
+// Package openapi answers: what is the OpenAPI schema of the aggregated API server? kubectl
+// explain and server-side apply use it. It contains every definition that another definition
+// refers to.
 package openapi
 
 import (
@@ -10,8 +10,7 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/openapi/generated"
 )
 
-// GetOpenAPIDefinitions returns the definitions by model name, as
-// k8s.io/apiserver wants them.
+// GetOpenAPIDefinitions returns the definitions by model name, as k8s.io/apiserver requires.
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	definitions := generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return ref(modelName(name)) })
 	for _, definition := range definitions {
@@ -19,28 +18,28 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 			definition.Dependencies[i] = modelName(dependency)
 		}
 	}
-	definitions[taint] = taintDefinition(ref)
+	definitions[taintModel] = taintDefinition(ref)
 	return definitions
 }
 
 const (
-	taint     = "io.k8s.api.core.v1.Taint"
-	timestamp = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+	taintModel = "io.k8s.api.core.v1.Taint"
+	timeModel  = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
 )
 
-// modelName returns the model name for what the generator calls a type. For types
-// outside of what it generates it writes the Go name, whose slashes are escaped in
-// a reference; server-side apply does not find a type by such a reference.
+// modelName returns the model name for a type name of the generator. For types outside of the
+// generated packages, the generator writes the Go name. Its slashes are escaped in references,
+// and server-side apply does not resolve such references.
 func modelName(name string) string {
 	if name == "k8s.io/api/core/v1.Taint" {
-		return taint
+		return taintModel
 	}
 	return name
 }
 
-// taintDefinition is the one definition of the core group that a Cluster needs.
-// It is written by hand because generating it takes along the whole group, ten
-// times the size of everything else.
+// taintDefinition is the only definition of the core group that a Cluster needs. It is
+// handwritten, because generating it would include the whole core group, ten times the size of
+// all other definitions.
 func taintDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	text := func(description string) spec.Schema {
 		return spec.Schema{SchemaProps: spec.SchemaProps{
@@ -60,10 +59,10 @@ func taintDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
 				"effect": text("NoSchedule lets nothing new in, NoExecute drives out what is there."),
 				"timeAdded": {SchemaProps: spec.SchemaProps{
 					Description: "When the taint was added. Set by the API server for NoExecute.",
-					Ref:         ref(timestamp),
+					Ref:         ref(timeModel),
 				}},
 			},
 		}},
-		Dependencies: []string{timestamp},
+		Dependencies: []string{timeModel},
 	}
 }

@@ -28,11 +28,11 @@ func TestEveryReferenceHasADefinition(t *testing.T) {
 			t.Errorf("the reference to %s needs escapes, so server-side apply does not follow it", name)
 		}
 	}
-	if !referred[taint] {
-		t.Errorf("nothing refers to %s", taint)
+	if !referred[taintModel] {
+		t.Errorf("no definition refers to %s", taintModel)
 	}
-	if want := (corev1.Taint{}).OpenAPIModelName(); taint != want {
-		t.Errorf("the taint is called %s, want %s", taint, want)
+	if want := (corev1.Taint{}).OpenAPIModelName(); taintModel != want {
+		t.Errorf("the model name of the taint is %s, want %s", taintModel, want)
 	}
 	for _, name := range []string{
 		clusterv1alpha1.Cluster{}.OpenAPIModelName(),
@@ -45,7 +45,7 @@ func TestEveryReferenceHasADefinition(t *testing.T) {
 	}
 }
 
-func TestTaintIsDefinedWithTheFieldsItHas(t *testing.T) {
+func TestTaintDefinitionHasAllFields(t *testing.T) {
 	t.Parallel()
 	definition := taintDefinition(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 	got := slices.Sorted(maps.Keys(definition.Schema.Properties))
@@ -56,7 +56,7 @@ func TestTaintIsDefinedWithTheFieldsItHas(t *testing.T) {
 	}
 }
 
-func TestNumbersOfGradesAreInt32OnTheWire(t *testing.T) {
+func TestGradesAreInt32(t *testing.T) {
 	t.Parallel()
 	definitions := GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 	modeling := definitions[clusterv1alpha1.AllocatableModeling{}.OpenAPIModelName()].Schema.Properties

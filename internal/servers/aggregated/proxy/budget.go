@@ -7,60 +7,60 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Budgets are how many requests may be under way at once. A budget that is used up
-// answers 429 and says when to try again.
+// Budgets limit the concurrent requests. When a budget is exhausted, requests get 429 with
+// Retry-After.
 type Budgets struct {
-	// Requests is for those to one member that are answered at once, AllRequests for
-	// those to all members together.
+	// Requests limits short requests to one member. AllRequests limits those to all members
+	// together.
 	Requests, AllRequests int
-	// Lasting is for those to one member that last, which are watches and logs,
-	// AllLasting for those to all members together. Terminals and port forwards count
-	// among AllLasting, and have a budget of their own for each member.
-	Lasting, AllLasting int
+	// Lasting limits long-running requests (watches and logs) to one member. AllLongRunning limits
+	// those to all members together. Terminals and port forwards count against AllLongRunning, and
+	// have their own budget for each member.
+	LongRunning, AllLongRunning int
 }
 
-// DefaultBudgets let a hundred users have twenty watches each in one member, and leave
-// to each member a fifth of all.
+// DefaultBudgets permit 100 users with 20 watches each in one member. One member can use a
+// fifth of the shared budgets.
 func DefaultBudgets() Budgets {
-	return Budgets{Requests: 400, AllRequests: 2000, Lasting: maxLasting, AllLasting: 5 * maxLasting}
+	return Budgets{Requests: 400, AllRequests: 2000, LongRunning: maxLongRunning, AllLongRunning: 5 * maxLongRunning}
 }
 
-// places are the budgets of all members together.
-type places struct{ requests, lasting chan struct{} }
+// sharedBudgets are the budgets of all members together.
+type sharedBudgets struct{ requests, longRunning chan struct{} }
 
-func newPlaces(of Budgets) places {
-	return places{requests: make(chan struct{}, of.AllRequests), lasting: make(chan struct{}, of.AllLasting)}
+func newSharedBudgets(budgets Budgets) sharedBudgets {
+	return sharedBudgets{requests: make(chan struct{}, budgets.AllRequests), longRunning: make(chan struct{}, budgets.AllLongRunning)}
 }
 
-// enter takes a place for a request in the budgets of its member and of all, and
-// returns how to give both back.
-func (w *way) enter(req *http.Request, target *url.URL, upgrade bool) (leave func(), err error) {
-	own, all, what := w.member.requests, w.all.requests, "requests"
+// acquireSlots acquires a slot in the budget of the member and in the shared budget. release
+// returns both.
+func (w *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade bool) (release func(), err error) {
+	memberSlots, sharedSlots, budget := w.member.requests, w.shared.requests, "requests"
 	switch {
 	case upgrade:
-		own, all, what = w.member.upgrades, w.all.lasting, "streams"
-	case lasting(req, w.info(&http.Request{Method: req.Method, URL: target})):
-		own, all, what = w.member.lasting, w.all.lasting, "watches and logs"
+		memberSlots, sharedSlots, budget = w.member.upgrades, w.shared.longRunning, "streams"
+	case isLongRunning(req, w.requestInfo(&http.Request{Method: req.Method, URL: target})):
+		memberSlots, sharedSlots, budget = w.member.longRunning, w.shared.longRunning, "watches and logs"
 	}
-	leaveOwn, ok := enter(own)
+	releaseMember, ok := tryAcquire(memberSlots)
 	if !ok {
-		return nil, crowded(w.cluster, cap(own), what)
+		return nil, memberBudgetExceeded(w.cluster, cap(memberSlots), budget)
 	}
-	leaveAll, ok := enter(all)
+	releaseShared, ok := tryAcquire(sharedSlots)
 	if !ok {
-		leaveOwn()
-		return nil, crowdedAll(cap(all), what)
+		releaseMember()
+		return nil, serverBudgetExceeded(cap(sharedSlots), budget)
 	}
-	return func() { leaveAll(); leaveOwn() }, nil
+	return func() { releaseShared(); releaseMember() }, nil
 }
 
-// crowdedAll is the answer when all members together have as much under way as may be.
-func crowdedAll(limit int, what string) error {
-	return soon(failure(http.StatusTooManyRequests, "TooManyRequests",
-		"%d requests of the budget for %s are under way to all clusters together, which is the limit of this server: end some, or try again later", limit, what))
+// serverBudgetExceeded is the error when the shared budget of all members is exhausted.
+func serverBudgetExceeded(limit int, budget string) error {
+	return withRetryAfter(newStatusError(http.StatusTooManyRequests, "TooManyRequests",
+		"%d requests of the budget for %s are in progress for all clusters together, which is the limit of this server: end some, or try again later", limit, budget))
 }
 
-// proxyPath is where the API of a member begins.
+// proxyPath is the path of the proxy subresource of a cluster.
 func proxyPath(cluster *clusterv1alpha1.Cluster) string {
 	return "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + cluster.Name + "/proxy"
 }

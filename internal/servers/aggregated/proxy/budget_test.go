@@ -12,47 +12,47 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// ask asks the fixture for a path of its member.
-func ask(t *testing.T, f http.Handler, path string) *http.Response {
+// getPath sends a request for a path of the member of the fixture.
+func getPath(t *testing.T, f http.Handler, path string) *http.Response {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	f.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/proxy"+path, http.NoBody))
 	return recorder.Result()
 }
 
-func TestBudgetsBoundRequestsToOneMemberAndToAll(t *testing.T) {
+func TestBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budgets proxy.Budgets
 		busy    string
 		path    string
 		want    string
 	}{
-		"requests to one member": {proxy.Budgets{Requests: 1, AllRequests: 9, Lasting: 9, AllLasting: 9}, "/api/v1/pods", "/api/v1/nodes",
-			`1 requests are under way to cluster "m1"`},
-		"requests to all members": {proxy.Budgets{Requests: 9, AllRequests: 1, Lasting: 9, AllLasting: 9}, "/api/v1/pods", "/api/v1/nodes",
-			"1 requests of the budget for requests are under way to all clusters together"},
-		"watches of one member": {proxy.Budgets{Requests: 9, AllRequests: 9, Lasting: 1, AllLasting: 9}, "/api/v1/pods?watch=true", "/api/v1/nodes?watch=true",
-			`1 watches and logs are under way to cluster "m1"`},
-		"watches leave room for requests": {proxy.Budgets{Requests: 1, AllRequests: 1, Lasting: 1, AllLasting: 1}, "/api/v1/pods?watch=true", "/api/v1/nodes", ""},
+		"requests to one member": {proxy.Budgets{Requests: 1, AllRequests: 9, LongRunning: 9, AllLongRunning: 9}, "/api/v1/pods", "/api/v1/nodes",
+			`1 requests are in progress for cluster "m1"`},
+		"requests to all members": {proxy.Budgets{Requests: 9, AllRequests: 1, LongRunning: 9, AllLongRunning: 9}, "/api/v1/pods", "/api/v1/nodes",
+			"1 requests of the budget for requests are in progress for all clusters together"},
+		"watches of one member": {proxy.Budgets{Requests: 9, AllRequests: 9, LongRunning: 1, AllLongRunning: 9}, "/api/v1/pods?watch=true", "/api/v1/nodes?watch=true",
+			`1 watches and logs are in progress for cluster "m1"`},
+		"watches do not use the budget of requests": {proxy.Budgets{Requests: 1, AllRequests: 1, LongRunning: 1, AllLongRunning: 1}, "/api/v1/pods?watch=true", "/api/v1/nodes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			began, end := make(chan struct{}), make(chan struct{})
+			started, end := make(chan struct{}), make(chan struct{})
 			f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/pods") {
-					close(began)
+					close(started)
 					<-end
 				}
 				w.WriteHeader(http.StatusOK)
 			}))
 			f.budgets = tc.budgets
-			f.connect(t, nil)
+			f.createProxy(t, nil)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
 				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/proxy"+tc.busy, http.NoBody))
 			}()
-			<-began
-			resp := ask(t, f, tc.path)
+			<-started
+			resp := getPath(t, f, tc.path)
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
 			if err != nil {
@@ -60,22 +60,22 @@ func TestBudgetsBoundRequestsToOneMemberAndToAll(t *testing.T) {
 			}
 			if tc.want == "" && resp.StatusCode != http.StatusOK || tc.want != "" &&
 				(resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(body), tc.want)) {
-				t.Errorf("answer %d: %s", resp.StatusCode, body)
+				t.Errorf("response %d: %s", resp.StatusCode, body)
 			}
 			close(end)
 			<-done
 			if tc.want != "" {
-				again := ask(t, f, tc.path)
-				defer again.Body.Close()
-				if again.StatusCode != http.StatusOK {
-					t.Errorf("afterwards: %d, the place was not given back", again.StatusCode)
+				retried := getPath(t, f, tc.path)
+				defer retried.Body.Close()
+				if retried.StatusCode != http.StatusOK {
+					t.Errorf("afterwards: %d, the slot was not released", retried.StatusCode)
 				}
 			}
 		})
 	}
 }
 
-func TestHeadersOfAMemberThatAreNotForClientsStayBehind(t *testing.T) {
+func TestHeadersOfMembersAreFiltered(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for name, value := range map[string]string{
 			"Set-Cookie": "session=stolen", "WWW-Authenticate": "Basic", "Alt-Svc": `h2="evil:443"`, "Clear-Site-Data": `"*"`,
@@ -88,7 +88,7 @@ func TestHeadersOfAMemberThatAreNotForClientsStayBehind(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusOK)
 	}))
-	resp := ask(t, f, "/api/v1/pods")
+	resp := getPath(t, f, "/api/v1/pods")
 	defer resp.Body.Close()
 	kept := map[string]bool{}
 	for name := range resp.Header {
@@ -103,7 +103,7 @@ func TestHeadersOfAMemberThatAreNotForClientsStayBehind(t *testing.T) {
 	}
 }
 
-func TestARedirectLeadsToPlacesInTheMemberOnly(t *testing.T) {
+func TestRedirectsStayInTheMember(t *testing.T) {
 	for name, tc := range map[string]struct {
 		to   string
 		code int
@@ -111,22 +111,22 @@ func TestARedirectLeadsToPlacesInTheMemberOnly(t *testing.T) {
 	}{
 		"another host":                {"https://evil.example/api", http.StatusBadGateway, ""},
 		"another host without scheme": {"//evil.example/api", http.StatusBadGateway, ""},
-		"a path of the control plane is one of the member": {"/api/v1/secrets?limit=1", http.StatusTemporaryRedirect,
+		"a path without host is a path of the member": {"/api/v1/secrets?limit=1", http.StatusTemporaryRedirect,
 			"/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api/v1/secrets?limit=1"},
-		"dots do not lead out": {"/../../../api", http.StatusTemporaryRedirect, "/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api"},
-		"escaped dots":         {"/%2e%2e/%2e%2e/api", http.StatusBadGateway, ""},
-		"a relative path":      {"other/", http.StatusTemporaryRedirect, "/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api/v1/other/"},
-		"no URL":               {"https://[", http.StatusBadGateway, ""},
+		"dots are removed": {"/../../../api", http.StatusTemporaryRedirect, "/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api"},
+		"escaped dots":     {"/%2e%2e/%2e%2e/api", http.StatusBadGateway, ""},
+		"a relative path":  {"other/", http.StatusTemporaryRedirect, "/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/api/v1/other/"},
+		"no URL":           {"https://[", http.StatusBadGateway, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", tc.to)
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			}))
-			resp := ask(t, f, "/api/v1/pods")
+			resp := getPath(t, f, "/api/v1/pods")
 			defer resp.Body.Close()
 			if diff := cmp.Diff([]any{tc.code, tc.want}, []any{resp.StatusCode, resp.Header.Get("Location")}); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
+				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -11,38 +11,37 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// impersonatorToken reads the token with which others are impersonated in the
-// member.
+// impersonatorToken reads the token of the impersonator service account of the member.
 func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) (string, error) {
 	ref := cluster.Spec.ImpersonatorSecretRef
 	if ref == nil {
-		return "", noImpersonator(cluster)
+		return "", missingImpersonator(cluster)
 	}
 	secret, err := secrets(ctx, ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, howToImpersonate(cluster)))
+		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, tokenRemedy(cluster)))
 	}
 	if err != nil {
 		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
-	// One that was put there from a file ends with a new line.
+	// A token from a file may end with a newline.
 	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
-		return "", unavailable(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, howToImpersonate(cluster)))
+		return "", unavailable(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
 	}
 	return string(token), nil
 }
 
-// howToImpersonate is how the token comes back.
-func howToImpersonate(cluster *clusterv1alpha1.Cluster) string {
+// tokenRemedy describes how to restore the token.
+func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
-		return "restart its agent, which puts the token there"
+		return "restart its agent, which writes the token to the Secret"
 	}
-	return fmt.Sprintf("put the token of the member's service account %s there, under the key %q", impersonation.Name, clusterv1alpha1.SecretTokenKey)
+	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.Name, clusterv1alpha1.SecretTokenKey)
 }
 
-// caBundle reads the certificates that the member's API server is checked with;
-// none means those of the system.
+// caBundle reads the CA certificates of the API server of the member. nil means those of the
+// system.
 func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
 	ref := cluster.Spec.SecretRef
 	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {

@@ -15,31 +15,31 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// proxyError is a failure of the proxy in front of a member, or on the way to it.
+// proxyError is an error of the proxy in front of a member, or of the connection to it.
 type proxyError struct {
-	doing string
-	cause error
+	action string
+	cause  error
 }
 
-func (e *proxyError) Error() string { return e.doing + ": " + e.cause.Error() }
+func (e *proxyError) Error() string { return e.action + ": " + e.cause.Error() }
 
 func (e *proxyError) Unwrap() error { return e.cause }
 
 // dialFunc opens a connection to an address.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial and DialContext make a dialFunc the dialer below a SOCKS5 proxy.
+// Dial and DialContext implement the dialer interfaces of the SOCKS5 library.
 func (d dialFunc) Dial(network, address string) (net.Conn, error) {
 	return d(context.Background(), network, address)
 }
 
-// DialContext opens a connection that is given up with the context.
+// DialContext opens a connection. The attempt ends with the context.
 func (d dialFunc) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return d(ctx, network, address)
 }
 
-// dialThrough returns a dialFunc that opens connections by way of a proxy, which
-// itself is reached with direct. The header goes to HTTP proxies only.
+// dialThrough returns a dialFunc that connects through a proxy. direct connects to the proxy
+// itself. The header is sent to HTTP proxies only.
 func dialThrough(proxyURL *url.URL, header http.Header, direct dialFunc) (dialFunc, error) {
 	switch proxyURL.Scheme {
 	case "http", "https":
@@ -47,7 +47,7 @@ func dialThrough(proxyURL *url.URL, header http.Header, direct dialFunc) (dialFu
 	case "socks5":
 		return dialSOCKS5(proxyURL, direct)
 	}
-	return nil, fmt.Errorf("proxy scheme %q is none of http, https, socks5", proxyURL.Scheme)
+	return nil, fmt.Errorf("proxy scheme %q is not http, https or socks5", proxyURL.Scheme)
 }
 
 func dialSOCKS5(proxyURL *url.URL, direct dialFunc) (dialFunc, error) {
@@ -62,10 +62,10 @@ func dialSOCKS5(proxyURL *url.URL, direct dialFunc) (dialFunc, error) {
 	}
 	contextDialer, ok := dialer.(proxy.ContextDialer)
 	if !ok {
-		return nil, fmt.Errorf("using SOCKS5 proxy %s: the dialer cannot be cancelled", proxyURL.Redacted())
+		return nil, fmt.Errorf("using SOCKS5 proxy %s: the dialer does not support contexts", proxyURL.Redacted())
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		// The handshake with the proxy has the time of a dial.
+		// The handshake with the proxy is limited by the dial timeout.
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		conn, err := contextDialer.DialContext(ctx, network, address)
@@ -88,7 +88,7 @@ func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn,
 	if err != nil {
 		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
 	}
-	// The handshake has the time of a dial, and ends with the context.
+	// The handshake is limited by the dial timeout and ends with the context.
 	deadline := time.Now().Add(dialTimeout)
 	if err := conn.SetDeadline(deadline); err != nil {
 		_ = conn.Close()
@@ -118,16 +118,16 @@ func (p httpProxy) connect(ctx context.Context, network string) (net.Conn, error
 		return nil, err
 	}
 	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.url.Hostname()})
-	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	handshakeCtx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	if err := secured.HandshakeContext(handshake); err != nil {
+	if err := secured.HandshakeContext(handshakeCtx); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	return secured, nil
 }
 
-// tunnel asks the proxy to pass the connection on to address.
+// tunnel sends the CONNECT request for address.
 func (p httpProxy) tunnel(conn net.Conn, address string) error {
 	req := &http.Request{
 		Method: http.MethodConnect,
@@ -144,18 +144,18 @@ func (p httpProxy) tunnel(conn net.Conn, address string) error {
 		return err
 	}
 	reader := bufio.NewReader(conn)
-	// An answer to CONNECT has no body; what follows it is the tunnel.
+	// A response to CONNECT has no body. The bytes that follow belong to the tunnel.
 	resp, err := http.ReadResponse(reader, req) //nolint:bodyclose // see above
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the proxy answers %s", resp.Status)
+		return fmt.Errorf("the proxy returns %s", resp.Status)
 	}
-	// Both TLS and HTTP let the client speak first; bytes from the other side
-	// would be lost in the reader.
+	// In TLS and HTTP the client sends first. Bytes that the server sent before would be lost
+	// in the reader.
 	if reader.Buffered() > 0 {
-		return errors.New("the other side speaks before it is asked")
+		return errors.New("the server sent data before the client")
 	}
 	return nil
 }

@@ -13,25 +13,26 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Hurry makes a proxy lose its patience after so long.
-func (p *Proxy) Hurry(silence time.Duration) {
-	p.limits = limits{silence: silence, refusal: silence, linger: silence, lookup: silence, answer: 3 * silence, delivery: silence}
+// SetTimeouts sets all timeouts of a proxy.
+func (p *Proxy) SetTimeouts(silence time.Duration) {
+	p.timeouts = timeouts{idle: silence, errorBody: silence, halfClosed: silence, lookup: silence, list: 3 * silence, delivery: silence}
 }
 
-// HurryLookups makes a proxy ask all clusters for so long.
-func (p *Proxy) HurryLookups(lookup time.Duration) {
-	p.limits.lookup, p.limits.answer = lookup, 3*lookup
+// SetLookupTimeout sets the timeouts of requests to all clusters.
+func (p *Proxy) SetLookupTimeout(lookup time.Duration) {
+	p.timeouts.lookup, p.timeouts.list = lookup, 3*lookup
 }
 
-// HurryRefusals lets a member say for so long why it refuses an upgrade.
-func (p *Proxy) HurryRefusals(refusal time.Duration) { p.limits.refusal = refusal }
+// SetErrorBodyTimeout sets the timeout for the body of an error response to an upgrade.
+func (p *Proxy) SetErrorBodyTimeout(refusal time.Duration) { p.timeouts.errorBody = refusal }
 
-// Room is how much memory answers to requests to all clusters may take, in bytes.
-type Room struct{ Lookup, Member, Request, PerMember, All int64 }
+// MemoryLimits are the limits for the memory of responses to requests to all clusters, in
+// bytes.
+type MemoryLimits struct{ Lookup, Member, Request, PerMember, All int64 }
 
-// Provide makes the proxy do with so much room, where it is not 0.
-func (p *Proxy) Provide(given Room, wait time.Duration) {
-	room := defaultRoom
+// SetMemoryLimits sets the limits that are not 0.
+func (p *Proxy) SetMemoryLimits(given MemoryLimits, wait time.Duration) {
+	room := defaultMemoryLimits
 	room.wait = wait
 	for bound, bytes := range map[*int64]int64{
 		&room.lookup: given.Lookup, &room.member: given.Member, &room.request: given.Request, &room.perMember: given.PerMember, &room.all: given.All,
@@ -40,72 +41,74 @@ func (p *Proxy) Provide(given Room, wait time.Duration) {
 			*bound = bytes
 		}
 	}
-	p.provide(room)
+	p.setMemoryLimits(room)
 }
 
-// RoomLeft reports whether nothing is held of the room of all.
-func (p *Proxy) RoomLeft() bool {
-	if !p.answers.TryAcquire(p.room.all) {
+// IsAllMemoryFree reports whether no memory is reserved.
+func (p *Proxy) IsAllMemoryFree() bool {
+	if !p.responseMemory.TryAcquire(p.memory.all) {
 		return false
 	}
-	p.answers.Release(p.room.all)
+	p.responseMemory.Release(p.memory.all)
 	return true
 }
 
-// Names of what tests look at.
+// Aliases for external tests.
 var (
-	Strip     = strip
-	CheckPath = checkPath
+	StripIdentity = stripIdentity
+	ValidatePath  = validatePath
 )
 
-// MaxUpgrades is how many streams to a member there may be.
+// MaxUpgrades is the maximum of streams to a member.
 const MaxUpgrades = maxUpgrades
 
 // Send sends a request to a member over a transport.
 func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
-	way, err := p.way(req.Context(), cluster, &user.DefaultInfo{})
+	way, err := p.newMemberClient(req.Context(), cluster, &user.DefaultInfo{})
 	if err != nil {
 		return nil, err
 	}
-	return way.send(transport, req, way.info(req))
+	return way.send(transport, req, way.requestInfo(req))
 }
 
-// Whole is the body of the answer to a request.
-func Whole(request context.Context, body io.ReadCloser) io.ReadCloser { return whole{body, request} }
-
-// ErrSilent is why a request to a silent member ends.
-var ErrSilent = errSilent
-
-// Below is where a request goes.
-func Below(endpoint *url.URL, path string, request *url.URL) *url.URL {
-	return below(endpoint, path, request)
+// CompleteBody returns the body of the response to a request.
+func CompleteBody(request context.Context, body io.ReadCloser) io.ReadCloser {
+	return completeBody{body, request}
 }
 
-// Occupy takes places for streams to a cluster, and tells how to leave them.
-func (p *Proxy) Occupy(ctx context.Context, cluster *clusterv1alpha1.Cluster, places int) (release func()) {
-	way, err := p.way(ctx, cluster, &user.DefaultInfo{})
+// ErrIdle is the cause of canceled requests to a member that sends no data.
+var ErrIdle = errIdle
+
+// JoinURL returns the URL to which a request is sent.
+func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
+	return joinURL(endpoint, path, request)
+}
+
+// AcquireUpgrades acquires slots for streams to a cluster. release returns them.
+func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
+	way, err := p.newMemberClient(ctx, cluster, &user.DefaultInfo{})
 	if err != nil {
 		panic(err)
 	}
-	for range places {
+	for range count {
 		way.member.upgrades <- struct{}{}
 	}
 	return func() {
-		for range places {
+		for range count {
 			<-way.member.upgrades
 		}
 	}
 }
 
-// MergeLists makes one list of two. It reports whether any could be read.
-func MergeLists(one, two []byte) ([]byte, bool) {
-	var merged list
+// MergeLists merges two lists. It reports whether at least one of them is valid.
+func MergeLists(first, second []byte) ([]byte, bool) {
+	var merged mergedList
 	free := func(int64) error { return nil }
-	first, second := merged.add("m1", one, free), merged.add("m2", two, free)
+	firstErr, secondErr := merged.add("m1", first, free), merged.add("m2", second, free)
 	var body bytes.Buffer
-	err := merged.write(&body)
-	return body.Bytes(), err == nil && (first == nil || second == nil)
+	err := merged.writeTo(&body)
+	return body.Bytes(), err == nil && (firstErr == nil || secondErr == nil)
 }
 
-// Width counts the elements or fields of a text.
-var Width = width
+// CountElements counts the elements or fields of a JSON text.
+var CountElements = countElements

@@ -20,13 +20,13 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// patience is how long a proxy in a hurry waits. Members that a test keeps waiting
-// are released by their request's end.
-const patience = 300 * time.Millisecond
+// testTimeout is the timeout of proxies in tests. Members that block are released when their
+// request ends.
+const testTimeout = 300 * time.Millisecond
 
-func TestFailuresNameTheClusterAndWhatHelps(t *testing.T) {
-	// A port that was just closed may be another test's by now; nobody listens here.
-	const nowhere = "https://127.0.0.1:1"
+func TestErrorsNameTheClusterAndTheRemedy(t *testing.T) {
+	// Another test could already use a port that was just closed. No server listens on port 1.
+	const unreachable = "https://127.0.0.1:1"
 	silent := func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		<-req.Context().Done()
@@ -44,30 +44,30 @@ func TestFailuresNameTheClusterAndWhatHelps(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"nobody there": {
-			change: func(spec *clusterv1alpha1.ClusterSpec) { spec.APIEndpoint = nowhere },
-			code:   503, want: `no way to cluster "m1": ` + nowhere + ` does not answer`,
+		"no server": {
+			change: func(spec *clusterv1alpha1.ClusterSpec) { spec.APIEndpoint = unreachable },
+			code:   503, want: `cannot reach cluster "m1": ` + unreachable + ` does not respond`,
 		},
-		"a proxy that is not there": {
+		"an unreachable proxy": {
 			change: func(spec *clusterv1alpha1.ClusterSpec) {
-				spec.ProxyURL = "http://" + strings.TrimPrefix(nowhere, "https://")
+				spec.ProxyURL = "http://" + strings.TrimPrefix(unreachable, "https://")
 			},
-			code: 503, want: "see spec.proxyURL",
+			code: 503, want: "check spec.proxyURL",
 		},
-		"a SOCKS5 proxy that is not there": {
+		"an unreachable SOCKS5 proxy": {
 			change: func(spec *clusterv1alpha1.ClusterSpec) {
-				spec.ProxyURL = "socks5://" + strings.TrimPrefix(nowhere, "https://")
+				spec.ProxyURL = "socks5://" + strings.TrimPrefix(unreachable, "https://")
 			},
-			code: 503, want: "see spec.proxyURL",
+			code: 503, want: "check spec.proxyURL",
 		},
 		"a certificate of another CA": {
 			change: func(spec *clusterv1alpha1.ClusterSpec) { spec.SecretRef = nil },
-			code:   503, want: "without spec.secretRef only certificates that the system trusts are accepted",
+			code:   503, want: "without spec.secretRef, only certificates that the system trusts are accepted",
 		},
-		"a member that hangs":            {member: silent, method: "GET", code: 504, want: `cluster "m1" (https://127.0.0.1:`},
-		"a member that hangs on a write": {member: silent, method: "POST", code: 504, want: "was silent for 300ms"},
-		"a member that hangs up":         {member: reset, method: "POST", code: 502, want: `broke the connection off`},
-		"a Pull cluster that nobody can reach": {
+		"a member that hangs":                 {member: silent, method: "GET", code: 504, want: `cluster "m1" (https://127.0.0.1:`},
+		"a member that hangs on a write":      {member: silent, method: "POST", code: 504, want: "sent no data for 300ms"},
+		"a member that closes the connection": {member: reset, method: "POST", code: 502, want: `closed the connection`},
+		"a Pull cluster without endpoint": {
 			change: func(spec *clusterv1alpha1.ClusterSpec) {
 				spec.APIEndpoint, spec.SyncMode = "", clusterv1alpha1.Pull
 			},
@@ -77,19 +77,19 @@ func TestFailuresNameTheClusterAndWhatHelps(t *testing.T) {
 			change: func(spec *clusterv1alpha1.ClusterSpec) {
 				spec.ImpersonatorSecretRef, spec.SyncMode = nil, clusterv1alpha1.Pull
 			},
-			code: 503, want: "start the agent with KubeImpersonator among its --report-secrets",
+			code: 503, want: "start the agent with --report-secrets including KubeImpersonator",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFixtureHTTP1(t, test.member)
 			if test.member != nil {
-				f.proxy.Hurry(patience)
+				f.proxy.SetTimeouts(testTimeout)
 			}
 			if test.change != nil {
 				test.change(&f.cluster.Spec)
 			}
-			got := do(t, request(t, test.method, f.front(t).URL+"/proxy/api/v1/pods", "{}"))
+			got := sendRequest(t, newRequest(t, test.method, f.front(t).URL+"/proxy/api/v1/pods", "{}"))
 			if got.code != test.code || !strings.Contains(got.body, test.want) || !strings.Contains(got.body, `"m1"`) {
 				t.Errorf("got %d %q, want %d %q", got.code, got.body, test.code, test.want)
 			}
@@ -97,7 +97,7 @@ func TestFailuresNameTheClusterAndWhatHelps(t *testing.T) {
 	}
 }
 
-// newFixtureHTTP1 is a member that does not know HTTP/2, as behind some proxies.
+// newFixtureHTTP1 registers a member without HTTP/2, as behind some proxies.
 func newFixtureHTTP1(t *testing.T, handler http.Handler) (*fixture, *httptest.Server) {
 	t.Helper()
 	if handler == nil || handler.(http.HandlerFunc) == nil {
@@ -113,31 +113,31 @@ func newFixtureHTTP1(t *testing.T, handler http.Handler) (*fixture, *httptest.Se
 	return f, member
 }
 
-func TestAnOldMemberIsServedOverTLS12(t *testing.T) {
+func TestMemberWithTLS12(t *testing.T) {
 	f, _ := newFixtureHTTP1(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "%s %x", req.Proto, req.TLS.Version)
 	}))
-	if got := do(t, request(t, "GET", f.front(t).URL+"/proxy/api", "")); got.body != "HTTP/1.1 303" {
+	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/proxy/api", "")); got.body != "HTTP/1.1 303" {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestAMemberIsAskedOverHTTP2(t *testing.T) {
+func TestMemberWithHTTP2(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fmt.Fprint(w, req.Proto) }))
-	if got := do(t, request(t, "GET", f.front(t).URL+"/proxy/api", "")); got.body != "HTTP/2.0" {
+	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/proxy/api", "")); got.body != "HTTP/2.0" {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestAWatchMayBeSilentAndIsPassedOnEventByEvent(t *testing.T) {
+func TestIdleWatchIsKeptAndFlushed(t *testing.T) {
 	next := make(chan string)
-	gone := make(chan struct{})
+	ended := make(chan struct{})
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Query().Get("watch") == "" {
 			<-req.Context().Done()
 			return
 		}
-		defer close(gone)
+		defer close(ended)
 		for {
 			select {
 			case event := <-next:
@@ -148,12 +148,12 @@ func TestAWatchMayBeSilentAndIsPassedOnEventByEvent(t *testing.T) {
 			}
 		}
 	}))
-	f.proxy.Hurry(patience)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
+	f.proxy.SetTimeouts(testTimeout)
+	ctx, disconnect := context.WithCancel(t.Context())
+	defer disconnect()
 	front := f.front(t)
 	go func() { next <- "first" }()
-	resp, err := http.DefaultClient.Do(request(t, "GET", front.URL+"/proxy/api/v1/pods?watch=true", "").WithContext(ctx))
+	resp, err := http.DefaultClient.Do(newRequest(t, "GET", front.URL+"/proxy/api/v1/pods?watch=true", "").WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +161,9 @@ func TestAWatchMayBeSilentAndIsPassedOnEventByEvent(t *testing.T) {
 	line := make([]byte, len("second\n"))
 	for _, event := range []string{"first", "second"} {
 		if event == "second" {
-			// Another request runs out of patience in the meantime.
-			if got := do(t, request(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
-				t.Fatalf("a list of a silent member: got %v", got)
+			// Another request reaches its timeout in the meantime.
+			if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
+				t.Fatalf("a list of a member that sends no data: got %v", got)
 			}
 			next <- event
 		}
@@ -171,40 +171,40 @@ func TestAWatchMayBeSilentAndIsPassedOnEventByEvent(t *testing.T) {
 			t.Fatalf("got %q, %v, want %s", line[:n], err, event)
 		}
 	}
-	leave()
+	disconnect()
 	select {
-	case <-gone:
+	case <-ended:
 	case <-time.After(time.Minute):
-		t.Error("the watch goes on in the member although its client has left")
+		t.Error("the watch in the member continues although the client disconnected")
 	}
 }
 
-func TestAListThatStopsInTheMiddleIsCutOff(t *testing.T) {
+func TestIncompleteListIsAnError(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprint(w, `{"items":[`)
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	}))
-	f.proxy.Hurry(patience)
-	resp, err := http.DefaultClient.Do(request(t, "GET", f.front(t).URL+"/proxy/api/v1/pods", ""))
+	f.proxy.SetTimeouts(testTimeout)
+	resp, err := http.DefaultClient.Do(newRequest(t, "GET", f.front(t).URL+"/proxy/api/v1/pods", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err == nil {
-		t.Errorf("half a list %q looks like a whole one", body)
+		t.Errorf("half a list %q looks like a complete one", body)
 	}
 }
 
-// A member can react to being cut off by ending what it does, as if it were done.
-func TestWhatIsSaidToARequestThatWasGivenUpIsNoAnswer(t *testing.T) {
+// A member can react to a closed connection by ending the request normally.
+func TestResponseToCanceledRequestIsRejected(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
 	ctx, end := context.WithCancelCause(t.Context())
-	tooLate := roundTripper(func(*http.Request) (*http.Response, error) {
-		end(proxy.ErrSilent)
+	lateTransport := roundTripper(func(*http.Request) (*http.Response, error) {
+		end(proxy.ErrIdle)
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
-	resp, err := f.proxy.Send(f.cluster, tooLate, request(t, "GET", "https://m1/api/v1/pods", "").WithContext(ctx))
+	resp, err := f.proxy.Send(f.cluster, lateTransport, newRequest(t, "GET", "https://m1/api/v1/pods", "").WithContext(ctx))
 	if err == nil {
 		_ = resp.Body.Close()
 	}
@@ -213,15 +213,15 @@ func TestWhatIsSaidToARequestThatWasGivenUpIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAnAnswerThatWasGivenUpIsNone(t *testing.T) {
+func TestBodyOfCanceledRequestIsIncomplete(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
-	body := proxy.Whole(ctx, io.NopCloser(strings.NewReader("half")))
+	body := proxy.CompleteBody(ctx, io.NopCloser(strings.NewReader("half")))
 	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
 		t.Fatal(err)
 	}
-	end(proxy.ErrSilent)
-	if rest, err := io.ReadAll(body); !errors.Is(err, proxy.ErrSilent) {
-		t.Errorf("got %q, %v, want that the member is silent", rest, err)
+	end(proxy.ErrIdle)
+	if rest, err := io.ReadAll(body); !errors.Is(err, proxy.ErrIdle) {
+		t.Errorf("got %q, %v, want ErrIdle", rest, err)
 	}
 }
 
@@ -229,8 +229,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// A client that reads nothing must not keep its place among the requests.
-func TestWhoDoesNotReadIsCutOff(t *testing.T) {
+// A client that does not read must not keep its slot.
+func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	endless := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for chunk := make([]byte, 1<<16); req.Context().Err() == nil; {
 			if _, err := w.Write(chunk); err != nil {
@@ -242,13 +242,13 @@ func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 		path string
 		end  func(*fixture)
 	}{
-		"after a while":                      {path: "/proxy/api/v1/pods", end: func(*fixture) {}},
-		"from a watch, when the member left": {path: "/proxy/api/v1/pods?watch=true", end: func(f *fixture) { f.proxy.Forget("m1") }},
+		"after the timeout":                          {path: "/proxy/api/v1/pods", end: func(*fixture) {}},
+		"during a watch, when the member is removed": {path: "/proxy/api/v1/pods?watch=true", end: func(f *fixture) { f.proxy.RemoveMember("m1") }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFixture(t, endless)
-			f.proxy.Hurry(patience)
+			f.proxy.SetTimeouts(testTimeout)
 			done := make(chan struct{})
 			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				defer close(done)
@@ -268,7 +268,7 @@ func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 			select {
 			case <-done:
 			case <-time.After(time.Minute):
-				t.Error("the request goes on")
+				t.Error("the request continues")
 			}
 		})
 	}
@@ -277,7 +277,7 @@ func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 func TestBodiesAreStreamed(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
-		_, _ = io.Copy(flushing{w}, req.Body)
+		_, _ = io.Copy(flushingWriter{w}, req.Body)
 	}))
 	front := httptest.NewUnstartedServer(f)
 	front.EnableHTTP2 = true
@@ -296,7 +296,7 @@ func TestBodiesAreStreamed(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	back := make([]byte, len(chunk))
-	// Each chunk comes back before the next one is sent.
+	// Each chunk is returned before the next one is sent.
 	for i := range 16 {
 		if _, err := io.ReadFull(resp.Body, back); err != nil || !bytes.Equal(back, chunk) {
 			t.Fatalf("chunk %d: %v", i, err)
@@ -312,19 +312,19 @@ func TestBodiesAreStreamed(t *testing.T) {
 	}
 }
 
-// flushing holds nothing back.
-type flushing struct{ http.ResponseWriter }
+// flushingWriter flushes after each write.
+type flushingWriter struct{ http.ResponseWriter }
 
-func (f flushing) Write(p []byte) (int, error) {
+func (f flushingWriter) Write(p []byte) (int, error) {
 	n, err := f.ResponseWriter.Write(p)
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 	return n, err
 }
 
-func TestPathsKeepTheirSpelling(t *testing.T) {
+func TestPathsKeepTheirEscaping(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fmt.Fprint(w, req.URL.RequestURI()) }))
 	front := f.front(t)
-	for path, want := range map[string]answer{
+	for path, want := range map[string]clientResponse{
 		"/api/v1/namespaces/a%2Fb":            {200, "/api/v1/namespaces/a%2Fb"},
 		"/files/100%25/%C3%A4?x=%2F":          {200, "/files/100%25/%C3%A4?x=%2F"},
 		"/apis/rbac/clusterroles/system:node": {200, "/apis/rbac/clusterroles/system:node"},
@@ -333,13 +333,13 @@ func TestPathsKeepTheirSpelling(t *testing.T) {
 		"/a/%2e%2e/b":                         {400, "path \"/a/../b\" must not contain \"..\"\n"},
 		"/a/%2e%2e%2fb":                       {400, "path \"/a/../b\" must not contain \"..\"\n"},
 	} {
-		if got := do(t, request(t, "GET", front.URL+"/proxy"+path, "")); got != want {
+		if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy"+path, "")); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
 	}
 }
 
-func TestAMemberThatLeftIsLeftAlone(t *testing.T) {
+func TestConnectionsEndWhenTheMemberIsRemoved(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") != "" {
 			echo(w, req)
@@ -349,49 +349,49 @@ func TestAMemberThatLeftIsLeftAlone(t *testing.T) {
 		<-req.Context().Done()
 	}))
 	front := f.front(t)
-	leave := map[string]func(){
-		"forgotten": func() { f.proxy.Forget("m1") },
-		"deleted elsewhere": func() {
+	remove := map[string]func(){
+		"removed": func() { f.proxy.RemoveMember("m1") },
+		"deleted by another replica": func() {
 			f.cluster.Name = "m2"
-			f.proxy.Sweep(t.Context())
+			f.proxy.RemoveDeletedMembers(t.Context())
 			f.cluster.Name = "m1"
 		},
-		"the end": f.proxy.Destroy,
+		"proxy stopped": f.proxy.Destroy,
 	}
-	for _, how := range []string{"forgotten", "deleted elsewhere", "the end"} {
+	for _, how := range []string{"removed", "deleted by another replica", "proxy stopped"} {
 		_, stream, switched := upgrade(t, front, "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 		if switched.StatusCode != http.StatusSwitchingProtocols {
 			t.Fatalf("%s: got %s", how, switched.Status)
 		}
-		watch, err := http.DefaultClient.Do(request(t, "GET", front.URL+"/proxy/api/v1/pods?watch=true", ""))
+		watch, err := http.DefaultClient.Do(newRequest(t, "GET", front.URL+"/proxy/api/v1/pods?watch=true", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if line, err := stream.ReadString('\n'); err != nil || line != "/exec as alice\n" {
-			t.Errorf("%s: the member saw %q, %v", how, line, err)
+			t.Errorf("%s: the member received %q, %v", how, line, err)
 		}
-		f.proxy.Sweep(t.Context())
-		leave[how]()
+		f.proxy.RemoveDeletedMembers(t.Context())
+		remove[how]()
 		if _, err := io.ReadAll(watch.Body); err == nil {
-			t.Errorf("%s: the watch ended as if there was nothing more to say", how)
+			t.Errorf("%s: the watch ended without an error", how)
 		}
 		_ = watch.Body.Close()
 		if rest, err := io.ReadAll(stream); err != nil || len(rest) > 0 {
 			t.Errorf("%s: the stream ended with %q, %v", how, rest, err)
 		}
 	}
-	if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusServiceUnavailable {
-		t.Errorf("after the end: got %v", got)
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusServiceUnavailable {
+		t.Errorf("after the stop: got %v", got)
 	}
 }
 
-func TestStreamsAreBounded(t *testing.T) {
+func TestStreamLimit(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(echo))
-	release := f.proxy.Occupy(t.Context(), f.cluster, proxy.MaxUpgrades)
+	release := f.proxy.AcquireUpgrades(t.Context(), f.cluster, proxy.MaxUpgrades)
 	front := f.front(t)
 	_, _, resp := upgrade(t, front, "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(string(body), `500 streams are under way to cluster "m1"`) {
+	if resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(string(body), `500 streams are in progress for cluster "m1"`) {
 		t.Errorf("got %s %q", resp.Status, body)
 	}
 	release()

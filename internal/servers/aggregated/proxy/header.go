@@ -13,42 +13,43 @@ import (
 )
 
 const (
-	// maxHeaderBytes is how large the header of an answer may be, in bytes.
+	// maxHeaderBytes limits the header of a response.
 	maxHeaderBytes = 256 << 10
-	// maxMemberWarnings is how many warnings of a member are passed on, maxWarningBytes
-	// how long each may be, in bytes.
+	// maxMemberWarnings limits the number of warnings of a member that are forwarded.
+	// maxWarningBytes limits the length of each warning.
 	maxMemberWarnings = 16
 	maxWarningBytes   = 512
 )
 
-// withheld are headers of a member that would change what a client or a browser thinks
-// of the control plane: who it is, where it is, and who may read it.
-var withheld = []string{
+// removedHeaders are response headers of a member that would change how a client or a browser
+// treats the control plane: its cookies, authentication, location and access control.
+var removedHeaders = []string{
 	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Proxy-Authentication-Info", "Authentication-Info",
 	"Alt-Svc", "Strict-Transport-Security", "Public-Key-Pins", "Clear-Site-Data", "Refresh", "Service-Worker-Allowed",
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
 	"Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
 }
 
-// bounded returns the answer of a member without what is not for clients.
-func (w *way) bounded(resp *http.Response) (*http.Response, error) {
-	for _, name := range withheld {
+// filterResponse returns the response of a member without content that must not reach clients.
+func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
+	for _, name := range removedHeaders {
 		resp.Header.Del(name)
 	}
-	boundWarnings(resp.Header, w.cluster.Name)
-	if err := w.keepInside(resp); err != nil {
+	limitWarnings(resp.Header, w.cluster.Name)
+	if err := w.rewriteLocation(resp); err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	// What the member sends after the body reaches its own answer, not the client's.
-	passed := *resp
-	passed.Trailer = nil
-	return &passed, nil
+	// A member sends trailers after the body. They change its own response, but not the one to
+	// the client.
+	filtered := *resp
+	filtered.Trailer = nil
+	return &filtered, nil
 }
 
-// boundWarnings bounds the number and length of warnings. Clients print them onto
+// limitWarnings limits the number and length of warnings, because clients print them to
 // terminals.
-func boundWarnings(header http.Header, cluster string) {
+func limitWarnings(header http.Header, cluster string) {
 	lines := header["Warning"]
 	if len(lines) == 0 {
 		return
@@ -58,7 +59,7 @@ func boundWarnings(header http.Header, cluster string) {
 	for i, warning := range warnings {
 		text := conditions.Shorten(conditions.Printable(warning.Text), maxWarningBytes)
 		if i == maxMemberWarnings {
-			text = fmt.Sprintf("cluster %q sends more than %d warnings, the rest is left out", cluster, maxMemberWarnings)
+			text = fmt.Sprintf("cluster %q sends more than %d warnings, the others are omitted", cluster, maxMemberWarnings)
 		}
 		if line, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			header.Add("Warning", line)
@@ -69,29 +70,28 @@ func boundWarnings(header http.Header, cluster string) {
 	}
 }
 
-// keepInside lets redirects lead to places in the member only, which are below the
-// proxy path of its cluster. Clients follow redirects with the credentials of their
-// user, and to the control plane as well.
-func (w *way) keepInside(resp *http.Response) error {
+// rewriteLocation rewrites redirects to the proxy path of the cluster and rejects all other
+// redirects. Clients follow redirects with the credentials of their user, also to the control
+// plane.
+func (w *memberClient) rewriteLocation(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
 	}
-	inside, ok := w.inside(resp)
+	location, ok := w.memberLocation(resp)
 	switch {
 	case ok:
-		resp.Header.Set("Location", inside)
+		resp.Header.Set("Location", location)
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
-		return failure(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
-			"cluster %q answers %d with a redirect out of the cluster, which is not passed on", w.cluster.Name, resp.StatusCode)
+		return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", w.cluster.Name, resp.StatusCode)
 	default:
 		resp.Header.Del("Location")
 	}
 	return nil
 }
 
-// inside is the path in the control plane of the place in the member that an answer
-// names.
-func (w *way) inside(resp *http.Response) (string, bool) {
+// memberLocation returns the path in the control plane for the Location of a response.
+func (w *memberClient) memberLocation(resp *http.Response) (string, bool) {
 	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
 	if err != nil {
 		return "", false
@@ -101,7 +101,7 @@ func (w *way) inside(resp *http.Response) (string, bool) {
 		return "", false
 	}
 	rest, below := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(endpoint.EscapedPath(), "/"))
-	if !below || rest != "" && !strings.HasPrefix(rest, "/") || checkPath(to.Path) != nil {
+	if !below || rest != "" && !strings.HasPrefix(rest, "/") || validatePath(to.Path) != nil {
 		return "", false
 	}
 	location := url.URL{Path: proxyPath(w.cluster), RawQuery: to.RawQuery}

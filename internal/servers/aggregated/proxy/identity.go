@@ -13,24 +13,24 @@ import (
 
 const (
 	protocolHeader = "Sec-Websocket-Protocol"
-	// tokenProtocol is how browsers, which cannot set headers on a WebSocket, hand
-	// in a token.
+	// tokenProtocol is the prefix of the WebSocket protocol with which browsers send a token,
+	// because they cannot set headers on a WebSocket.
 	tokenProtocol = "base64url.bearer.authorization.k8s.io."
 )
 
-// strip takes from a header what says who somebody is: credentials and identities
-// that the request brought along are for the control plane only.
-func strip(header http.Header) {
+// stripIdentity removes credentials and identities from a header. Those of the request are for
+// the control plane only.
+func stripIdentity(header http.Header) {
 	for name := range header {
 		if isIdentityHeader(name) {
 			delete(header, name)
 		}
 	}
-	stripProtocols(header)
+	stripTokenProtocols(header)
 }
 
-// stripProtocols takes tokens from the list of protocols of a WebSocket.
-func stripProtocols(header http.Header) {
+// stripTokenProtocols removes tokens from the list of WebSocket protocols.
+func stripTokenProtocols(header http.Header) {
 	offered := header[protocolHeader]
 	if !slices.ContainsFunc(offered, func(line string) bool { return strings.Contains(line, tokenProtocol) }) {
 		return
@@ -49,8 +49,8 @@ func stripProtocols(header http.Header) {
 	}
 }
 
-// isIdentityHeader reports whether a header says who somebody is, to an API
-// server (Authorization, Impersonate-*) or behind a front proxy (X-Remote-*).
+// isIdentityHeader reports whether a header contains an identity, for an API server
+// (Authorization, Impersonate-*) or for a server behind a front proxy (X-Remote-*).
 func isIdentityHeader(name string) bool {
 	lower := strings.ToLower(name)
 	return lower == "authorization" ||
@@ -58,22 +58,21 @@ func isIdentityHeader(name string) bool {
 		strings.HasPrefix(lower, "x-remote-")
 }
 
-// impersonate lets a request act for the caller. UID and extra fields of the caller
-// stay behind, because the impersonator's role in the member covers users, service
-// accounts and groups only.
+// impersonate adds the impersonation headers for the caller. The UID and the extra fields of
+// the caller are not sent, because the role of the impersonator in the member covers users,
+// service accounts and groups only.
 func impersonate(header http.Header, caller user.Info) {
 	header.Set(authenticationv1.ImpersonateUserHeader, caller.GetName())
-	for _, group := range groupsToSend(caller) {
+	for _, group := range impersonatedGroups(caller) {
 		header.Add(authenticationv1.ImpersonateGroupHeader, group)
 	}
 }
 
-// groupsToSend are the caller's groups that the member cannot know by itself. It
-// adds the group of all authenticated users to everybody, and a caller without
-// credentials must not gain it there by being named. A service account without
-// groups gets those of its namespace: sending them would need a right to act for
-// the groups of all service accounts.
-func groupsToSend(caller user.Info) []string {
+// impersonatedGroups returns the groups of the caller that the member does not add by itself.
+// The member adds system:authenticated to every impersonated user, except to system:anonymous.
+// For a service account without groups, it adds those of the namespace: sending them would
+// require the right to impersonate the groups of all service accounts.
+func impersonatedGroups(caller user.Info) []string {
 	var groups []string
 	for _, group := range caller.GetGroups() {
 		if group != user.AllAuthenticated && group != user.AllUnauthenticated {
@@ -87,16 +86,16 @@ func groupsToSend(caller user.Info) []string {
 	implied := serviceaccount.MakeGroupNames(namespace)
 	for _, group := range groups {
 		if !slices.Contains(implied, group) {
-			// With any group given, the member adds none.
+			// If the request has any group, the member adds none.
 			return groups
 		}
 	}
 	return nil
 }
 
-// trace lets the member's audit log know where a request comes from. What else
-// proxies say about themselves is of no use there.
-func trace(header http.Header, in *http.Request) {
+// setForwardedFor sets X-Forwarded-For to the origin of the request, for the audit log of the
+// member. All other headers of proxies are removed.
+func setForwardedFor(header http.Header, in *http.Request) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		header.Del(name)
 	}

@@ -11,9 +11,9 @@ import (
 	clientrest "k8s.io/client-go/rest"
 )
 
-// karmadaServer answers requests to all clusters that are about no resource. It is
-// asked with the credentials of this server, on behalf of the caller: what the
-// caller may not read there, it may not read this way either.
+// karmadaServer serves requests to all clusters that are not about resources. It sends them to
+// the Karmada API server with the credentials of this server, and impersonates the caller. The
+// caller gets no additional rights.
 type karmadaServer struct {
 	endpoint  *url.URL
 	transport http.RoundTripper
@@ -26,11 +26,11 @@ func newKarmadaServer(config *clientrest.Config) (*karmadaServer, error) {
 	}
 	client, err := clientrest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	endpoint, _, err := clientrest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("reading its address: %w", err)
+		return nil, fmt.Errorf("parsing the server address: %w", err)
 	}
 	return &karmadaServer{endpoint: endpoint, transport: client.Transport, closeIdle: client.CloseIdleConnections}, nil
 }
@@ -41,20 +41,20 @@ func (k *karmadaServer) close() {
 	}
 }
 
-// serve passes a request on.
-func (k *karmadaServer) serve(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
+// forward forwards a request.
+func (k *karmadaServer) forward(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
 	if k == nil {
-		responder.Error(failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-			"path %q is about no resource of the clusters, and there is no Karmada API server to ask for it", path))
+		responder.Error(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			"path %q is not a resource path, and no Karmada API server is configured to serve it", path))
 		return
 	}
 	send := func(req *http.Request) (*http.Response, error) {
 		impersonate(req.Header, caller)
 		resp, err := k.transport.RoundTrip(req)
 		if err != nil {
-			return nil, failure(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable, "the Karmada API server does not answer: %v; try again", err)
+			return nil, newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable, "the Karmada API server does not respond: %v; try again", err)
 		}
 		return resp, nil
 	}
-	passOn(w, req, below(k.endpoint, path, req.URL), send, responder)
+	forward(w, req, joinURL(k.endpoint, path, req.URL), send, responder)
 }

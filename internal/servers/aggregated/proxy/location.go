@@ -12,28 +12,28 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// checkPath refuses paths with which a server behind the endpoint might be led out
-// of it: an endpoint may be one of many below a common host.
-func checkPath(path string) error {
+// validatePath rejects paths with "..". Several endpoints may share a host, and such a path
+// could reach another endpoint behind it.
+func validatePath(path string) error {
 	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
 		return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
 	}
 	return nil
 }
 
-// location is where a request for path goes: below the endpoint of the cluster,
-// with the query of the request, and spelled as in the request.
-func location(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
+// targetURL returns the URL in the member for path: below the endpoint of the cluster, with the
+// query and the escaping of the request.
+func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
 	endpoint, err := url.Parse(cluster.Spec.APIEndpoint)
 	if err != nil {
-		return nil, unavailable(cluster, fmt.Errorf("reading spec.apiEndpoint: %w", err))
+		return nil, unavailable(cluster, fmt.Errorf("parsing spec.apiEndpoint: %w", err))
 	}
-	return below(endpoint, path, request), nil
+	return joinURL(endpoint, path, request), nil
 }
 
-// below joins an endpoint and a path. An empty path stays empty unless the request
-// ends in a slash.
-func below(endpoint *url.URL, path string, request *url.URL) *url.URL {
+// joinURL joins an endpoint and a path. An empty path stays empty unless the path of the
+// request ends with a slash.
+func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	target := *endpoint
 	target.Fragment, target.RawFragment = "", ""
 	target.RawQuery = request.RawQuery
@@ -45,16 +45,16 @@ func below(endpoint *url.URL, path string, request *url.URL) *url.URL {
 		path += "/"
 	}
 	target.Path, target.RawPath = base+path, ""
-	if raw, ok := spelling(path, request); ok {
-		// URL ignores a spelling that does not fit its path.
+	if raw, ok := escapedSuffix(path, request); ok {
+		// url.URL ignores a RawPath that does not match its Path.
 		target.RawPath = rawBase + raw
 	}
 	return &target
 }
 
-// spelling is how the request spells the path that it ends in, which matters where
-// a slash is part of a name.
-func spelling(path string, request *url.URL) (string, bool) {
+// escapedSuffix returns the escaped form of path in the request, which ends with it. The
+// escaping matters if a name contains a slash.
+func escapedSuffix(path string, request *url.URL) (string, bool) {
 	escaped := request.EscapedPath()
 	for at := len(escaped); at >= 0; at = strings.LastIndexByte(escaped[:at], '/') {
 		plain, err := url.PathUnescape(escaped[at:])
@@ -68,8 +68,8 @@ func spelling(path string, request *url.URL) (string, bool) {
 	return "", false
 }
 
-// redirectToSlash sends readers of an empty path to the same URL with a slash, as
-// relative links need. It reports whether it did.
+// redirectToSlash redirects reads of an empty path to the same URL with a slash, which relative
+// links require. It reports whether it did.
 func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
 	if path != "" || req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false

@@ -7,12 +7,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(quiet{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(cleanupRunner{m}) }
 
-// quiet ends the tests' own idle connections, which are no leak of the proxy.
-type quiet struct{ *testing.M }
+// cleanupRunner closes the idle connections of the tests, which are not leaks of the proxy.
+type cleanupRunner struct{ *testing.M }
 
-func (q quiet) Run() int {
+func (q cleanupRunner) Run() int {
 	defer http.DefaultClient.CloseIdleConnections()
 	return q.M.Run()
 }

@@ -22,23 +22,23 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// fixture is a control plane with one cluster and its secrets; tests change them
-// between requests.
+// fixture is a control plane with one cluster and its Secrets. Tests change both between
+// requests.
 type fixture struct {
 	cluster *clusterv1alpha1.Cluster
-	// others are further clusters, with m1's secrets.
+	// others are further clusters. They use the Secrets of m1.
 	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
-	// stale are secrets as a cache that lags behind has them.
+	// stale are Secrets as an outdated cache contains them.
 	stale map[string]*corev1.Secret
-	// caller is alice, unless a test says otherwise.
+	// caller is alice by default.
 	caller user.Info
 	proxy  *proxy.Proxy
-	// budgets are those of the proxy, the default ones if empty.
+	// budgets are the budgets of the proxy. The zero value means the defaults.
 	budgets proxy.Budgets
 }
 
-// newFixture registers a member that answers with handler, over TLS.
+// newFixture registers a member that serves handler over TLS.
 func newFixture(t *testing.T, handler http.Handler) (*fixture, *httptest.Server) {
 	t.Helper()
 	member := httptest.NewUnstartedServer(handler)
@@ -64,12 +64,12 @@ func newFixture(t *testing.T, handler http.Handler) (*fixture, *httptest.Server)
 		Name: "alice", UID: "42", Groups: []string{"dev", "ops", user.AllAuthenticated, user.AllUnauthenticated},
 		Extra: map[string][]string{"scope": {"all"}},
 	}
-	f.connect(t, nil)
+	f.createProxy(t, nil)
 	return f, member
 }
 
-// connect makes the proxy.
-func (f *fixture) connect(t *testing.T, karmada *rest.Config) {
+// createProxy creates the proxy.
+func (f *fixture) createProxy(t *testing.T, karmada *rest.Config) {
 	t.Helper()
 	var err error
 	f.proxy, err = proxy.New(proxy.Sources{
@@ -123,22 +123,22 @@ type responder struct{ w http.ResponseWriter }
 func (r responder) Object(code int, _ runtime.Object) { r.w.WriteHeader(code) }
 
 func (r responder) Error(err error) {
-	code, after := http.StatusInternalServerError, 0
+	code, retryAfter := http.StatusInternalServerError, 0
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code = int(status.Status().Code)
 		if details := status.Status().Details; details != nil {
-			after = int(details.RetryAfterSeconds)
+			retryAfter = int(details.RetryAfterSeconds)
 		}
 	}
-	if after > 0 {
-		r.w.Header().Set("Retry-After", strconv.Itoa(after))
+	if retryAfter > 0 {
+		r.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	http.Error(r.w, err.Error(), code)
 }
 
-// ServeHTTP is the API server around the proxy: it knows the caller and splits the
-// path at /proxy. Requests below /everywhere go to all clusters.
+// ServeHTTP acts as the API server around the proxy: it authenticates the caller and splits the
+// path at /proxy. Requests below /everywhere are sent to all clusters.
 func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, path := "m1", ""
 	if strings.HasPrefix(req.URL.Path, "/everywhere") {
@@ -156,7 +156,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, req.WithContext(ctx))
 }
 
-// front serves the fixture over the network, which upgrades need.
+// front serves the fixture over the network, which upgrades require.
 func (f *fixture) front(t *testing.T) *httptest.Server {
 	t.Helper()
 	front := httptest.NewServer(f)

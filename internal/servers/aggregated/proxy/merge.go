@@ -11,64 +11,64 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// fields are those of a JSON object, read no deeper than needed.
+// fields are the fields of a JSON object, decoded one level deep.
 type fields = map[string]json.RawMessage
 
 const (
-	// elementBytes is what an element of a list takes beside its text, in bytes: the
-	// text may be {} only.
-	elementBytes = 256
-	// maxFields is how many fields an object may have, as each takes far more memory than
-	// its text. Annotations of an object are 256 KiB at most.
+	// elementOverhead is the memory of a list element in addition to its text, in bytes. The
+	// text may be as short as {}.
+	elementOverhead = 256
+	// maxFields limits the fields of an object, because each field needs far more memory than
+	// its text. The annotations of an object have at most 256 KiB.
 	maxFields = 10_000
 )
 
-var errFields = fmt.Errorf("an object has more than %d fields", maxFields)
+var errTooManyFields = fmt.Errorf("an object has more than %d fields", maxFields)
 
-// list is the lists of many clusters in one: of objects, or as the table that
-// kubectl prints.
-type list struct {
-	// first is the first list, whose fields stay, apart from its elements.
+// mergedList merges the lists of many clusters: lists of objects, or tables that kubectl
+// prints.
+type mergedList struct {
+	// first is the first list. Its fields are kept, except the elements.
 	first fields
-	// key is where the elements are: items, or the rows of a table.
+	// key is the field with the elements: items, or the rows of a table.
 	key      string
 	elements []json.RawMessage
 }
 
-// add appends the list that a cluster answered with. Each of its elements says from
-// now on where it is from. An answer that cannot be understood changes nothing. The
-// memory that the elements need beside their text is taken first.
-func (l *list) add(cluster string, body []byte, take func(bytes int64) error) error {
-	answer, err := fieldsOf(body)
+// add appends the list of a cluster and annotates each element with the name of the cluster. An
+// invalid response changes nothing. reserve is called first with the memory that the elements
+// need in addition to their text.
+func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) error) error {
+	response, err := parseFields(body)
 	if err != nil {
-		return fmt.Errorf("reading the list of cluster %q: %w", cluster, err)
+		return fmt.Errorf("parsing the list of cluster %q: %w", cluster, err)
 	}
 	key := "items"
-	if string(answer["kind"]) == `"Table"` {
+	if string(response["kind"]) == `"Table"` {
 		key = "rows"
 	}
 	if l.first != nil && l.key != key {
-		return fmt.Errorf("cluster %q is left out: it answers in another form than the others", cluster)
+		return fmt.Errorf("cluster %q is omitted: its response has another format than those of other clusters", cluster)
 	}
-	if err := take(elementBytes * int64(width(answer[key]))); err != nil {
+	if err := reserve(elementOverhead * int64(countElements(response[key]))); err != nil {
 		return err
 	}
-	elements, err := marked(answer[key], key, cluster)
+	elements, err := annotateElements(response[key], key, cluster)
 	if err != nil {
-		return fmt.Errorf("reading the list of cluster %q: %w", cluster, err)
+		return fmt.Errorf("parsing the list of cluster %q: %w", cluster, err)
 	}
 	if l.first == nil {
-		l.first, l.key = answer, key
+		l.first, l.key = response, key
 	}
 	l.elements = append(l.elements, elements...)
 	return nil
 }
 
-// marked are elements with the name of their cluster in an annotation.
-func marked(raw json.RawMessage, key, cluster string) ([]json.RawMessage, error) {
+// annotateElements returns the elements with the name of their cluster in an annotation.
+func annotateElements(raw json.RawMessage, key, cluster string) ([]json.RawMessage, error) {
 	var elements []json.RawMessage
 	if raw == nil {
-		return nil, fmt.Errorf("it has no %s", key)
+		return nil, fmt.Errorf("the list has no %s", key)
 	}
 	if err := json.Unmarshal(raw, &elements); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
@@ -82,27 +82,27 @@ func marked(raw json.RawMessage, key, cluster string) ([]json.RawMessage, error)
 		return nil, err
 	}
 	for i := range elements {
-		if elements[i], err = set(elements[i], name, path...); err != nil {
+		if elements[i], err = setField(elements[i], name, path...); err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", key, i, err)
 		}
 	}
 	return elements, nil
 }
 
-// set returns a JSON object with the value at a path. What is missing on the way is
-// made.
-func set(object, value json.RawMessage, path ...string) (json.RawMessage, error) {
+// setField returns a JSON object with the value at a path. Missing objects in the path are
+// created.
+func setField(object, value json.RawMessage, path ...string) (json.RawMessage, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
-	parts, err := fieldsOf(object)
+	parts, err := parseFields(object)
 	if err != nil {
 		return nil, err
 	}
 	if parts == nil {
 		parts = fields{}
 	}
-	inner, err := set(parts[path[0]], value, path[1:]...)
+	inner, err := setField(parts[path[0]], value, path[1:]...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path[0], err)
 	}
@@ -110,13 +110,13 @@ func set(object, value json.RawMessage, path ...string) (json.RawMessage, error)
 	return json.Marshal(parts)
 }
 
-// fieldsOf reads the fields of a JSON object; there are none in an empty text.
-func fieldsOf(object json.RawMessage) (fields, error) {
+// parseFields decodes the fields of a JSON object. An empty text has none.
+func parseFields(object json.RawMessage) (fields, error) {
 	if len(object) == 0 {
-		return nil, nil //nolint:nilnil // as it says
+		return nil, nil //nolint:nilnil // see the comment of the function
 	}
-	if width(object) > maxFields {
-		return nil, errFields
+	if countElements(object) > maxFields {
+		return nil, errTooManyFields
 	}
 	var parts fields
 	if err := json.Unmarshal(object, &parts); err != nil {
@@ -125,9 +125,9 @@ func fieldsOf(object json.RawMessage) (fields, error) {
 	return parts, nil
 }
 
-// width counts the elements of a JSON array, or the fields of an object, without taking
-// memory for them. It is at least their number.
-func width(text []byte) int {
+// countElements returns an upper bound of the number of elements of a JSON array, or of fields
+// of an object. It allocates no memory.
+func countElements(text []byte) int {
 	depth, commas := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -150,14 +150,14 @@ func width(text []byte) int {
 	return commas + 1
 }
 
-// write writes the list of all, without a copy. It is complete, so that nothing remains
-// to be continued.
-func (l *list) write(to io.Writer) error {
+// writeTo writes the merged list without a copy. The list is complete, so the continue token is
+// removed.
+func (l *mergedList) writeTo(to io.Writer) error {
 	if l.first == nil {
-		return errors.New("no cluster has answered")
+		return errors.New("no cluster has returned a list")
 	}
-	metadata, err := fieldsOf(l.first["metadata"])
-	if errors.Is(err, errFields) {
+	metadata, err := parseFields(l.first["metadata"])
+	if errors.Is(err, errTooManyFields) {
 		metadata = fields{}
 	}
 	if metadata != nil {
@@ -181,7 +181,7 @@ func (l *list) write(to io.Writer) error {
 	if len(l.first) == 0 {
 		separator = ""
 	}
-	// An error stays with the writer until it is flushed.
+	// The writer keeps an error until it is flushed.
 	_, _ = fmt.Fprintf(out, "%s%s%s:[", bytes.TrimSuffix(head, []byte("}")), separator, key)
 	for i, element := range l.elements {
 		if i > 0 {

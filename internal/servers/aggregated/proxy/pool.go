@@ -10,87 +10,87 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// errClosed ends what is under way to a member that has left.
-var errClosed = errors.New("the cluster is not a member any more, or the server stops")
+// errMemberRemoved is the cause with which requests to a removed member are canceled.
+var errMemberRemoved = errors.New("the cluster was removed, or the server stops")
 
-// pool keeps the connections to clusters, those over one route for each.
+// pool contains the connections to clusters, with the settings of the last request of each
+// cluster.
 type pool struct {
 	mu      sync.Mutex
 	members map[string]*member
 	closed  bool
 	budgets Budgets
-	// answers is how many bytes the answers of one member to requests to all clusters
-	// may take.
-	answers int64
+	// memoryPerMember limits the bytes of responses of one member to requests to all clusters.
+	memoryPerMember int64
 }
 
-// member is the connections to one cluster.
+// member contains the connections to one cluster.
 type member struct {
-	route     route
+	settings  connectionSettings
 	transport *transport
-	// life ends when the member leaves, and with it all that is under way.
-	life context.Context
-	end  context.CancelCauseFunc
-	// requests, lasting and upgrades hold a place for each one under way.
-	requests, lasting, upgrades chan struct{}
-	// answers is the room for its answers to requests to all clusters, in bytes.
-	answers *semaphore.Weighted
+	// ctx ends when the member is removed. All requests to the member end with it.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// requests, longRunning and upgrades have a slot for each request in progress.
+	requests, longRunning, upgrades chan struct{}
+	// responseMemory limits the bytes of its responses to requests to all clusters.
+	responseMemory *semaphore.Weighted
 }
 
 func newPool(budgets Budgets) *pool {
 	return &pool{members: map[string]*member{}, budgets: budgets}
 }
 
-// get returns the connections to a cluster. A route other than last time replaces
-// them; requests under way end on the old ones.
-func (p *pool) get(cluster string, r route) (*member, error) {
+// get returns the connections to a cluster. Changed settings replace them. Requests in progress
+// finish on the old ones.
+func (p *pool) get(cluster string, r connectionSettings) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, errClosed
+		return nil, errMemberRemoved
 	}
 	known, ok := p.members[cluster]
-	if ok && known.route == r {
+	if ok && known.settings == r {
 		return known, nil
 	}
 	transport, err := newTransport(r)
 	if err != nil {
 		return nil, err
 	}
-	made := &member{route: r, transport: transport}
+	created := &member{settings: r, transport: transport}
 	if ok {
-		// The budgets are the member's, whatever the route.
-		made.requests, made.lasting, made.upgrades = known.requests, known.lasting, known.upgrades
-		made.answers = known.answers
+		// The budgets are kept when the settings change.
+		created.requests, created.longRunning, created.upgrades = known.requests, known.longRunning, known.upgrades
+		created.responseMemory = known.responseMemory
 		known.transport.closeIdle()
-		made.life, made.end = known.life, known.end
+		created.ctx, created.cancel = known.ctx, known.cancel
 	} else {
-		made.requests, made.lasting = make(chan struct{}, p.budgets.Requests), make(chan struct{}, p.budgets.Lasting)
-		made.upgrades = make(chan struct{}, maxUpgrades)
-		made.answers = semaphore.NewWeighted(p.answers)
-		made.life, made.end = context.WithCancelCause(context.Background())
+		created.requests, created.longRunning = make(chan struct{}, p.budgets.Requests), make(chan struct{}, p.budgets.LongRunning)
+		created.upgrades = make(chan struct{}, maxUpgrades)
+		created.responseMemory = semaphore.NewWeighted(p.memoryPerMember)
+		created.ctx, created.cancel = context.WithCancelCause(context.Background())
 	}
-	p.members[cluster] = made
-	return made, nil
+	p.members[cluster] = created
+	return created, nil
 }
 
-// forget ends all that is under way to a cluster.
-func (p *pool) forget(cluster string) {
+// remove cancels all requests to a cluster and closes its connections.
+func (p *pool) remove(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known, ok := p.members[cluster]; ok {
-		known.leave()
+		known.close()
 		delete(p.members, cluster)
 	}
 }
 
-// close forgets all clusters, for good.
+// close removes all clusters. The pool cannot be used afterwards.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	for cluster, known := range p.members {
-		known.leave()
+		known.close()
 		delete(p.members, cluster)
 	}
 }
@@ -101,17 +101,17 @@ func (p *pool) names() []string {
 	return slices.Collect(maps.Keys(p.members))
 }
 
-func (m *member) leave() {
-	m.end(errClosed)
+func (m *member) close() {
+	m.cancel(errMemberRemoved)
 	m.transport.closeIdle()
 }
 
-// enter takes a place among those under way, and tells how to give it back. It
-// reports whether there was one.
-func enter(places chan struct{}) (leave func(), ok bool) {
+// tryAcquire acquires a slot and returns the function that releases it. ok is false if there is
+// no free slot.
+func tryAcquire(slots chan struct{}) (release func(), ok bool) {
 	select {
-	case places <- struct{}{}:
-		return func() { <-places }, true
+	case slots <- struct{}{}:
+		return func() { <-slots }, true
 	default:
 		return nil, false
 	}

@@ -1,16 +1,16 @@
-// Package proxy answers: how does a user of the control plane talk to the API
-// server of a member cluster through clusters/proxy, or to those of all clusters?
+// Package proxy answers: how does a user of the control plane access the API server
+// of one member cluster, or those of all, through clusters/proxy?
 //
 // Invariants:
-//   - The member sees the impersonator's token and the caller's name and groups,
-//     whatever credentials or impersonation the request brought along.
-//   - What the caller may do in the member is decided by the member.
-//   - A path never leads out of the endpoint of its cluster.
-//   - Connections are pooled for each cluster, bounded in number, and given up when
-//     the way to the cluster changes or the cluster leaves.
-//   - Whatever goes wrong between here and the member is told as a Status that
-//     names the cluster and what helps. Nothing but watches, logs and terminals may
-//     be silent for long.
+//   - The member receives the token of the impersonator and the name and groups of
+//     the caller. Credentials and impersonation headers of the request are removed.
+//   - The member authorizes the request of the caller.
+//   - A path never leaves the endpoint of its cluster.
+//   - Connections are pooled for each cluster and limited in number. They are closed
+//     when the connection settings change or the cluster is removed.
+//   - Errors between this server and the member are returned as a Status that names
+//     the cluster and the remedy. Only watches, logs and terminals may pass no data
+//     for long.
 package proxy
 
 import (
@@ -30,47 +30,47 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// All is the name that stands for all clusters.
+// All is the cluster name that stands for all clusters.
 const All = "*"
 
-// ClusterGetter reads the Cluster of that name, or returns a not found error.
+// ClusterGetter reads the Cluster with that name, or returns a NotFound error.
 type ClusterGetter func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
 
 // ClusterLister reads all Clusters.
 type ClusterLister func(ctx context.Context) ([]clusterv1alpha1.Cluster, error)
 
-// SecretGetter reads a Secret of the control plane, or returns a not found error.
+// SecretGetter reads a Secret of the control plane, or returns a NotFound error.
 type SecretGetter func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 
-// Sources are where the proxy learns what it needs.
+// Sources are the data sources and settings of the proxy.
 type Sources struct {
 	Cluster ClusterGetter
-	// Clusters is asked for requests to all clusters.
+	// Clusters is used for requests to all clusters.
 	Clusters ClusterLister
-	// Secret may answer from a cache.
+	// Secret may read from a cache.
 	Secret SecretGetter
-	// FreshSecret does not; it is asked when a member refuses what Secret said. Nil
-	// means that Secret is always fresh.
+	// FreshSecret must not read from a cache. It is used when a member rejects the token that
+	// Secret returned. Nil means that Secret is always fresh.
 	FreshSecret SecretGetter
-	// Karmada answers requests to all clusters that are about no resource, such as
-	// discovery. Nil means that nobody does.
+	// Karmada is the server for requests to all clusters that are not about resources, such as
+	// discovery. Nil means that such requests fail.
 	Karmada *clientrest.Config
-	// Budgets bound the requests under way; the zero value is DefaultBudgets.
+	// Budgets limit the concurrent requests. The zero value is DefaultBudgets.
 	Budgets Budgets
 }
 
 // Proxy serves clusters/proxy.
 type Proxy struct {
-	from    Sources
-	members *pool
-	karmada *karmadaServer
-	limits  limits
-	// all are the budgets of all members together.
-	all places
-	// room bounds what members answer to requests to all clusters, answers is the part
-	// that all such requests share.
-	room    room
-	answers *semaphore.Weighted
+	sources  Sources
+	members  *pool
+	karmada  *karmadaServer
+	timeouts timeouts
+	// shared are the budgets of all members together.
+	shared sharedBudgets
+	// memory limits the responses of members to requests to all clusters. responseMemory is the
+	// part that all such requests share.
+	memory         memoryLimits
+	responseMemory *semaphore.Weighted
 }
 
 var (
@@ -78,52 +78,52 @@ var (
 	_ rest.Connecter = &Proxy{}
 )
 
-// New returns a proxy to the clusters that the sources know.
-func New(from Sources) (*Proxy, error) {
-	if from.FreshSecret == nil {
-		from.FreshSecret = from.Secret
+// New returns a proxy to the clusters of the sources.
+func New(sources Sources) (*Proxy, error) {
+	if sources.FreshSecret == nil {
+		sources.FreshSecret = sources.Secret
 	}
-	if from.Budgets == (Budgets{}) {
-		from.Budgets = DefaultBudgets()
+	if sources.Budgets == (Budgets{}) {
+		sources.Budgets = DefaultBudgets()
 	}
-	karmada, err := newKarmadaServer(from.Karmada)
+	karmada, err := newKarmadaServer(sources.Karmada)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the way to the Karmada API server: %w", err)
+		return nil, fmt.Errorf("creating a client of the Karmada API server: %w", err)
 	}
-	p := &Proxy{from: from, members: newPool(from.Budgets), all: newPlaces(from.Budgets), karmada: karmada, limits: standardLimits}
-	p.provide(defaultRoom)
+	p := &Proxy{sources: sources, members: newPool(sources.Budgets), shared: newSharedBudgets(sources.Budgets), karmada: karmada, timeouts: defaultTimeouts}
+	p.setMemoryLimits(defaultMemoryLimits)
 	return p, nil
 }
 
-// provide sets the room for answers, before the first request.
-func (p *Proxy) provide(room room) {
-	p.room, p.answers = room, semaphore.NewWeighted(room.all)
-	p.members.answers = room.perMember
+// setMemoryLimits sets the memory limits. It must be called before the first request.
+func (p *Proxy) setMemoryLimits(limits memoryLimits) {
+	p.memory, p.responseMemory = limits, semaphore.NewWeighted(limits.all)
+	p.members.memoryPerMember = limits.perMember
 }
 
 // New returns the options object of the subresource.
 func (p *Proxy) New() runtime.Object { return &clusterv1alpha1.ClusterProxyOptions{} }
 
-// Destroy ends everything under way to all members.
+// Destroy cancels all requests to all members.
 func (p *Proxy) Destroy() {
 	p.members.close()
 	p.karmada.close()
 }
 
-// Forget ends everything under way to a member that has left.
-func (p *Proxy) Forget(cluster string) { p.members.forget(cluster) }
+// RemoveMember cancels all requests to a removed member.
+func (p *Proxy) RemoveMember(cluster string) { p.members.remove(cluster) }
 
-// Sweep forgets members whose Cluster is gone, which another server may have
-// deleted.
-func (p *Proxy) Sweep(ctx context.Context) {
+// RemoveDeletedMembers removes members whose Cluster does not exist any more. Another replica may have deleted
+// it.
+func (p *Proxy) RemoveDeletedMembers(ctx context.Context) {
 	for _, name := range p.members.names() {
-		if _, err := p.from.Cluster(ctx, name); apierrors.IsNotFound(err) {
-			p.Forget(name)
+		if _, err := p.sources.Cluster(ctx, name); apierrors.IsNotFound(err) {
+			p.RemoveMember(name)
 		}
 	}
 }
 
-// ConnectMethods are the HTTP methods that are passed on.
+// ConnectMethods returns the HTTP methods that are forwarded.
 func (p *Proxy) ConnectMethods() []string {
 	return []string{
 		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -131,13 +131,12 @@ func (p *Proxy) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions says that what follows /proxy/ in the URL becomes the path in
-// the options.
+// NewConnectOptions makes the part of the URL after /proxy/ the path in the options.
 func (p *Proxy) NewConnectOptions() (runtime.Object, bool, string) {
 	return &clusterv1alpha1.ClusterProxyOptions{}, true, "path"
 }
 
-// Connect returns the handler that passes one request on to a cluster, or to all.
+// Connect returns the handler that forwards one request to a cluster or to all clusters.
 func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	proxyOptions, ok := options.(*clusterv1alpha1.ClusterProxyOptions)
 	if !ok {
@@ -145,61 +144,64 @@ func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object
 	}
 	caller, ok := genericrequest.UserFrom(ctx)
 	if !ok {
-		return nil, apierrors.NewUnauthorized("no user to act for in the cluster")
+		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
 	}
-	if err := checkPath(proxyOptions.Path); err != nil {
+	if err := validatePath(proxyOptions.Path); err != nil {
 		return nil, err
 	}
 	if name == All {
-		return &everywhere{proxy: p, path: proxyOptions.Path, caller: caller, responder: responder}, nil
+		return &allClustersHandler{proxy: p, path: proxyOptions.Path, caller: caller, responder: responder}, nil
 	}
-	cluster, err := p.from.Cluster(ctx, name)
+	cluster, err := p.sources.Cluster(ctx, name)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
-			p.Forget(name)
+			p.RemoveMember(name)
 		}
 		return nil, err
 	}
-	way, err := p.way(ctx, cluster, caller)
+	client, err := p.newMemberClient(ctx, cluster, caller)
 	if err != nil {
 		return nil, err
 	}
-	return &passage{way: way, path: proxyOptions.Path, responder: responder}, nil
+	return &forwarder{client: client, path: proxyOptions.Path, responder: responder}, nil
 }
 
-// way is how requests of one caller get to one member.
-type way struct {
+// memberClient sends requests of one caller to one member.
+type memberClient struct {
 	cluster *clusterv1alpha1.Cluster
 	member  *member
-	// token may impersonate, caller is impersonated.
+	// token is the token of the impersonator. caller is the impersonated user.
 	token  string
 	caller user.Info
-	// fresh reads the token again, past all caches.
-	fresh  func(ctx context.Context) (string, error)
-	limits limits
-	// all are the budgets of all members together.
-	all places
-	// client is where an answer goes as it comes; nil where it is read as a whole.
-	client http.ResponseWriter
+	// freshToken reads the token without caches.
+	freshToken func(ctx context.Context) (string, error)
+	timeouts   timeouts
+	// shared are the budgets of all members together.
+	shared sharedBudgets
+	// clientWriter receives the response while it is read. It is nil if the response is read
+	// completely first.
+	clientWriter http.ResponseWriter
 }
 
-// way opens the way to a cluster. Nothing is sent yet.
-func (p *Proxy) way(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*way, error) {
+// newMemberClient returns a client for a cluster. It sends no request.
+func (p *Proxy) newMemberClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*memberClient, error) {
 	if cluster.Spec.APIEndpoint == "" {
-		return nil, noEndpoint(cluster)
+		return nil, missingEndpoint(cluster)
 	}
-	token, err := impersonatorToken(ctx, cluster, p.from.Secret)
+	token, err := impersonatorToken(ctx, cluster, p.sources.Secret)
 	if err != nil {
 		return nil, err
 	}
-	caBundle, err := caBundle(ctx, cluster, p.from.Secret)
+	caBundle, err := caBundle(ctx, cluster, p.sources.Secret)
 	if err != nil {
 		return nil, err
 	}
-	member, err := p.members.get(cluster.Name, routeTo(cluster, caBundle))
+	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
 	if err != nil {
 		return nil, unavailable(cluster, err)
 	}
-	fresh := func(ctx context.Context) (string, error) { return impersonatorToken(ctx, cluster, p.from.FreshSecret) }
-	return &way{cluster: cluster, member: member, token: token, caller: caller, fresh: fresh, limits: p.limits, all: p.all}, nil
+	fresh := func(ctx context.Context) (string, error) {
+		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
+	}
+	return &memberClient{cluster: cluster, member: member, token: token, caller: caller, freshToken: fresh, timeouts: p.timeouts, shared: p.shared}, nil
 }

@@ -19,13 +19,13 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// answer is what a client gets back.
-type answer struct {
+// clientResponse is the response that a client receives.
+type clientResponse struct {
 	code int
 	body string
 }
 
-func do(t *testing.T, req *http.Request) answer {
+func sendRequest(t *testing.T, req *http.Request) clientResponse {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -37,10 +37,10 @@ func do(t *testing.T, req *http.Request) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{resp.StatusCode, string(body)}
+	return clientResponse{resp.StatusCode, string(body)}
 }
 
-func request(t *testing.T, method, target, body string) *http.Request {
+func newRequest(t *testing.T, method, target, body string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	if err != nil {
@@ -49,7 +49,7 @@ func request(t *testing.T, method, target, body string) *http.Request {
 	return req
 }
 
-func TestTheRequestPassesAsItIs(t *testing.T) {
+func TestRequestIsForwardedUnchanged(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		fmt.Fprintf(w, "%s %s %s", req.Method, req.URL.RequestURI(), body)
@@ -57,35 +57,35 @@ func TestTheRequestPassesAsItIs(t *testing.T) {
 	front := f.front(t)
 	tests := map[string]struct {
 		endpointPath, method, path, body string
-		want                             answer
+		want                             clientResponse
 	}{
-		"a read with query":                {method: "GET", path: "/proxy/api/v1/pods?limit=5&continue=a%2Fb", want: answer{200, "GET /api/v1/pods?limit=5&continue=a%2Fb "}},
-		"a write with body":                {method: "PATCH", path: "/proxy/api/v1/namespaces/a", body: "{}", want: answer{200, "PATCH /api/v1/namespaces/a {}"}},
-		"a slash at the end is kept":       {method: "GET", path: "/proxy/openapi/", want: answer{200, "GET /openapi/ "}},
-		"the root of the member":           {method: "GET", path: "/proxy/", want: answer{200, "GET / "}},
-		"the path of the endpoint is kept": {endpointPath: "/base/", method: "DELETE", path: "/proxy/api", want: answer{200, "DELETE /base/api "}},
-		"an empty path is redirected to /": {method: "GET", path: "/proxy", want: answer{301, ""}},
-		"an empty path of a write is sent": {method: "POST", path: "/proxy", want: answer{200, "POST / "}},
+		"a read with query":                {method: "GET", path: "/proxy/api/v1/pods?limit=5&continue=a%2Fb", want: clientResponse{200, "GET /api/v1/pods?limit=5&continue=a%2Fb "}},
+		"a write with body":                {method: "PATCH", path: "/proxy/api/v1/namespaces/a", body: "{}", want: clientResponse{200, "PATCH /api/v1/namespaces/a {}"}},
+		"a slash at the end is kept":       {method: "GET", path: "/proxy/openapi/", want: clientResponse{200, "GET /openapi/ "}},
+		"the root of the member":           {method: "GET", path: "/proxy/", want: clientResponse{200, "GET / "}},
+		"the path of the endpoint is kept": {endpointPath: "/base/", method: "DELETE", path: "/proxy/api", want: clientResponse{200, "DELETE /base/api "}},
+		"an empty path is redirected to /": {method: "GET", path: "/proxy", want: clientResponse{301, ""}},
+		"an empty path of a write is sent": {method: "POST", path: "/proxy", want: clientResponse{200, "POST / "}},
 	}
 	endpoint := f.cluster.Spec.APIEndpoint
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f.cluster.Spec.APIEndpoint = endpoint + test.endpointPath
-			got := do(t, request(t, test.method, front.URL+test.path, test.body))
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(answer{})); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
+			got := sendRequest(t, newRequest(t, test.method, front.URL+test.path, test.body))
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(clientResponse{})); diff != "" {
+				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheMemberSeesTheCallerAndNobodyElse(t *testing.T) {
-	var seen http.Header
+func TestOnlyTheCallerIsImpersonated(t *testing.T) {
+	var received http.Header
 	var host string
 	f, member := newFixture(t, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		seen, host = req.Header.Clone(), req.Host
+		received, host = req.Header.Clone(), req.Host
 	}))
-	req := request(t, "GET", f.front(t).URL+"/proxy/api", "")
+	req := newRequest(t, "GET", f.front(t).URL+"/proxy/api", "")
 	for name, value := range map[string]string{
 		"Authorization": "Bearer stolen", "Impersonate-User": "root", "Impersonate-Group": "system:masters",
 		"Impersonate-Uid": "0", "Impersonate-Extra-Scope": "everything", "X-Remote-User": "root", "X-Remote-Extra-A": "b",
@@ -93,11 +93,11 @@ func TestTheMemberSeesTheCallerAndNobodyElse(t *testing.T) {
 	} {
 		req.Header.Set(name, value)
 	}
-	if got := do(t, req); got.code != http.StatusOK {
+	if got := sendRequest(t, req); got.code != http.StatusOK {
 		t.Fatalf("got %v", got)
 	}
 	got := map[string][]string{}
-	for name, values := range seen {
+	for name, values := range received {
 		if name == "Authorization" || name == "Accept" || strings.HasPrefix(name, "Impersonate") || strings.HasPrefix(name, "X-Remote") {
 			got[name] = values
 		}
@@ -112,11 +112,11 @@ func TestTheMemberSeesTheCallerAndNobodyElse(t *testing.T) {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
 	if want := strings.TrimPrefix(member.URL, "https://"); host != want {
-		t.Errorf("the member is called %s, want %s", host, want)
+		t.Errorf("the Host header is %s, want %s", host, want)
 	}
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingSettingsAreReported(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
 	cluster, secrets := f.cluster.DeepCopy(), f.secrets
 	front := f.front(t)
@@ -126,18 +126,18 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}{
 		"no endpoint":            {func(spec *clusterv1alpha1.ClusterSpec, _ map[string]*corev1.Secret) { spec.APIEndpoint = "" }, "spec.apiEndpoint is empty"},
 		"no impersonator":        {func(spec *clusterv1alpha1.ClusterSpec, _ map[string]*corev1.Secret) { spec.ImpersonatorSecretRef = nil }, "spec.impersonatorSecretRef is empty"},
-		"no impersonator secret": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) { delete(s, "m1-impersonator") }, "not found: put the token of the member's service account karmada-impersonator there"},
-		"no impersonator secret, which an agent keeps": {func(spec *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
+		"no impersonator secret": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) { delete(s, "m1-impersonator") }, `not found: write the token of the service account karmada-impersonator of the member to key "token"`},
+		"no impersonator secret of a cluster with an agent": {func(spec *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
 			spec.SyncMode = clusterv1alpha1.Pull
 			delete(s, "m1-impersonator")
-		}, "not found: restart its agent, which puts the token there"},
+		}, "not found: restart its agent, which writes the token to the Secret"},
 		"no token": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
 			s["m1-impersonator"] = &corev1.Secret{}
 		}, `has no key "token"`},
 		"no secret with a CA": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) { delete(s, "m1") }, "reading secret karmada-cluster/m1"},
-		"a CA that is none": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
+		"an invalid CA": {func(_ *clusterv1alpha1.ClusterSpec, s map[string]*corev1.Secret) {
 			s["m1"] = &corev1.Secret{Data: map[string][]byte{"caBundle": []byte("x")}}
-		}, "the CA bundle holds no certificate"},
+		}, "the CA bundle contains no certificate"},
 		"a proxy of unknown scheme": {func(spec *clusterv1alpha1.ClusterSpec, _ map[string]*corev1.Secret) { spec.ProxyURL = "ftp://x" }, `proxy scheme "ftp"`},
 	}
 	for name, test := range tests {
@@ -145,7 +145,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			f.cluster = cluster.DeepCopy()
 			f.secrets = map[string]*corev1.Secret{"m1": secrets["m1"], "m1-impersonator": secrets["m1-impersonator"]}
 			test.change(&f.cluster.Spec, f.secrets)
-			got := do(t, request(t, "GET", front.URL+"/proxy/api", ""))
+			got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", ""))
 			if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, test.want) || !strings.Contains(got.body, `"m1"`) {
 				t.Errorf("got %d %q, want 503 with cluster m1 and %q", got.code, got.body, test.want)
 			}
@@ -153,24 +153,24 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheMembersCertificateIsChecked(t *testing.T) {
+func TestMemberCertificateIsVerified(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	front := f.front(t)
-	ask := func() int { return do(t, request(t, "GET", front.URL+"/proxy/api", "")).code }
-	if got := ask(); got != http.StatusOK {
-		t.Errorf("with the member's CA: got %d", got)
+	get := func() int { return sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", "")).code }
+	if got := get(); got != http.StatusOK {
+		t.Errorf("with the CA of the member: got %d", got)
 	}
 	f.cluster.Spec.SecretRef = nil
-	if got := ask(); got != http.StatusServiceUnavailable {
-		t.Errorf("with the CAs of the system: got %d, want a refusal", got)
+	if got := get(); got != http.StatusServiceUnavailable {
+		t.Errorf("with the CAs of the system: got %d, want an error", got)
 	}
 	f.cluster.Spec.InsecureSkipTLSVerification = true
-	if got := ask(); got != http.StatusOK {
+	if got := get(); got != http.StatusOK {
 		t.Errorf("without verification: got %d", got)
 	}
 }
 
-func TestConnectionsArePooledUntilTheWayChanges(t *testing.T) {
+func TestConnectionsArePooledUntilSettingsChange(t *testing.T) {
 	var mu sync.Mutex
 	peers := map[string]bool{}
 	f, _ := newFixture(t, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -181,14 +181,14 @@ func TestConnectionsArePooledUntilTheWayChanges(t *testing.T) {
 	front := f.front(t)
 	connections := func() int {
 		for range 3 {
-			do(t, request(t, "GET", front.URL+"/proxy/api", ""))
+			sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", ""))
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		return len(peers)
 	}
 	if got := connections(); got != 1 {
-		t.Errorf("%d connections for requests one after the other, want 1", got)
+		t.Errorf("%d connections for sequential requests, want 1", got)
 	}
 	f.secrets["m1"] = &corev1.Secret{Data: map[string][]byte{"caBundle": append(f.secrets["m1"].Data["caBundle"], '\n')}}
 	if got := connections(); got != 2 {
@@ -198,13 +198,13 @@ func TestConnectionsArePooledUntilTheWayChanges(t *testing.T) {
 	if got := connections(); got != 2 {
 		t.Errorf("%d connections after the token changed, want the same 2", got)
 	}
-	f.proxy.Forget("m1")
+	f.proxy.RemoveMember("m1")
 	if got := connections(); got != 3 {
-		t.Errorf("%d connections after the cluster was forgotten, want 3", got)
+		t.Errorf("%d connections after the cluster was removed, want 3", got)
 	}
 }
 
-// upgrade opens a stream through the front and returns it with the status line.
+// upgrade opens a stream through the front server and returns it with the response.
 func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufio.Reader, *http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", front.Listener.Addr().String())
@@ -213,7 +213,7 @@ func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufi
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	req := request(t, "POST", front.URL+path, "")
+	req := newRequest(t, "POST", front.URL+path, "")
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "echo")
 	if err := req.Write(conn); err != nil {
@@ -227,7 +227,8 @@ func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufi
 	return conn, reader, resp
 }
 
-// echo answers upgrades with what it gets, after a line about who asked for what.
+// echo serves upgrades: it returns a line with the path and the user, and then the bytes that
+// it receives.
 func echo(w http.ResponseWriter, req *http.Request) {
 	if strings.HasSuffix(req.URL.Path, "/forbidden") {
 		http.Error(w, "not you", http.StatusForbidden)
@@ -246,7 +247,7 @@ func echo(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(conn, buffered)
 }
 
-func TestUpgradesAreCopiedBothWays(t *testing.T) {
+func TestUpgradeIsCopiedInBothDirections(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(echo))
 	front := f.front(t)
 	conn, reader, resp := upgrade(t, front, "/proxy/exec?command=ls&command=-l") //nolint:bodyclose // the connection is closed by upgrade
@@ -254,15 +255,15 @@ func TestUpgradesAreCopiedBothWays(t *testing.T) {
 		t.Fatalf("got %s", resp.Status)
 	}
 	if line, err := reader.ReadString('\n'); err != nil || line != "/exec?command=ls&command=-l as alice\n" {
-		t.Errorf("the member saw %q, %v", line, err)
+		t.Errorf("the member received %q, %v", line, err)
 	}
 	fmt.Fprintln(conn, "hello")
 	if line, err := reader.ReadString('\n'); err != nil || line != "hello\n" {
-		t.Errorf("got back %q, %v", line, err)
+		t.Errorf("received %q, %v", line, err)
 	}
 }
 
-func TestRefusedUpgradesAreExplained(t *testing.T) {
+func TestRejectedUpgradesAreExplained(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(echo))
 	front := f.front(t)
 	tests := map[string]struct {
@@ -284,15 +285,15 @@ func TestRefusedUpgradesAreExplained(t *testing.T) {
 	}
 }
 
-// tunnels is an HTTP proxy that opens tunnels and notes the requests for them.
-type tunnels struct {
-	mu   sync.Mutex
-	seen []http.Header
+// tunnelProxy is an HTTP proxy that opens tunnels and records the requests for them.
+type tunnelProxy struct {
+	mu      sync.Mutex
+	headers []http.Header
 }
 
-func (p *tunnels) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (p *tunnelProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p.mu.Lock()
-	p.seen = append(p.seen, req.Header.Clone())
+	p.headers = append(p.headers, req.Header.Clone())
 	p.mu.Unlock()
 	if req.Method != http.MethodConnect || req.Header.Get("X-Refuse") != "" {
 		http.Error(w, "no", http.StatusForbidden)
@@ -314,13 +315,13 @@ func (p *tunnels) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(conn, target)
 }
 
-func TestAnHTTPProxyIsUsedForRequestsAndUpgrades(t *testing.T) {
+func TestHTTPProxy(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") != "" {
 			echo(w, req)
 		}
 	}))
-	tunnel := &tunnels{}
+	tunnel := &tunnelProxy{}
 	server := httptest.NewServer(tunnel)
 	t.Cleanup(server.Close)
 	// Tunnels outlast the requests that opened them.
@@ -334,31 +335,31 @@ func TestAnHTTPProxyIsUsedForRequestsAndUpgrades(t *testing.T) {
 	f.cluster.Spec.ProxyHeader = map[string]string{"x-token": "a,b"}
 	front := f.front(t)
 
-	if got := do(t, request(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusOK {
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", "")); got.code != http.StatusOK {
 		t.Errorf("request: got %v", got)
 	}
 	if _, _, resp := upgrade(t, front, "/proxy/exec"); resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // the connection is closed by upgrade
 		t.Errorf("upgrade: got %s", resp.Status)
 	}
 	tunnel.mu.Lock()
-	if len(tunnel.seen) != 2 {
-		t.Errorf("%d tunnels, want 2", len(tunnel.seen))
+	if len(tunnel.headers) != 2 {
+		t.Errorf("%d tunnels, want 2", len(tunnel.headers))
 	}
-	for _, header := range tunnel.seen {
+	for _, header := range tunnel.headers {
 		if !cmp.Equal(header["X-Token"], []string{"a", "b"}) || header.Get("Proxy-Authorization") != "Basic am9lOnNlY3JldA==" {
-			t.Errorf("the proxy saw %v", header)
+			t.Errorf("the proxy received %v", header)
 		}
 	}
 	tunnel.mu.Unlock()
 
 	f.cluster.Spec.ProxyHeader = map[string]string{"x-refuse": "yes"}
-	got := do(t, request(t, "GET", front.URL+"/proxy/api", ""))
+	got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api", ""))
 	if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "403") || strings.Contains(got.body, "secret") {
-		t.Errorf("a refusing proxy: got %v, want its status and no password", got)
+		t.Errorf("a rejecting proxy: got %v, want its status and no password", got)
 	}
 }
 
-// serveSOCKS5 is a proxy that knows CONNECT to a host name or IPv4 address only.
+// serveSOCKS5 starts a proxy that implements only CONNECT to an IPv4 address.
 func serveSOCKS5(t *testing.T, connects chan<- string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -372,13 +373,13 @@ func serveSOCKS5(t *testing.T, connects chan<- string) string {
 			if err != nil {
 				return
 			}
-			go socks5(conn, connects)
+			go handleSOCKS5(conn, connects)
 		}
 	}()
 	return "socks5://" + listener.Addr().String()
 }
 
-func socks5(conn net.Conn, connects chan<- string) {
+func handleSOCKS5(conn net.Conn, connects chan<- string) {
 	defer conn.Close()
 	read := func(n int) []byte {
 		b := make([]byte, n)
@@ -406,11 +407,11 @@ func socks5(conn net.Conn, connects chan<- string) {
 	_, _ = io.Copy(conn, target)
 }
 
-func TestASOCKS5ProxyIsUsed(t *testing.T) {
+func TestSOCKS5Proxy(t *testing.T) {
 	f, member := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	connects := make(chan string, 1)
 	f.cluster.Spec.ProxyURL = serveSOCKS5(t, connects)
-	if got := do(t, request(t, "GET", f.front(t).URL+"/proxy/api", "")); got.code != http.StatusOK {
+	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/proxy/api", "")); got.code != http.StatusOK {
 		t.Fatalf("got %v", got)
 	}
 	if got := <-connects; got != member.Listener.Addr().String() {

@@ -19,30 +19,29 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// keepAlive and probes find dead peers under streams that may be silent for
-	// hours: within 20 s.
-	keepAlive      = 5 * time.Second
-	probes         = 3
-	maxIdlePerHost = 25
-	// maxLasting and maxUpgrades bound what is under way to one member for long, and so
-	// the connections: watches share them over HTTP/2, an upgrade has its own. A
-	// hundred users with twenty watches each are within the bounds.
-	maxLasting  = 2000
-	maxUpgrades = 500
+	// keepAlive and keepAliveProbes detect dead peers of idle streams within 20 s.
+	keepAlive       = 5 * time.Second
+	keepAliveProbes = 3
+	maxIdlePerHost  = 25
+	// maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby
+	// the connections: watches share them over HTTP/2, an upgrade has its own. 100 users with
+	// 20 watches each stay below the limits.
+	maxLongRunning = 2000
+	maxUpgrades    = 500
 )
 
-// route is everything that connections to a cluster depend on. Two equal routes
+// connectionSettings are the settings that connections to a cluster depend on. Equal settings
 // can share connections.
-type route struct {
+type connectionSettings struct {
 	endpoint string
 	caBundle string
 	insecure bool
 	proxyURL string
-	// proxyHeader is in canonical form: sorted lines of name and value.
+	// proxyHeader has a canonical form: sorted lines of name and value.
 	proxyHeader string
 }
 
-func routeTo(cluster *clusterv1alpha1.Cluster, caBundle []byte) route {
+func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) connectionSettings {
 	var lines []string
 	for name, values := range cluster.Spec.ProxyHeader {
 		for value := range strings.SplitSeq(values, ",") {
@@ -50,7 +49,7 @@ func routeTo(cluster *clusterv1alpha1.Cluster, caBundle []byte) route {
 		}
 	}
 	slices.Sort(lines)
-	return route{
+	return connectionSettings{
 		endpoint:    cluster.Spec.APIEndpoint,
 		caBundle:    string(caBundle),
 		insecure:    cluster.Spec.InsecureSkipTLSVerification,
@@ -59,7 +58,7 @@ func routeTo(cluster *clusterv1alpha1.Cluster, caBundle []byte) route {
 	}
 }
 
-func (r route) header() http.Header {
+func (r connectionSettings) header() http.Header {
 	header := http.Header{}
 	for line := range strings.SplitSeq(r.proxyHeader, "\n") {
 		if name, value, ok := strings.Cut(line, "\x00"); ok {
@@ -69,28 +68,28 @@ func (r route) header() http.Header {
 	return header
 }
 
-func (r route) tlsConfig() (*tls.Config, error) {
+func (r connectionSettings) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.insecure}
 	if r.insecure || r.caBundle == "" {
 		return config, nil
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM([]byte(r.caBundle)) {
-		return nil, errors.New("the CA bundle holds no certificate")
+		return nil, errors.New("the CA bundle contains no certificate")
 	}
 	return config, nil
 }
 
-// transport opens and keeps connections to one cluster.
+// transport contains the connections to one cluster.
 type transport struct {
-	// requests carries plain requests, many over one connection.
+	// requests sends plain requests, many over one connection.
 	requests *http.Transport
-	// upgrades opens a connection for each request. It has a TLS configuration of
-	// its own, since an upgrade needs HTTP/1.1.
+	// upgrades opens a connection for each request. It has its own TLS configuration, because
+	// an upgrade requires HTTP/1.1.
 	upgrades *http.Transport
 }
 
-func newTransport(r route) (*transport, error) {
+func newTransport(r connectionSettings) (*transport, error) {
 	tlsConfig, err := r.tlsConfig()
 	if err != nil {
 		return nil, err
@@ -104,12 +103,11 @@ func newTransport(r route) (*transport, error) {
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: handshakeTimeout,
 		ForceAttemptHTTP2:   true,
-		// A member that vanished without a word must not hold a connection that
-		// all requests share.
+		// Pings detect a member that disappeared, because all requests share a connection.
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		IdleConnTimeout:     idleTimeout,
 		MaxIdleConnsPerHost: maxIdlePerHost,
-		// The client and the member agree on compression; bodies pass as they are.
+		// The client and the member negotiate compression. Bodies are forwarded unchanged.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
@@ -120,7 +118,7 @@ func newTransport(r route) (*transport, error) {
 		DisableCompression:  true,
 
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		// A connection is for one stream; one that was refused is not kept.
+		// A connection serves one stream, so rejected ones are not kept.
 		MaxIdleConnsPerHost: -1,
 	}
 	return &transport{requests: requests, upgrades: upgrades}, nil
@@ -131,18 +129,18 @@ func (t *transport) closeIdle() {
 	t.upgrades.CloseIdleConnections()
 }
 
-// dialer returns how connections to the cluster are opened: directly, or by way
-// of its proxy. Plain requests and upgrades both use it, hence the proxy is not
-// left to http.Transport, which would leave upgrades out.
-func (r route) dialer() (dialFunc, error) {
-	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: probes}
+// dialer returns the function that connects to the cluster, directly or through its proxy.
+// http.Transport does not apply its proxy to upgrades, so both kinds of requests use this
+// function.
+func (r connectionSettings) dialer() (dialFunc, error) {
+	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
 	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext
 	if r.proxyURL == "" {
 		return direct, nil
 	}
 	proxyURL, err := url.Parse(r.proxyURL)
 	if err != nil {
-		return nil, fmt.Errorf("reading spec.proxyURL: %w", err)
+		return nil, fmt.Errorf("parsing spec.proxyURL: %w", err)
 	}
 	return dialThrough(proxyURL, r.header(), direct)
 }

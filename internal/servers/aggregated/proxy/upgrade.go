@@ -18,33 +18,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hopHeaders are between two neighbours only.
+// hopHeaders are the hop-by-hop headers.
 var hopHeaders = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// isUpgrade tells a request that asks to switch protocols.
+// isUpgrade reports whether a request asks to switch protocols.
 func isUpgrade(req *http.Request) bool {
 	return req.Header.Get("Upgrade") != "" && httpguts.HeaderValuesContainsToken(req.Header["Connection"], "upgrade")
 }
 
-// upgrade asks the member to switch protocols, and then copies bytes both ways.
-func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
-	if !bodiless(w, req, p.way.limits.refusal) {
-		// Its bytes and those of the stream could not be told apart. The answer does
-		// not wait for the rest of it.
+// upgrade forwards a request to switch protocols, and then copies bytes in both directions.
+func (p *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
+	if !hasNoBody(w, req, p.client.timeouts.errorBody) {
+		// The bytes of a body could not be distinguished from those of the stream. The response
+		// does not wait for the rest of the body.
 		w.Header().Set("Connection", "close")
 		p.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 		return
 	}
 	ctx, end := context.WithCancelCause(req.Context())
 	defer end(nil)
-	// Until there is an answer, a member has no reason to be silent.
-	dog := newWatchdog(p.way.limits.silence, func() { end(errSilent) })
+	// The idle timeout applies until the member responds.
+	dog := newWatchdog(p.client.timeouts.idle, func() { end(errIdle) })
 	defer dog.stop()
 	out := upgradeRequest(req.WithContext(ctx), target)
-	resp, err := p.way.send(p.way.member.transport.upgrades, out, p.way.info(out))
+	resp, err := p.client.send(p.client.member.transport.upgrades, out, p.client.requestInfo(out))
 	if err != nil {
 		p.responder.Error(err)
 		return
@@ -57,20 +57,20 @@ func (p *passage) upgrade(w http.ResponseWriter, req *http.Request, target *url.
 			p.responder.Error(err)
 		}
 	case resp.StatusCode >= http.StatusBadRequest:
-		// It says why within a time of its own, however late it came.
-		dog := newWatchdog(p.way.limits.refusal, func() { end(errSilent) })
+		// The body of the error response has its own timeout.
+		dog := newWatchdog(p.client.timeouts.errorBody, func() { end(errIdle) })
 		defer dog.stop()
-		defer cutOff(ctx, w)()
-		resp.Body = whole{resp.Body, ctx}
-		passBack(w, resp)
+		defer limitClientWrites(ctx, w)()
+		resp.Body = completeBody{resp.Body, ctx}
+		copyErrorResponse(w, resp)
 	default:
 		p.responder.Error(p.invalidUpgrade(resp.Status))
 	}
 }
 
-// bodiless tells a request without a body. Proxies in front may call none a body of
-// unknown length, whose end must then come within the limit.
-func bodiless(w http.ResponseWriter, req *http.Request, limit time.Duration) bool {
+// hasNoBody reports whether a request has no body. Proxies may send a body of unknown length
+// that is empty. Its end must arrive within the limit.
+func hasNoBody(w http.ResponseWriter, req *http.Request, limit time.Duration) bool {
 	if req.ContentLength >= 0 {
 		return req.ContentLength == 0
 	}
@@ -82,12 +82,12 @@ func bodiless(w http.ResponseWriter, req *http.Request, limit time.Duration) boo
 	return n == 0 && errors.Is(err, io.EOF) && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-func (p *passage) invalidUpgrade(what string) error {
-	return failure(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
-		"invalid upgrade response of cluster %q: %s", p.way.cluster.Name, what)
+func (p *forwarder) invalidUpgrade(reason string) error {
+	return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+		"invalid upgrade response of cluster %q: %s", p.client.cluster.Name, reason)
 }
 
-// upgradeRequest is the request as it goes to the member, still without identity.
+// upgradeRequest returns the request to the member, without an identity.
 func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	out := req.Clone(req.Context())
 	out.URL, out.Host, out.RequestURI = target, target.Host, ""
@@ -98,16 +98,16 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	for _, name := range hopHeaders {
 		out.Header.Del(name)
 	}
-	trace(out.Header, req)
+	setForwardedFor(out.Header, req)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", protocol)
 	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
 	return out
 }
 
-// passBack copies the refusal of a member. The connection, whose writes may have an
-// end by then, is not used again.
-func passBack(w http.ResponseWriter, resp *http.Response) {
+// copyErrorResponse copies an error response of a member. The connection may have a write
+// deadline, so it is not reused.
+func copyErrorResponse(w http.ResponseWriter, resp *http.Response) {
 	for _, name := range hopHeaders {
 		resp.Header.Del(name)
 	}
@@ -117,16 +117,16 @@ func passBack(w http.ResponseWriter, resp *http.Response) {
 	_, _ = io.Copy(w, resp.Body)
 }
 
-// stream passes the member's consent on and then bytes both ways, until both
-// directions have ended. It returns an error while the client can still be told.
-func (p *passage) stream(ctx context.Context, w http.ResponseWriter, resp *http.Response) error {
+// stream sends the 101 response to the client and then copies bytes in both directions until
+// both have ended. It returns an error only while the client can still receive it.
+func (p *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *http.Response) error {
 	member, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
-		return p.invalidUpgrade("it leaves nothing to write to")
+		return p.invalidUpgrade("the connection is not writable")
 	}
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return fmt.Errorf("taking over the connection of the client: %w", err)
+		return fmt.Errorf("hijacking the connection of the client: %w", err)
 	}
 	defer client.Close()
 	stop := context.AfterFunc(ctx, func() {
@@ -134,42 +134,41 @@ func (p *passage) stream(ctx context.Context, w http.ResponseWriter, resp *http.
 		_ = member.Close()
 	})
 	defer stop()
-	// Nothing but the head of the answer: what follows are bytes of the stream.
+	// Only the head of the response is written. All later bytes belong to the stream.
 	head := *resp
 	head.Body = nil
 	if err := errors.Join(head.Write(buffered), buffered.Flush()); err == nil {
-		// Read through the server's buffer, the end of the client's bytes would end
-		// the request.
+		// If the connection were read through the buffer of the server, the end of the data of
+		// the client would end the request.
 		early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
-		copyBoth(client, io.MultiReader(early, client), member, p.way.limits.linger)
+		copyStream(client, io.MultiReader(early, client), member, p.client.timeouts.halfClosed)
 	}
 	return nil
 }
 
-// copyBoth copies until both directions have ended. The end of one is passed on, so
-// that the other side can finish what it has to say; it may not be silent for long
-// then.
-func copyBoth(client net.Conn, early io.Reader, member io.ReadWriteCloser, linger time.Duration) {
+// copyStream copies until both directions have ended. The end of one direction is forwarded, so
+// that the other side can finish. After that, the idle timeout applies.
+func copyStream(client net.Conn, early io.Reader, member io.ReadWriteCloser, linger time.Duration) {
 	closeBoth := func() {
 		_ = client.Close()
 		_ = member.Close()
 	}
 	defer closeBoth()
-	var last atomic.Pointer[watchdog]
-	toldEnd := make(chan bool, 2)
-	go func() { toldEnd <- copyHalf(member, progress{early, &last}) }()
-	go func() { toldEnd <- copyHalf(client, progress{member, &last}) }()
-	if !<-toldEnd {
+	var halfClosedDog atomic.Pointer[watchdog]
+	endForwarded := make(chan bool, 2)
+	go func() { endForwarded <- copyDirection(member, progressReader{early, &halfClosedDog}) }()
+	go func() { endForwarded <- copyDirection(client, progressReader{member, &halfClosedDog}) }()
+	if !<-endForwarded {
 		closeBoth()
 	}
-	last.Store(newWatchdog(linger, closeBoth))
-	<-toldEnd
-	last.Load().stop()
+	halfClosedDog.Store(newWatchdog(linger, closeBoth))
+	<-endForwarded
+	halfClosedDog.Load().stop()
 }
 
-// copyHalf copies one direction and passes its end on. It reports whether it could:
-// otherwise the other direction has no reason to go on.
-func copyHalf(to io.Writer, from io.Reader) (toldEnd bool) {
+// copyDirection copies one direction and forwards its end. It reports whether the end was
+// forwarded. Otherwise the other direction cannot continue.
+func copyDirection(to io.Writer, from io.Reader) (endForwarded bool) {
 	if _, err := io.Copy(to, from); err != nil {
 		return false
 	}
@@ -177,14 +176,14 @@ func copyHalf(to io.Writer, from io.Reader) (toldEnd bool) {
 	return ok && half.CloseWrite() == nil
 }
 
-// progress shows a watchdog, once there is one, what is read.
-type progress struct {
+// progressReader resets a watchdog, once it is set, with each read.
+type progressReader struct {
 	io.Reader
 	dog *atomic.Pointer[watchdog]
 }
 
-func (p progress) Read(b []byte) (int, error) {
+func (p progressReader) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
-	p.dog.Load().alive()
+	p.dog.Load().reset()
 	return n, err
 }

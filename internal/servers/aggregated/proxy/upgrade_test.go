@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// switched is a member that switches protocols and hands the connection to talk.
-func switched(talk func(conn interface {
+// switchingMember is a member that switches protocols and passes the connection to talk.
+func switchingMember(talk func(conn interface {
 	net.Conn
 	CloseWrite() error
 }, read *bufio.Reader)) http.HandlerFunc {
@@ -37,44 +37,44 @@ type halfCloser = interface {
 	CloseWrite() error
 }
 
-func TestAStreamMayEndInOneDirectionFirst(t *testing.T) {
+func TestHalfClosedStream(t *testing.T) {
 	tests := map[string]struct {
 		member func(conn halfCloser, read *bufio.Reader)
 		client func(conn *net.TCPConn, read *bufio.Reader) (string, error)
 		want   string
 	}{
-		"the client has nothing more to say, and hears the answer": {
+		"the client closes first and reads the response": {
 			member: func(conn halfCloser, read *bufio.Reader) {
-				asked, _ := io.ReadAll(read)
-				fmt.Fprintf(conn, "you said %s", asked)
+				input, _ := io.ReadAll(read)
+				fmt.Fprintf(conn, "you said %s", input)
 			},
 			client: func(conn *net.TCPConn, read *bufio.Reader) (string, error) {
 				fmt.Fprint(conn, "hello")
 				if err := conn.CloseWrite(); err != nil {
 					return "", err
 				}
-				answer, err := io.ReadAll(read)
-				return string(answer), err
+				output, err := io.ReadAll(read)
+				return string(output), err
 			},
 			want: "you said hello",
 		},
-		"the member speaks first and has nothing more to say, and hears the answer": {
+		"the member closes first and reads the response": {
 			member: func(conn halfCloser, read *bufio.Reader) {
 				fmt.Fprint(conn, "go on")
 				_ = conn.CloseWrite()
 				_, _ = io.ReadAll(read)
 			},
 			client: func(conn *net.TCPConn, read *bufio.Reader) (string, error) {
-				said, err := io.ReadAll(read)
+				output, err := io.ReadAll(read)
 				fmt.Fprint(conn, "I do")
-				return string(said), err
+				return string(output), err
 			},
 			want: "go on",
 		},
-		"the member never answers the end of the client": {
+		"the member ignores the end of the client": {
 			member: func(conn halfCloser, read *bufio.Reader) {
 				_, _ = io.ReadAll(read)
-				// Only the proxy ends this.
+				// Only the proxy ends the connection.
 				_, _ = io.ReadAll(conn)
 				for {
 					if _, err := conn.Write(nil); err != nil {
@@ -89,15 +89,15 @@ func TestAStreamMayEndInOneDirectionFirst(t *testing.T) {
 				if err := conn.CloseWrite(); err != nil {
 					return "", err
 				}
-				said, err := io.ReadAll(read)
-				return string(said), err
+				output, err := io.ReadAll(read)
+				return string(output), err
 			},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, _ := newFixture(t, switched(test.member))
-			f.proxy.Hurry(patience)
+			f, _ := newFixture(t, switchingMember(test.member))
+			f.proxy.SetTimeouts(testTimeout)
 			conn, read, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 			if resp.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("got %s", resp.Status)
@@ -110,7 +110,7 @@ func TestAStreamMayEndInOneDirectionFirst(t *testing.T) {
 	}
 }
 
-func TestAnIdleStreamIsKept(t *testing.T) {
+func TestIdleStreamIsKept(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") != "" {
 			echo(w, req)
@@ -118,36 +118,36 @@ func TestAnIdleStreamIsKept(t *testing.T) {
 		}
 		<-req.Context().Done()
 	}))
-	f.proxy.Hurry(patience)
+	f.proxy.SetTimeouts(testTimeout)
 	front := f.front(t)
 	conn, reader, _ := upgrade(t, front, "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 	if _, err := reader.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// Another request runs out of patience in the meantime.
-	if got := do(t, request(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
-		t.Fatalf("a list of a silent member: got %v", got)
+	// Another request reaches its timeout in the meantime.
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
+		t.Fatalf("a list of a member that sends no data: got %v", got)
 	}
 	fmt.Fprintln(conn, "still here")
 	if line, err := reader.ReadString('\n'); err != nil || line != "still here\n" {
-		t.Errorf("got back %q, %v", line, err)
+		t.Errorf("received %q, %v", line, err)
 	}
 }
 
-func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
+func TestUpgradeTimeout(t *testing.T) {
 	tests := map[string]struct {
 		member http.HandlerFunc
 		code   int
 		want   string
 	}{
-		"it says nothing": {func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, http.StatusGatewayTimeout, `cluster "m1"`},
-		"it refuses and stops there": {func(w http.ResponseWriter, req *http.Request) {
+		"no response": {func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, http.StatusGatewayTimeout, `cluster "m1"`},
+		"an error response without an end": {func(w http.ResponseWriter, req *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, "not you")
 			_ = http.NewResponseController(w).Flush()
 			<-req.Context().Done()
 		}, http.StatusForbidden, "not you"},
-		"it is not there": {func(w http.ResponseWriter, _ *http.Request) {
+		"a closed connection": {func(w http.ResponseWriter, _ *http.Request) {
 			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
 				_ = conn.Close()
 			}
@@ -156,7 +156,7 @@ func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFixture(t, test.member)
-			f.proxy.Hurry(patience)
+			f.proxy.SetTimeouts(testTimeout)
 			_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 			body, _ := io.ReadAll(resp.Body)
 			if resp.StatusCode != test.code || !strings.Contains(string(body), test.want) {
@@ -166,23 +166,23 @@ func TestAMemberMayNotBeSilentAboutAnUpgrade(t *testing.T) {
 	}
 }
 
-func TestAMemberMayNotRefuseAnUpgradeForEver(t *testing.T) {
+func TestErrorBodyTimeoutOfUpgrade(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, "no such Pod")
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	}))
-	// Longer than the client waits.
-	f.proxy.Hurry(time.Hour)
-	f.proxy.HurryRefusals(patience)
+	// Longer than the timeout of the client.
+	f.proxy.SetTimeouts(time.Hour)
+	f.proxy.SetErrorBodyTimeout(testTimeout)
 	_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
 	if _, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusNotFound || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got %s and no end: %v", resp.Status, err)
 	}
 }
 
-func TestAnApplicationMayAskForALogin(t *testing.T) {
+func TestUnauthorizedUpgrade(t *testing.T) {
 	login := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "log in first", http.StatusUnauthorized) })
 	f, _ := newFixture(t, login)
 	front := f.front(t)
@@ -196,18 +196,18 @@ func TestAnApplicationMayAskForALogin(t *testing.T) {
 	}
 }
 
-func TestAnUpgradeHasNoBody(t *testing.T) {
+func TestUpgradeWithBodyIsRejected(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(echo))
-	f.proxy.Hurry(patience)
+	f.proxy.SetTimeouts(testTimeout)
 	tests := map[string]struct {
 		rest string
 		code int
 	}{
-		"one of known length":                  {"Content-Length: 5\r\n\r\n", http.StatusBadRequest},
-		"one of unknown length, which is late": {"Transfer-Encoding: chunked\r\n\r\n", http.StatusBadRequest},
-		"one of unknown length":                {"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", http.StatusBadRequest},
-		"one of unknown length, which is none": {"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", http.StatusSwitchingProtocols},
-		"none, as almost everybody says it":    {"Content-Length: 0\r\n\r\n", http.StatusSwitchingProtocols},
+		"a body of known length":          {"Content-Length: 5\r\n\r\n", http.StatusBadRequest},
+		"a late body of unknown length":   {"Transfer-Encoding: chunked\r\n\r\n", http.StatusBadRequest},
+		"a body of unknown length":        {"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", http.StatusBadRequest},
+		"an empty body of unknown length": {"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", http.StatusSwitchingProtocols},
+		"Content-Length 0":                {"Content-Length: 0\r\n\r\n", http.StatusSwitchingProtocols},
 	}
 	for name, test := range tests {
 		conn, err := net.Dial("tcp", f.front(t).Listener.Addr().String())
@@ -216,7 +216,7 @@ func TestAnUpgradeHasNoBody(t *testing.T) {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
-		// What follows would be read both as the body and as bytes of the stream.
+		// The bytes after the header could be the body or the stream.
 		fmt.Fprint(conn, "POST /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\n"+test.rest)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
@@ -229,10 +229,10 @@ func TestAnUpgradeHasNoBody(t *testing.T) {
 	}
 }
 
-func TestHeadersOfAnUpgradeReachTheMember(t *testing.T) {
-	seen := make(chan http.Header, 1)
+func TestUpgradeHeaders(t *testing.T) {
+	received := make(chan http.Header, 1)
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		seen <- req.Header.Clone()
+		received <- req.Header.Clone()
 		echo(w, req)
 	}))
 	conn, err := net.Dial("tcp", f.front(t).Listener.Addr().String())
@@ -248,7 +248,7 @@ func TestHeadersOfAnUpgradeReachTheMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	header := <-seen
+	header := <-received
 	for name, want := range map[string]string{
 		"X-Stream-Protocol-Version": "[v4 v5]", "Sec-Websocket-Key": "[abc]", "Authorization": "[Bearer impersonator-token]",
 		"X-Forwarded-For": "[10.0.0.1, 127.0.0.1]", "X-Forwarded-Host": "[]", "X-Private": "[]", "Proxy-Authorization": "[]", "Connection": "[Upgrade]", "Upgrade": "[websocket]",

@@ -1,13 +1,13 @@
 // Package registry answers: how are Clusters stored in etcd, and what may a
-// request change of them?
+// request change?
 //
 // Invariants:
-//   - A write to the main resource never changes the status, a write to the
-//     status never changes anything else.
-//   - The generation grows by one when the stored spec changes, and once more when a
-//     deletion begins that finalizers delay, as the library has it for all kinds.
-//   - No two Clusters with the same non-empty ID stay stored that were created by
-//     whatever replicas, or that one server process has written.
+//   - A write to the main resource never changes the status. A write to the status
+//     never changes anything else.
+//   - The generation grows by one when the stored spec changes, and by one when a
+//     deletion starts that finalizers delay. The library does so for all kinds.
+//   - Clusters have unique non-empty IDs among all Clusters created by any replica,
+//     and among all writes of one server process.
 package registry
 
 import (
@@ -34,29 +34,29 @@ import (
 type Storage struct {
 	// Cluster is the main resource.
 	Cluster *Clusters
-	// Status is the subresource that controllers report to.
+	// Status is the status subresource.
 	Status *Status
 }
 
-// Rules are the decisions that the storage takes from its program.
+// Rules are the settings that the program passes to the storage.
 type Rules struct {
-	// ResourceModels reports whether Clusters get and keep resource models in
-	// standard form; asked on every write.
+	// ResourceModels reports whether Clusters get default resource models, in standard form. It
+	// is called on every write.
 	ResourceModels func() bool
-	// Now dates taints; it also ages objects in tables.
+	// Now returns the time for taints and for the age of objects in tables.
 	Now func() metav1.Time
-	// Authorizer tells which Secrets the agent may read that writes a Cluster.
+	// Authorizer decides which Secrets an agent that writes a Cluster may read.
 	Authorizer authorizer.Authorizer
 }
 
-// New opens the storage of Clusters. The scheme knows the group both under its
-// version and as internal version.
+// New opens the storage of Clusters. The scheme must contain the group under its version and as
+// the internal version.
 func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules) (*Storage, error) {
 	writes := newStrategy(scheme, rules)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterv1alpha1.Cluster{} },
 		NewListFunc:               func() runtime.Object { return &clusterv1alpha1.ClusterList{} },
-		PredicateFunc:             matches,
+		PredicateFunc:             selectionPredicate,
 		DefaultQualifiedResource:  clusterv1alpha1.Resource("clusters"),
 		SingularQualifiedResource: clusterv1alpha1.Resource("cluster"),
 		CreateStrategy:            writes,
@@ -76,7 +76,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 	return &Storage{Cluster: newClusters(store), Status: &Status{store: &statusStore}}, nil
 }
 
-// attributes returns what label and field selectors look at.
+// attributes returns the labels and fields for selectors.
 func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok {
@@ -85,7 +85,7 @@ func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return cluster.Labels, generic.ObjectMetaFieldsSet(&cluster.ObjectMeta, false), nil
 }
 
-func matches(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
+func selectionPredicate(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
 	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
 }
 
@@ -117,18 +117,18 @@ func (s *Status) Update(ctx context.Context, name string, object rest.UpdatedObj
 	return s.store.Update(ctx, name, object, create, update, false, options)
 }
 
-// GetResetFields names what a status write leaves alone.
+// GetResetFields returns the fields that a status write does not change.
 func (s *Status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.store.GetResetFields()
 }
 
-// ConvertToTable prints the Cluster like the main resource does.
+// ConvertToTable returns the same table as the main resource.
 func (s *Status) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return s.store.ConvertToTable(ctx, object, options)
 }
 
-// Getter returns a reader of Clusters for use in the way of every proxied request:
-// it asks the watch cache, and etcd only for a Cluster that is not there (yet).
+// Getter returns a reader of Clusters for proxied requests. It reads from the watch cache, and
+// from etcd only if the cache has no entry for the Cluster.
 func Getter(store *genericregistry.Store) func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	return func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 		obj, err := store.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
@@ -146,7 +146,7 @@ func Getter(store *genericregistry.Store) func(ctx context.Context, name string)
 	}
 }
 
-// Lister returns a reader of all Clusters that asks the watch cache.
+// Lister returns a reader of all Clusters from the watch cache.
 func Lister(store *genericregistry.Store) func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	return func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 		obj, err := store.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})

@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
-// strategy rules creates and updates of the main resource.
+// strategy validates and prepares creates and updates of the main resource.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -37,17 +37,17 @@ func newStrategy(typer runtime.ObjectTyper, rules Rules) strategy {
 	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, rules: rules}
 }
 
-// NamespaceScoped is false: a Cluster belongs to the whole control plane.
+// NamespaceScoped is false: Clusters are cluster-scoped.
 func (strategy) NamespaceScoped() bool { return false }
 
 // AllowCreateOnUpdate is false: a PUT to an unknown name is an error.
 func (strategy) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate is true: an update without resourceVersion wins.
+// AllowUnconditionalUpdate is true: an update without resourceVersion is allowed.
 func (strategy) AllowUnconditionalUpdate() bool { return true }
 
-// PrepareForCreate empties the status, which only controllers report, and brings
-// the spec into the form in which it is stored.
+// PrepareForCreate clears the status, which only controllers write, and converts the spec to
+// its stored form.
 func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	created := obj.(*clusterv1alpha1.Cluster)
 	created.Status = clusterv1alpha1.ClusterStatus{}
@@ -58,9 +58,9 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	cluster.Canonicalise(created, s.rules.Now())
 }
 
-// PrepareForUpdate keeps the status and counts changes of the spec. The spec is
-// brought into its stored form first, so that another spelling of the same
-// content is no change.
+// PrepareForUpdate keeps the status and increments the generation when the spec changes. The
+// spec is converted to its stored form first, so that another notation of the same content is
+// no change.
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	updated.Status = stored.Status
@@ -74,91 +74,92 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	}
 }
 
-// Validate refuses Clusters that must not be stored.
+// Validate rejects invalid Clusters.
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created := obj.(*clusterv1alpha1.Cluster)
-	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil, s.readable(ctx))...)
+	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil, s.canReadSecret(ctx))...)
 }
 
-// requester is the user who sent the request, nobody for the server itself.
+// requester returns the name of the user who sent the request. It is empty for requests of the
+// server itself.
 func requester(ctx context.Context) string {
-	if who, ok := request.UserFrom(ctx); ok {
-		return who.GetName()
+	if user, ok := request.UserFrom(ctx); ok {
+		return user.GetName()
 	}
 	return ""
 }
 
-// readable tells whether the user who sent the request may read a Secret. Who cannot
-// be asked about may not.
-func (s strategy) readable(ctx context.Context) func(clusterv1alpha1.LocalSecretReference) bool {
+// canReadSecret reports whether the user who sent the request may read a Secret. It is false if
+// authorization fails with an error.
+func (s strategy) canReadSecret(ctx context.Context) func(clusterv1alpha1.LocalSecretReference) bool {
 	return func(secret clusterv1alpha1.LocalSecretReference) bool {
-		who, ok := request.UserFrom(ctx)
+		user, ok := request.UserFrom(ctx)
 		if !ok {
 			return false
 		}
 		decision, _, err := s.rules.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: who, Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name, ResourceRequest: true,
+			User: user, Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name, ResourceRequest: true,
 		})
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Asking whether a user may read a Secret", "user", who.GetName(), "secret", klog.KRef(secret.Namespace, secret.Name))
+			klog.FromContext(ctx).Error(err, "Authorizing the read of a Secret", "user", user.GetName(), "secret", klog.KRef(secret.Namespace, secret.Name))
 		}
 		return err == nil && decision == authorizer.DecisionAllow
 	}
 }
 
-// ValidateUpdate refuses changes that must not be stored.
+// ValidateUpdate rejects invalid changes.
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	user := requester(ctx)
 	if agent.IsAgent(user) {
-		// What the server itself brings into its stored form is no change by the agent.
+		// A conversion to the stored form by the server is not a change by the agent.
 		stored = stored.DeepCopy()
 		if s.rules.ResourceModels() {
 			stored.Spec.ResourceModels = cluster.StandardiseModels(stored.Spec.ResourceModels)
 		}
 		cluster.Canonicalise(stored, s.rules.Now())
 	}
-	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.readable(ctx))...)
+	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.canReadSecret(ctx))...)
 }
 
-// Canonicalize does nothing: the generation is decided on the canonical form, so
-// preparing has produced it already.
+// Canonicalize does nothing, because PrepareForCreate and PrepareForUpdate already produce the
+// canonical form.
 func (strategy) Canonicalize(runtime.Object) {}
 
-// WarningsOnCreate tells of orders that are in vain.
+// WarningsOnCreate returns warnings about fields that have no effect.
 func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return cluster.Warnings(obj.(*clusterv1alpha1.Cluster), nil, s.rules.Now().Time)
 }
 
-// WarningsOnUpdate tells of new orders that are in vain.
+// WarningsOnUpdate returns warnings about changed fields that have no effect.
 func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	return cluster.Warnings(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster), s.rules.Now().Time)
 }
 
-// GetResetFields tells server-side apply that nobody owns the status here.
+// GetResetFields tells server-side apply that the main resource does not write the status.
 func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("status")
 }
 
-// statusStrategy rules updates of the status subresource.
+// statusStrategy validates and prepares updates of the status subresource.
 type statusStrategy struct {
 	strategy
 }
 
-// PrepareForUpdate keeps everything but the status.
+// PrepareForUpdate keeps all fields except the status.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	updated.Spec = stored.Spec
 	metav1.ResetObjectMetaForStatus(updated, stored)
 }
 
-// ValidateUpdate accepts what components of the control plane report, and of what an
-// agent reports that which an agent may.
+// ValidateUpdate accepts all changes by components of the control plane, and validates changes
+// by agents.
 func (statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return agent.ValidateStatus(requester(ctx), obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
 }
 
-// GetResetFields tells server-side apply that only the status can be owned here.
+// GetResetFields tells server-side apply that this subresource writes only the status.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("spec", "metadata")
 }

@@ -17,12 +17,12 @@ import (
 
 const none = "<none>"
 
-// tableConvertor prints Clusters as kubectl shows them.
+// tableConvertor converts Clusters to the tables that kubectl prints.
 type tableConvertor struct {
 	now func() metav1.Time
 }
 
-// columns are in the order of the cells of tableConvertor.row.
+// columns returns the columns in the order of the cells of tableConvertor.row.
 func columns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the member cluster."},
@@ -67,21 +67,22 @@ func (c tableConvertor) row(cluster *clusterv1alpha1.Cluster) metav1.TableRow {
 			cluster.Name,
 			cluster.Status.KubernetesVersion,
 			string(cluster.Spec.SyncMode),
-			ready(cluster),
+			readyStatus(cluster),
 			c.age(cluster),
 			orNone(strings.Join(cluster.Spec.Zones, ",")),
 			orNone(cluster.Spec.Region),
 			orNone(cluster.Spec.Provider),
 			cluster.Spec.APIEndpoint,
 			orNone(cluster.Spec.ProxyURL),
-			orNone(taints(cluster.Spec.Taints)),
+			orNone(formatTaints(cluster.Spec.Taints)),
 		},
 		Object: runtime.RawExtension{Object: cluster},
 	}
 }
 
-// taints are sorted, so that the order in which controllers add them does not show.
-func taints(all []corev1.Taint) string {
+// formatTaints sorts the taints, so that the output does not depend on the order in which
+// controllers add them.
+func formatTaints(all []corev1.Taint) string {
 	texts := make([]string, 0, len(all))
 	for i := range all {
 		texts = append(texts, all[i].ToString())
@@ -90,7 +91,7 @@ func taints(all []corev1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-func ready(cluster *clusterv1alpha1.Cluster) string {
+func readyStatus(cluster *clusterv1alpha1.Cluster) string {
 	if condition := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady); condition != nil {
 		return string(condition.Status)
 	}

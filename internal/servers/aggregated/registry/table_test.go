@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestTaintsOfATable(t *testing.T) {
+func TestFormatTaints(t *testing.T) {
 	tests := map[string]struct {
 		taints []corev1.Taint
 		want   string
 	}{
 		"none": {want: "<none>"},
-		"one with a value and one without": {
+		"a taint with a value and a taint without": {
 			taints: []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoExecute}, {Key: "cordon", Effect: corev1.TaintEffectNoSchedule}},
 			want:   "cordon:NoSchedule,dedicated=gpu:NoExecute",
 		},
@@ -23,7 +23,7 @@ func TestTaintsOfATable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := orNone(taints(test.taints)); got != test.want {
+			if got := orNone(formatTaints(test.taints)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

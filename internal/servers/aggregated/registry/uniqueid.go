@@ -17,26 +17,25 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// uniqueIDs is a storage of Clusters in which an ID occurs once: a member that
-// were registered under two names would be scheduled to twice. The check and the
-// write happen under one lock, which only writes that bring in an ID take.
+// uniqueIDs is a storage of Clusters that rejects duplicate IDs: workloads would be scheduled
+// twice to a member that is registered under two names. The check and the write happen under
+// one lock, which only writes with a new ID acquire.
 //
-// That lock is one of this process. What another replica writes in the same instant
-// is found by Clusters.
+// The lock is local to this process. Clusters.revertDuplicate handles concurrent writes of
+// other replicas.
 type uniqueIDs struct {
 	apistorage.Interface
 	root string
-	// claim is the lock: a channel, so that waiting ends with the request.
-	claim chan struct{}
+	// lock is a channel, so that a request stops waiting when its context ends.
+	lock chan struct{}
 }
 
-// withUniqueIDs are the storage options of Clusters: whatever storage they lead to
-// is guarded.
+// withUniqueIDs are the storage options of Clusters. They wrap each storage with uniqueIDs.
 type withUniqueIDs struct {
 	generic.RESTOptionsGetter
 }
 
-// GetRESTOptions returns the options with the guard around the storage.
+// GetRESTOptions returns the options with the wrapped storage.
 func (g withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
 	if err != nil {
@@ -52,14 +51,14 @@ func (g withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example run
 		if err != nil {
 			return nil, nil, err
 		}
-		return &uniqueIDs{Interface: storage, root: root, claim: make(chan struct{}, 1)}, destroy, nil
+		return &uniqueIDs{Interface: storage, root: root, lock: make(chan struct{}, 1)}, destroy, nil
 	}
 	return options, nil
 }
 
-// Create stores a Cluster unless another one bears its ID.
+// Create stores a Cluster unless another Cluster has the same ID.
 func (u *uniqueIDs) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	release, err := u.claimID(ctx, obj, "")
+	release, err := u.lockID(ctx, obj, "")
 	if err != nil {
 		return err
 	}
@@ -67,12 +66,12 @@ func (u *uniqueIDs) Create(ctx context.Context, key string, obj, out runtime.Obj
 	return u.Interface.Create(ctx, key, obj, out, ttl)
 }
 
-// GuaranteedUpdate changes a Cluster unless the change gives it another's ID.
+// GuaranteedUpdate changes a Cluster unless the change gives it the ID of another Cluster.
 func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *apistorage.Preconditions, update apistorage.UpdateFunc, cached runtime.Object) error {
 	release := func() {}
 	defer func() { release() }()
 	checked := func(input runtime.Object, meta apistorage.ResponseMeta) (runtime.Object, *uint64, error) {
-		// The storage retries on conflict; the claim of the previous try is void.
+		// The storage retries on conflict. The lock of the previous attempt is released.
 		release()
 		release = func() {}
 		before := clusterID(input)
@@ -80,29 +79,29 @@ func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtim
 		if err != nil {
 			return output, ttl, err
 		}
-		claimed, err := u.claimID(ctx, output, before)
+		unlock, err := u.lockID(ctx, output, before)
 		if err != nil {
 			return nil, nil, err
 		}
-		release = claimed
+		release = unlock
 		return output, ttl, nil
 	}
 	return u.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, checked, cached)
 }
 
-// claimID returns once no other Cluster has the ID of obj and nobody else can
-// take it until release is called. IDs that did not change are not claimed.
-func (u *uniqueIDs) claimID(ctx context.Context, obj runtime.Object, before string) (release func(), err error) {
+// lockID checks that no other Cluster has the ID of obj, and prevents other writes of the ID
+// until release is called. An unchanged ID is not locked.
+func (u *uniqueIDs) lockID(ctx context.Context, obj runtime.Object, before string) (release func(), err error) {
 	id := clusterID(obj)
 	if id == "" || id == before {
 		return func() {}, nil
 	}
 	select {
-	case u.claim <- struct{}{}:
+	case u.lock <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	release = func() { <-u.claim }
+	release = func() { <-u.lock }
 	if err := u.checkID(ctx, obj.(*clusterv1alpha1.Cluster)); err != nil {
 		release()
 		return nil, err
@@ -112,18 +111,18 @@ func (u *uniqueIDs) claimID(ctx context.Context, obj runtime.Object, before stri
 
 func (u *uniqueIDs) checkID(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	var clusters clusterv1alpha1.ClusterList
-	if err := u.GetList(ctx, u.root, everything(), &clusters); err != nil {
-		return fmt.Errorf("looking for other clusters with ID %q: %w", cluster.Spec.ID, err)
+	if err := u.GetList(ctx, u.root, listAll(), &clusters); err != nil {
+		return fmt.Errorf("listing clusters with ID %q: %w", cluster.Spec.ID, err)
 	}
-	return refuseTaken(cluster, clusters.Items)
+	return checkUniqueID(cluster, clusters.Items)
 }
 
-func everything() apistorage.ListOptions {
+func listAll() apistorage.ListOptions {
 	return apistorage.ListOptions{Predicate: apistorage.Everything, Recursive: true}
 }
 
-// refuseTaken refuses a Cluster with the ID of another one.
-func refuseTaken(cluster *clusterv1alpha1.Cluster, clusters []clusterv1alpha1.Cluster) error {
+// checkUniqueID returns an error if another Cluster has the same ID.
+func checkUniqueID(cluster *clusterv1alpha1.Cluster, clusters []clusterv1alpha1.Cluster) error {
 	for i := range clusters {
 		other := &clusters[i]
 		if other.Spec.ID != cluster.Spec.ID || other.Name == cluster.Name {
@@ -136,8 +135,8 @@ func refuseTaken(cluster *clusterv1alpha1.Cluster, clusters []clusterv1alpha1.Cl
 	return nil
 }
 
-// clusterID returns the ID of a Cluster; nothing for an object that is none, as
-// the empty input of an update that creates.
+// clusterID returns the ID of a Cluster. It is empty for other objects, such as the empty input
+// of an update that creates.
 func clusterID(obj runtime.Object) string {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok || cluster == nil {

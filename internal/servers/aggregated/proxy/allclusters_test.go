@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// holder is a member with Pods in namespace a.
-func holder(pods ...string) http.HandlerFunc {
+// podServer is a member with Pods in namespace a.
+func podServer(pods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		rest := strings.TrimPrefix(req.URL.Path, "/api/v1/namespaces/a/pods")
 		switch {
@@ -55,14 +55,14 @@ func holder(pods ...string) http.HandlerFunc {
 	}
 }
 
-// rawPod is the metadata of a Pod as tables carry it.
+// rawPod returns the metadata of a Pod as tables contain it.
 func rawPod(name string) (raw runtime.RawExtension) {
 	raw.Raw = fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","metadata":{"name":%q}}`, name)
 	return raw
 }
 
-// add registers another member.
-func (f *fixture) add(t *testing.T, name string, handler http.Handler) *clusterv1alpha1.Cluster {
+// addMember registers another member.
+func (f *fixture) addMember(t *testing.T, name string, handler http.Handler) *clusterv1alpha1.Cluster {
 	t.Helper()
 	member := httptest.NewTLSServer(handler)
 	t.Cleanup(member.Close)
@@ -72,22 +72,22 @@ func (f *fixture) add(t *testing.T, name string, handler http.Handler) *clusterv
 	return cluster
 }
 
-// three registers members m1 to m3 in no particular order.
-func three(t *testing.T) *fixture {
+// newThreeMembers registers members m1 to m3, not in the order of their names.
+func newThreeMembers(t *testing.T) *fixture {
 	t.Helper()
-	f, _ := newFixture(t, holder("web", "db"))
-	f.add(t, "m3", holder("web", "log"))
-	f.add(t, "m2", holder())
+	f, _ := newFixture(t, podServer("web", "db"))
+	f.addMember(t, "m3", podServer("web", "log"))
+	f.addMember(t, "m2", podServer())
 	return f
 }
 
 func TestAllClustersAreListedInOrder(t *testing.T) {
-	f := three(t)
+	f := newThreeMembers(t)
 	front := f.front(t)
-	req := request(t, "GET", front.URL+"/everywhere/api/v1/namespaces/a/pods?limit=500", "")
+	req := newRequest(t, "GET", front.URL+"/everywhere/api/v1/namespaces/a/pods?limit=500", "")
 	req.Header.Set("Accept", "application/vnd.kubernetes.protobuf,application/json")
 	var pods corev1.PodList
-	if err := json.Unmarshal([]byte(do(t, req).body), &pods); err != nil {
+	if err := json.Unmarshal([]byte(sendRequest(t, req).body), &pods); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -103,7 +103,7 @@ func TestAllClustersAreListedInOrder(t *testing.T) {
 
 	req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
 	var table metav1.Table
-	if err := json.Unmarshal([]byte(do(t, req).body), &table); err != nil {
+	if err := json.Unmarshal([]byte(sendRequest(t, req).body), &table); err != nil {
 		t.Fatal(err)
 	}
 	got = nil
@@ -119,46 +119,46 @@ func TestAllClustersAreListedInOrder(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsFoundInItsOnlyCluster(t *testing.T) {
-	front := three(t).front(t)
+func TestObjectOfOneClusterIsForwarded(t *testing.T) {
+	front := newThreeMembers(t).front(t)
 	tests := map[string]struct {
 		method, path string
-		want         answer
+		want         clientResponse
 	}{
-		"a read":        {"GET", "pods/db", answer{200, "GET db  by alice"}},
-		"a deletion":    {"DELETE", "pods/log", answer{200, "DELETE log  by alice"}},
-		"a subresource": {"PATCH", "pods/log/status", answer{200, "PATCH log status by alice"}},
-		"logs, which only the object tells the place of": {"GET", "pods/db/log", answer{200, "GET db log by alice"}},
-		"nowhere": {"GET", "pods/none", answer{404, "resource not found or don't have permission to get it\n"}},
-		"in two":  {"GET", "pods/web", answer{409, "conflict resource, exist in more than one cluster: m1,m3\n"}},
-		"a creation, for which no cluster is named":        {"POST", "pods", answer{405, "create is not supported on resources of kind \"pods\"\n"}},
-		"a watch of one by its name, which is one of many": {"GET", "pods?watch=true&fieldSelector=metadata.name%3Ddb", answer{405, "watch is not supported on resources of kind \"pods\"\n"}},
-		"a watch of many":    {"GET", "pods?watch=true", answer{405, "watch is not supported on resources of kind \"pods\"\n"}},
-		"a deletion of many": {"DELETE", "pods", answer{405, "deletecollection is not supported on resources of kind \"pods\"\n"}},
+		"a read":                             {"GET", "pods/db", clientResponse{200, "GET db  by alice"}},
+		"a deletion":                         {"DELETE", "pods/log", clientResponse{200, "DELETE log  by alice"}},
+		"a subresource":                      {"PATCH", "pods/log/status", clientResponse{200, "PATCH log status by alice"}},
+		"logs, which are found by their Pod": {"GET", "pods/db/log", clientResponse{200, "GET db log by alice"}},
+		"no cluster":                         {"GET", "pods/none", clientResponse{404, "resource not found or don't have permission to get it\n"}},
+		"two clusters":                       {"GET", "pods/web", clientResponse{409, "conflict resource, exist in more than one cluster: m1,m3\n"}},
+		"a creation, which needs a cluster":  {"POST", "pods", clientResponse{405, "create is not supported on resources of kind \"pods\"\n"}},
+		"a watch of one name":                {"GET", "pods?watch=true&fieldSelector=metadata.name%3Ddb", clientResponse{405, "watch is not supported on resources of kind \"pods\"\n"}},
+		"a watch of many":                    {"GET", "pods?watch=true", clientResponse{405, "watch is not supported on resources of kind \"pods\"\n"}},
+		"a deletion of many":                 {"DELETE", "pods", clientResponse{405, "deletecollection is not supported on resources of kind \"pods\"\n"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := do(t, request(t, test.method, front.URL+"/everywhere/api/v1/namespaces/a/"+test.path, "")); got != test.want {
+			if got := sendRequest(t, newRequest(t, test.method, front.URL+"/everywhere/api/v1/namespaces/a/"+test.path, "")); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
 	if _, _, resp := upgrade(t, front, "/everywhere/api/v1/namespaces/a/pods/log/exec"); resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // the connection is closed by upgrade
-		t.Errorf("a terminal: got %s", resp.Status)
+		t.Errorf("terminal: got %s", resp.Status)
 	}
 }
 
-func TestAListMayBeOfOneName(t *testing.T) {
-	front := three(t).front(t)
-	// Members choose; these do not, and so have all.
+func TestListWithFieldSelector(t *testing.T) {
+	front := newThreeMembers(t).front(t)
+	// These members ignore field selectors and return all Pods.
 	var pods corev1.PodList
-	got := do(t, request(t, "GET", front.URL+"/everywhere/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dweb", ""))
+	got := sendRequest(t, newRequest(t, "GET", front.URL+"/everywhere/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dweb", ""))
 	if err := json.Unmarshal([]byte(got.body), &pods); err != nil || len(pods.Items) != 4 {
 		t.Errorf("got %d Pods, %v of %v", len(pods.Items), err, got)
 	}
 }
 
-func TestAVersionOfOneClusterIsNotAskedOfOthers(t *testing.T) {
+func TestListParametersOfOneClusterAreRemoved(t *testing.T) {
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"kind":"PodList","items":[{"metadata":{"name":%q}}]}`, req.URL.RawQuery)
@@ -170,27 +170,27 @@ func TestAVersionOfOneClusterIsNotAskedOfOthers(t *testing.T) {
 		"labelSelector=a&limit=1":                       "labelSelector=a",
 		"continue=of-one-cluster":                       "",
 	} {
-		got := do(t, request(t, "GET", front.URL+"/everywhere/api/v1/pods?"+query, ""))
+		got := sendRequest(t, newRequest(t, "GET", front.URL+"/everywhere/api/v1/pods?"+query, ""))
 		if !strings.Contains(got.body, fmt.Sprintf(`"name":%q`, want)) {
-			t.Errorf("%s: members are asked %s, want %q", query, got.body, want)
+			t.Errorf("%s: members receive %s, want %q", query, got.body, want)
 		}
 	}
 }
 
-func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
-	f := three(t)
-	// Long enough for those that do answer.
-	f.proxy.HurryLookups(5 * patience)
-	f.add(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
-	f.add(t, "m5", holder()).Spec.ImpersonatorSecretRef = nil
-	f.add(t, "m6", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
-	f.add(t, "m7", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func TestWarningsNameFailedClusters(t *testing.T) {
+	f := newThreeMembers(t)
+	// Long enough for the members that respond.
+	f.proxy.SetLookupTimeout(5 * testTimeout)
+	f.addMember(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
+	f.addMember(t, "m5", podServer()).Spec.ImpersonatorSecretRef = nil
+	f.addMember(t, "m6", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
+	f.addMember(t, "m7", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprint(w, `{"kind":"Status","message":"etcd is\nfull"}`)
 	}))
-	f.add(t, "m8", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
-	f.add(t, "m9", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
-	resp, err := http.DefaultClient.Do(request(t, "GET", f.front(t).URL+"/everywhere/api/v1/namespaces/a/pods", ""))
+	f.addMember(t, "m8", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	f.addMember(t, "m9", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	resp, err := http.DefaultClient.Do(newRequest(t, "GET", f.front(t).URL+"/everywhere/api/v1/namespaces/a/pods", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,52 +199,52 @@ func TestClustersThatDoNotAnswerAreNamed(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || len(warnings) != 5 {
 		t.Fatalf("got %s with %d warnings %q, want 5", resp.Status, len(warnings), warnings)
 	}
-	for i, want := range []string{`\"m4\" (` + f.others[2].Spec.APIEndpoint + `) accepted the request and was silent for 1.5s`, "m5", "m6", `\"m7\" is left out: it answers 500 Internal Server Error: etcd is full`, `\"m8\" is left out: it answers 429 Too Many Requests`} {
+	for i, want := range []string{`\"m4\" (` + f.others[2].Spec.APIEndpoint + `) accepted the request and sent no data for 1.5s`, "m5", "m6", `\"m7\" is omitted: it returns 500 Internal Server Error: etcd is full`, `\"m8\" is omitted: it returns 429 Too Many Requests`} {
 		if !strings.Contains(warnings[i], want) {
-			t.Errorf("warning %q does not say %s", warnings[i], want)
+			t.Errorf("warning %q does not contain %s", warnings[i], want)
 		}
 	}
 }
 
-func TestNobodyHasIt(t *testing.T) {
+func TestListNotFoundInAnyCluster(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
-	if got := do(t, request(t, "GET", f.front(t).URL+"/everywhere/apis/apps/v1/deployments", "")); got != (answer{404, "not found\n"}) {
+	if got := sendRequest(t, newRequest(t, "GET", f.front(t).URL+"/everywhere/apis/apps/v1/deployments", "")); got != (clientResponse{404, "not found\n"}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestWhatIsAboutNoResourceIsAskedOfKarmadaInTheNameOfTheCaller(t *testing.T) {
+func TestNonResourcePathsAreServedByKarmada(t *testing.T) {
 	karmada := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprint(w, req.URL.RequestURI(), " ", req.Header.Get("Authorization"), " for ", req.Header["Impersonate-User"], req.Header["Impersonate-Group"])
 	}))
 	t.Cleanup(karmada.Close)
-	f := three(t)
+	f := newThreeMembers(t)
 	front := f.front(t)
-	if got := do(t, request(t, "GET", front.URL+"/everywhere/version", "")); got.code != http.StatusServiceUnavailable {
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/everywhere/version", "")); got.code != http.StatusServiceUnavailable {
 		t.Errorf("without a Karmada API server: got %v", got)
 	}
-	f.connect(t, &rest.Config{Host: karmada.URL, BearerToken: "ours", TLSClientConfig: rest.TLSClientConfig{
+	f.createProxy(t, &rest.Config{Host: karmada.URL, BearerToken: "ours", TLSClientConfig: rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: karmada.Certificate().Raw}),
 	}})
-	req := request(t, "GET", front.URL+"/everywhere/apis/apps/v1?timeout=32s", "")
+	req := newRequest(t, "GET", front.URL+"/everywhere/apis/apps/v1?timeout=32s", "")
 	req.Header.Set("Authorization", "Bearer stolen")
 	req.Header.Set("Impersonate-User", "root")
-	if got, want := do(t, req), (answer{200, "/apis/apps/v1?timeout=32s Bearer ours for [alice] [dev ops]"}); got != want {
+	if got, want := sendRequest(t, req), (clientResponse{200, "/apis/apps/v1?timeout=32s Bearer ours for [alice] [dev ops]"}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := do(t, request(t, "GET", front.URL+"/everywhere", "")); got.code != http.StatusMovedPermanently {
+	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/everywhere", "")); got.code != http.StatusMovedPermanently {
 		t.Errorf("an empty path: got %v", got)
 	}
 }
 
-func FuzzListsThatMembersAnswer(f *testing.F) {
+func FuzzMergeLists(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{"name":"a"}}]}`), []byte(`{"items":null}`))
 	f.Add([]byte(`{"kind":"Table","rows":[{"object":null}]}`), []byte(`{"items":[1]}`))
 	f.Add([]byte(`{"metadata":[],"items":[{"metadata":{"annotations":{"a":"b"}}}]}`), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, one, two []byte) {
 		merged, ok := proxy.MergeLists(one, two)
 		if ok && !json.Valid(merged) {
-			t.Fatalf("made of %q and %q is %q", one, two, merged)
+			t.Fatalf("the merge of %q and %q is %q", one, two, merged)
 		}
 	})
 }

@@ -1,0 +1,118 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// maxErrorBody limits the part of an error response that is read.
+const maxErrorBody = 64 << 10
+
+// sendAuthenticated sends a request as the caller. If the member rejects the token, the token
+// is read again.
+func (w *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
+	resp, err := transport.RoundTrip(w.withIdentity(req, w.token))
+	if err != nil {
+		return nil, err
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return w.handleUnauthorized(transport, req, resp, info)
+	case http.StatusForbidden:
+		return w.explainForbidden(resp)
+	}
+	return resp, nil
+}
+
+// withIdentity returns a copy of the request with the token and the impersonation headers.
+func (w *memberClient) withIdentity(req *http.Request, token string) *http.Request {
+	signed := req.Clone(req.Context())
+	stripIdentity(signed.Header)
+	signed.Header.Set("Authorization", "Bearer "+token)
+	impersonate(signed.Header, w.caller)
+	return signed
+}
+
+// handleUnauthorized handles a member that rejects the token. The member did not act on the
+// request, so it can be sent again, unless its body is consumed.
+func (w *memberClient) handleUnauthorized(transport http.RoundTripper, req *http.Request, resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
+	token, err := w.freshToken(req.Context())
+	if err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	if token == w.token {
+		return w.rejectedToken(resp, info)
+	}
+	_ = resp.Body.Close()
+	if req.Body != nil && req.Body != http.NoBody {
+		return nil, withRetryAfter(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			"the token for cluster %q was renewed during the request: try again", w.cluster.Name))
+	}
+	if resp, err = transport.RoundTrip(w.withIdentity(req, token)); err != nil {
+		return nil, err
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return w.rejectedToken(resp, info)
+	case http.StatusForbidden:
+		return w.explainForbidden(resp)
+	}
+	return resp, nil
+}
+
+// rejectedToken handles a member that rejects the current token. If the request is for the
+// proxy subresource of the member, the response may come from an application that requires a
+// login.
+func (w *memberClient) rejectedToken(resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
+	if info.Subresource == "proxy" {
+		return resp, nil
+	}
+	_ = resp.Body.Close()
+	ref, remedy := w.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
+	if w.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		remedy = "restart its agent"
+	}
+	return nil, unavailable(w.cluster, fmt.Errorf(
+		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the service account karmada-impersonator of the member, or %s",
+		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
+}
+
+// impersonationDenied matches the subject that the impersonator may not impersonate. The text
+// is the same in all encodings of a Status.
+var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\\?" is forbidden: User \\?"[^"\\]*\\?" cannot impersonate resource`)
+
+// explainForbidden returns an error with a remedy if the impersonator may not impersonate the
+// caller. A caller without rights in the member gets the original response.
+func (w *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
+	// A read error occurs again when the rest is read.
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	found := impersonationDenied.FindSubmatch(head)
+	if found == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(head), resp.Body), resp.Body}
+		return resp, nil
+	}
+	_ = resp.Body.Close()
+	subject := subjectKinds[string(found[1])]
+	return nil, newStatusError(http.StatusForbidden, metav1.StatusReasonForbidden,
+		"cluster %q does not let the control plane impersonate %s %q yet: in the control plane, bind the subject with a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (%s); members are updated within seconds",
+		w.cluster.Name, subject.kind, found[2], subject.hint)
+}
+
+// subjectKinds are the kinds of subjects that can be impersonated, with a hint for each.
+var subjectKinds = map[string]struct{ kind, hint string }{
+	"users":           {"User", "by its own name: a binding of one of its groups is not enough"},
+	"groups":          {"Group", `the verb "impersonate" is enough for a group without access of its own`},
+	"serviceaccounts": {"ServiceAccount", "by its own name: a binding of one of its groups is not enough"},
+}

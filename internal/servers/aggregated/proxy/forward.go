@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+)
+
+// flushInterval is how long a response of known length may be buffered. Responses of unknown
+// length, such as watches, are flushed at once.
+const flushInterval = 200 * time.Millisecond
+
+var (
+	// requestInfoFactory parses requests to a member.
+	requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	// isLongRunning reports whether a request may run for long without data.
+	isLongRunning = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+)
+
+// forwarder forwards one request to one member.
+type forwarder struct {
+	client    *memberClient
+	path      string
+	responder rest.Responder
+}
+
+func (p *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	member, upgrade := p.client.member, isUpgrade(req)
+	target, err := targetURL(p.client.cluster, p.path, req.URL)
+	if err != nil {
+		p.responder.Error(err)
+		return
+	}
+	release, err := p.client.acquireSlots(req, target, upgrade)
+	if err != nil {
+		p.responder.Error(err)
+		return
+	}
+	defer release()
+	ctx, end := withLinkedCancel(req.Context(), member.ctx)
+	defer end(nil)
+	if upgrade {
+		p.upgrade(w, req.WithContext(ctx), target)
+		return
+	}
+	if redirectToSlash(strings.TrimSuffix(p.path, "/")+trailingSlash(req.URL), w, req) {
+		return
+	}
+	client := *p.client
+	client.clientWriter = w
+	forward(w, req.WithContext(ctx), target, client.sendPlain, p.responder)
+}
+
+// trailingSlash returns the slash at the end of a URL, if there is one.
+func trailingSlash(u *url.URL) string {
+	if strings.HasSuffix(u.Path, "/") {
+		return "/"
+	}
+	return ""
+}
+
+// forward sends a request to target with send, and copies the response.
+func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send roundTripper, responder rest.Responder) {
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL = target
+			r.Out.Host = target.Host
+			stripIdentity(r.Out.Header)
+			setForwardedFor(r.Out.Header, r.In)
+		},
+		Transport:     send,
+		FlushInterval: flushInterval,
+		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { responder.Error(err) },
+		// An error in the middle of a response is reported by closing the connection.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	proxy.ServeHTTP(w, req)
+}
+
+// roundTripper is a function that sends requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// sendPlain sends a request without an upgrade. The idle timeout applies unless the request is
+// long-running.
+func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
+	info := w.requestInfo(req)
+	ctx, end := context.WithCancelCause(req.Context())
+	var dog *watchdog
+	if !isLongRunning(req, info) {
+		dog = newWatchdog(w.timeouts.idle, func() { end(errIdle) })
+	}
+	stopClientLimit := func() {}
+	done := func() {
+		stopClientLimit()
+		dog.stop()
+		end(nil)
+	}
+	req = req.WithContext(ctx)
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = watchedBody{ReadCloser: req.Body, dog: dog}
+	}
+	resp, err := w.send(w.member.transport.requests, req, info)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	dog.reset()
+	stopClientLimit = limitClientWrites(ctx, w.clientWriter)
+	resp.Body = watchedBody{ReadCloser: completeBody{resp.Body, ctx}, dog: dog, done: done}
+	return resp, nil
+}
+
+// send sends a request as the caller, and explains errors.
+func (w *memberClient) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
+	resp, err := w.sendAuthenticated(lateResponseFilter{transport}, req, info)
+	if err != nil {
+		return nil, explainError(req.Context(), w.cluster, w.timeouts, err)
+	}
+	return w.filterResponse(resp)
+}
+
+// lateResponseFilter rejects responses to canceled requests: over HTTP/1.1, the closed
+// connection can make a handler return, which looks like an empty success.
+type lateResponseFilter struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(req)
+	if err == nil && req.Context().Err() != nil {
+		_ = resp.Body.Close()
+		return nil, context.Cause(req.Context())
+	}
+	return resp, err
+}
+
+// completeBody is the body of a response. It returns an error instead of EOF if the request was
+// canceled, for the same reason: half a list must not look like a complete one.
+type completeBody struct {
+	io.ReadCloser
+	request context.Context
+}
+
+func (w completeBody) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && w.request.Err() != nil {
+		err = context.Cause(w.request)
+	}
+	return n, err
+}
+
+// requestInfo parses a request to the member. It is empty if parsing fails.
+func (w *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInfo {
+	info, err := requestInfoFactory.NewRequestInfo(memberRequest(w, req))
+	if err != nil {
+		return &genericrequest.RequestInfo{}
+	}
+	return info
+}
+
+// memberRequest returns a request with the path that the member sees, without the path of the
+// endpoint.
+func memberRequest(w *memberClient, req *http.Request) *http.Request {
+	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
+	if err != nil {
+		return req
+	}
+	path, _ := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(endpoint.Path, "/"))
+	return &http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}}
+}

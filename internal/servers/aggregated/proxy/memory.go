@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const mib = 1 << 20
+
+// memoryLimits limit the memory for the responses of members to requests to all clusters, in
+// bytes.
+type memoryLimits struct {
+	// lookup limits the response of one member when one object is looked up. member limits the
+	// response of one member to a list. request limits the responses of all members to one
+	// request.
+	lookup, member, request int64
+	// perMember limits the memory for one member in all requests together. all limits the
+	// memory for all members. perMember prevents one member from using all memory.
+	perMember, all int64
+	// wait is how long a request waits for memory that other requests use.
+	wait time.Duration
+}
+
+// defaultMemoryLimits permits responses with some thousand Pods. The largest object in etcd has
+// 1.5 MiB.
+var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib, wait: 3 * time.Second}
+
+// reservationBlock is the number of bytes that are reserved at once.
+const reservationBlock = 64 << 10
+
+// errMemoryExhausted is the cause of a request to all clusters that fails because other such
+// requests use all memory.
+var errMemoryExhausted = errors.New("no memory left")
+
+// memoryExhausted is the error when other requests use all memory.
+func memoryExhausted(limit int64) error {
+	return withRetryAfter(newStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
+}
+
+// omittedError means that the response of one member exceeds its memory limit.
+type omittedError struct{ reason string }
+
+// Error implements error.
+func (e *omittedError) Error() string { return e.reason }
+
+func omitted(format string, args ...any) error { return &omittedError{fmt.Sprintf(format, args...)} }
+
+// memoryReservation is the memory that is reserved for the response of one member to one
+// request.
+type memoryReservation struct {
+	cluster string
+	limits  memoryLimits
+	// limit is the maximum for this response.
+	limit int64
+	// request is the remaining memory for all responses to the request.
+	request *atomic.Int64
+	// member and all are shared by all requests.
+	member, all *semaphore.Weighted
+	// used is the size of the response. held is the memory reserved in member and all.
+	used, held int64
+}
+
+// reserve reserves memory for n more bytes. It waits for a limited time while other requests
+// use the memory. On errMemoryExhausted the whole request must fail. On any other error the
+// member is omitted.
+func (g *memoryReservation) reserve(ctx context.Context, n int64) error {
+	if g.used+n > g.limit {
+		return omitted("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", g.cluster, g.limit, g.cluster)
+	}
+	g.used += n
+	if g.request.Add(-n) < 0 {
+		return omitted("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", g.cluster, g.limits.request)
+	}
+	if g.used <= g.held {
+		return nil
+	}
+	more := (g.used - g.held + reservationBlock - 1) / reservationBlock * reservationBlock
+	if !g.acquire(ctx, g.member, more) {
+		return omitted("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", g.cluster, g.limits.perMember)
+	}
+	if !g.acquire(ctx, g.all, more) {
+		g.member.Release(more)
+		return errMemoryExhausted
+	}
+	g.held += more
+	return nil
+}
+
+func (g *memoryReservation) acquire(ctx context.Context, limit *semaphore.Weighted, n int64) bool {
+	if limit.TryAcquire(n) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.limits.wait)
+	defer cancel()
+	return limit.Acquire(ctx, n) == nil
+}
+
+// release releases all memory. Later reads reserve memory again.
+func (g *memoryReservation) release() {
+	if g == nil {
+		return
+	}
+	if g.held > 0 {
+		g.member.Release(g.held)
+		g.all.Release(g.held)
+	}
+	g.request.Add(g.used)
+	g.used, g.held = 0, 0
+}
+
+// reservingReader reserves memory while the body is read.
+type reservingReader struct {
+	io.Reader
+	ctx         context.Context //nolint:containedctx // the context of the request
+	reservation *memoryReservation
+}
+
+func (g reservingReader) Read(p []byte) (int, error) {
+	n, err := g.Reader.Read(p)
+	if reserveErr := g.reservation.reserve(g.ctx, int64(n)); reserveErr != nil {
+		return 0, reserveErr
+	}
+	return n, err
+}

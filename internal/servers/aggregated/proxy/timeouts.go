@@ -1,0 +1,107 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+)
+
+// timeouts limit the phases of a request.
+type timeouts struct {
+	// idle is how long no data may pass between client and member.
+	idle time.Duration
+	// errorBody limits the time in which a member sends the body of an error response to an
+	// upgrade.
+	errorBody time.Duration
+	// halfClosed limits the idle time of one direction of a stream after the other one has
+	// ended.
+	halfClosed time.Duration
+	// lookup limits the idle time of each cluster in a request to all clusters, and the time in
+	// which it reports whether it has an object.
+	lookup time.Duration
+	// list limits the time of each cluster for its list in a request to all clusters.
+	list time.Duration
+	// delivery limits the time in which a client reads the list of all clusters.
+	delivery time.Duration
+}
+
+// A Kubernetes API server ends its own requests after one minute with a Status.
+var defaultTimeouts = timeouts{
+	idle: 65 * time.Second, errorBody: 10 * time.Second, halfClosed: time.Minute,
+	lookup: 10 * time.Second, list: 30 * time.Second, delivery: 2 * time.Minute,
+}
+
+// watchdog calls a function after an idle time.
+type watchdog struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+func newWatchdog(limit time.Duration, end func()) *watchdog {
+	return &watchdog{timer: time.AfterFunc(limit, end), limit: limit}
+}
+
+// reset restarts the idle time.
+func (d *watchdog) reset() {
+	if d != nil {
+		d.timer.Reset(d.limit)
+	}
+}
+
+func (d *watchdog) stop() {
+	if d != nil {
+		d.timer.Stop()
+	}
+}
+
+// watchedBody is a body that resets a watchdog with each read.
+type watchedBody struct {
+	io.ReadCloser
+	dog  *watchdog
+	done func()
+}
+
+func (w watchedBody) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if n > 0 {
+		w.dog.reset()
+	}
+	return n, err
+}
+
+func (w watchedBody) Close() error {
+	err := w.ReadCloser.Close()
+	if w.done != nil {
+		w.done()
+	}
+	return err
+}
+
+// finalWriteTimeout is how long a client has to read the rest of a response.
+const finalWriteTimeout = time.Second
+
+// limitClientWrites sets a write deadline for the client when the context ends: a client that
+// does not read would block the request for ever. It is called after the response of the member
+// arrived, so that earlier errors can still be sent. stop removes the limit, so that the
+// connection can be reused. After the context has ended, the connection cannot be reused.
+func limitClientWrites(ctx context.Context, client http.ResponseWriter) (stop func()) {
+	if client == nil {
+		return func() {}
+	}
+	stopped := context.AfterFunc(ctx, func() {
+		// If the connection does not support deadlines, the write waits for the client.
+		_ = http.NewResponseController(client).SetWriteDeadline(time.Now().Add(finalWriteTimeout))
+	})
+	return func() { stopped() }
+}
+
+// withLinkedCancel returns a context that also ends with another context, with the same cause.
+func withLinkedCancel(ctx, other context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
