@@ -291,7 +291,7 @@ func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
 	}}, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := same("warnings", []string{"WorkloadRebalancer: it is stored, and nothing follows: this version does not act on objects of this kind"}, listener.warnings); err != nil {
+	if err := same("warnings", []string{"WorkloadRebalancer: the object is stored but has no effect: this version does not implement this kind"}, listener.warnings); err != nil {
 		t.Error(err)
 	}
 }

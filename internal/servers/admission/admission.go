@@ -1,14 +1,13 @@
-// Package admission answers the API server's question: may this be stored, and
-// as what?
+// Package admission answers: may an object be stored, and with which defaults?
 //
-// The rules are in domain/admission; here are three ways to ask for them, all
-// from one table of kinds: Plugin runs inside an API server that is in the same
-// process, Webhook answers over HTTPS, and Configurations tells an API server
-// which questions to send there.
+// The rules are in domain/admission. This package applies them in three ways, from
+// one table of kinds: Plugin runs inside an API server of the same process, Webhook
+// serves AdmissionReviews over HTTPS, and Configurations registers the webhook with
+// an API server.
 //
-// Invariants: all ways give the same answers; a kind without rules costs a map
-// lookup; a refusal is a 403 that names every broken rule; only the fields that
-// the rules complete are changed, whatever else the object holds.
+// Invariants: Plugin and Webhook return the same results. A kind without rules costs
+// a map lookup. A denied request gets a 403 that names every violated rule. Only the
+// fields that the rules default are changed; unknown fields are kept.
 package admission
 
 import (
@@ -17,7 +16,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // images and small machines hold no time zones, and schedules name them
+	_ "time/tzdata" // schedules contain time zones, and many images have no time zone database
 
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
@@ -31,33 +30,32 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// Reviewer reviews objects by the rules, and by what the rules cannot know of.
+// Reviewer defaults and validates objects by the rules and by the state of the control plane.
 type Reviewer struct {
-	// Rules for all kinds.
+	// Rules are the rules for all kinds.
 	Rules rules.Rules
-	// NewID returns a new permanent id; nil means random UUIDs.
+	// NewID returns a new permanent ID. Nil means random UUIDs.
 	NewID func() string
-	// Customizations are looked up to judge a ResourceInterpreterCustomization;
-	// nil means that each is judged alone.
+	// Customizations lists the stored customizations for the validation of a
+	// ResourceInterpreterCustomization. Nil validates each customization alone.
 	Customizations Customizations
-	// Claim tells which policy claims an object of any kind that is being created,
-	// so that the claim is stored along with it; ok is false when that is not
-	// certain. nil leaves all claims to the controllers. Only the plugin asks: a
-	// webhook would have to be asked about every object of every user.
+	// Claim returns the policy that claims an object of any kind that is being created, so that
+	// the claim is stored with the object. ok is false if the result is not certain. Nil leaves
+	// all claims to the controllers. Only the plugin calls it: a webhook would have to receive
+	// every object of every user.
 	Claim func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (claim policy.Claim, ok bool)
-	// Quota checks a ResourceBinding against the quotas of its namespace and
-	// accounts for it, after the rules have let it pass; nil means no quotas. old
-	// is nil on creation. An error that carries an API status is passed on as it
-	// is, others refuse the request.
+	// Quota checks a ResourceBinding against the quotas of its namespace and records its usage,
+	// after the rules have accepted it. Nil means no quotas. old is nil on creation. An error
+	// with an API status is returned unchanged, any other error denies the request.
 	Quota func(ctx context.Context, binding, old *workv1alpha2.ResourceBinding, dryRun bool) error
-	// Agents bounds how much the agent of a cluster writes; nil means no bound. Only the
-	// plugin asks: a webhook does not know the user of a request for certain.
+	// Agents limits the writes of the agent of a cluster. Nil means no limit. Only the plugin
+	// uses it: a webhook cannot verify the user of a request.
 	Agents *AgentQuotas
-	// LargeStatus is the feature gate of that name.
+	// LargeStatus is the value of the feature gate LargeStatus.
 	LargeStatus bool
 }
 
-// StandardRules are the zero rules with the checks of schedules and time zones.
+// StandardRules returns the zero rules with the validation of schedules and time zones.
 func StandardRules() rules.Rules {
 	return rules.Rules{
 		ParseSchedule: parseSchedule,
@@ -70,10 +68,10 @@ func StandardRules() rules.Rules {
 	}
 }
 
-var errOnlyTimeZone = errors.New("must be a cron expression: nothing follows the time zone")
+var errOnlyTimeZone = errors.New("must be a cron expression: the time zone has no expression after it")
 
-// parseSchedule wants a cron expression, which may begin with a time zone. The
-// parser counts on a blank behind the zone and panics without one.
+// parseSchedule validates a cron expression with an optional time zone. The parser panics if no
+// blank follows the time zone.
 func parseSchedule(expression string) error {
 	zoned := strings.HasPrefix(expression, "TZ=") || strings.HasPrefix(expression, "CRON_TZ=")
 	if zoned && !strings.Contains(expression, " ") {
@@ -85,8 +83,8 @@ func parseSchedule(expression string) error {
 	return nil
 }
 
-// complete defaults content, an object of that kind, in place.
-func (r Reviewer) complete(kind *kind, version string, content, oldContent map[string]any) error {
+// applyDefaults sets the defaults of an object of that kind in content.
+func (r Reviewer) applyDefaults(kind *kind, version string, content, oldContent map[string]any) error {
 	object, err := kind.decode(version, content)
 	if err != nil {
 		return err
@@ -97,18 +95,18 @@ func (r Reviewer) complete(kind *kind, version string, content, oldContent map[s
 	}
 	before := object.DeepCopyObject()
 	if err := rules.Default(object, old, r.newID()); err != nil {
-		return fmt.Errorf("completing the %s: %w", kind.name, err)
+		return fmt.Errorf("defaulting the %s: %w", kind.name, err)
 	}
-	if kind.untracked && oldContent == nil {
-		// An API server tracks the owners of fields only of objects that had some
-		// when they were created, or that somebody applies.
+	if kind.withoutManagedFields && oldContent == nil {
+		// An API server tracks managed fields only for objects that had some on creation, and
+		// for applied objects.
 		unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	}
-	return transplant(content, before, object)
+	return applyDiff(content, before, object)
 }
 
-// judge returns warnings, and an error when the object is refused.
-func (r Reviewer) judge(ctx context.Context, kind *kind, version string, content, oldContent map[string]any, dryRun bool) ([]string, error) {
+// validate returns warnings, and an error if the object is denied.
+func (r Reviewer) validate(ctx context.Context, kind *kind, version string, content, oldContent map[string]any, dryRun bool) ([]string, error) {
 	object, err := kind.decode(version, content)
 	if err != nil {
 		return nil, err
@@ -117,22 +115,23 @@ func (r Reviewer) judge(ctx context.Context, kind *kind, version string, content
 	if err != nil {
 		return nil, err
 	}
-	judge, err := r.rulesFor(ctx, object)
+	objectRules, err := r.rulesFor(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	broken, warnings := judge.Validate(object, old)
-	if kind.unattended && old == nil {
-		warnings = append(warnings, fmt.Sprintf("%s: it is stored, and nothing follows: this version does not act on objects of this kind", kind.name))
+	violations, warnings := objectRules.Validate(object, old)
+	if kind.notImplemented && old == nil {
+		warnings = append(warnings, fmt.Sprintf("%s: the object is stored but has no effect: this version does not implement this kind", kind.name))
 	}
-	if err := broken.ToAggregate(); err != nil {
+	if err := violations.ToAggregate(); err != nil {
 		return warnings, err
 	}
 	return warnings, r.checkQuota(ctx, object, old, dryRun)
 }
 
-// warnings are about a new object of a kind that nobody asks to validate.
-func (r Reviewer) warnings(kind *kind, version string, content, oldContent map[string]any) []string {
+// creationWarnings returns the warnings for a new object of a kind without a validating
+// webhook.
+func (r Reviewer) creationWarnings(kind *kind, version string, content, oldContent map[string]any) []string {
 	if oldContent != nil {
 		return nil
 	}
@@ -160,7 +159,7 @@ func (r Reviewer) newID() func() string {
 	return uuid.NewString
 }
 
-// undecodableError says that an object is not of the form of its kind.
+// undecodableError means that an object does not match the types of its kind.
 type undecodableError struct{ err error }
 
 func (e *undecodableError) Error() string { return e.err.Error() }

@@ -25,52 +25,54 @@ import (
 )
 
 const (
-	agentEntryName = "agentquota.karmada.io"
-	agentPath      = "/validate-agentquota"
+	agentWebhookName = "agentquota.karmada.io"
+	agentPath        = "/validate-agentquota"
 )
 
-// bound is so much at once, and then so much in each interval; the zero bound is none.
-type bound struct {
-	burst    int
-	amount   int
-	interval time.Duration
+// rateLimit permits a burst, and then perInterval in each interval. The zero value means no
+// limit.
+type rateLimit struct {
+	burst       int
+	perInterval int
+	interval    time.Duration
 }
 
-func (b bound) limiter() *rate.Limiter {
-	if b.amount == 0 {
+func (b rateLimit) limiter() *rate.Limiter {
+	if b.perInterval == 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	return rate.NewLimiter(rate.Limit(float64(b.amount)/b.interval.Seconds()), b.burst)
+	return rate.NewLimiter(rate.Limit(float64(b.perInterval)/b.interval.Seconds()), b.burst)
 }
 
-// quota bounds what one agent writes to some resources.
+// quota limits the writes of one agent to some resources.
 type quota struct {
-	// resources are empty for all that no other quota has.
+	// resources is empty for the quota of all resources without their own quota.
 	resources []schema.GroupResource
-	// objects bounds creations. An API server deletes Events after an hour and requests
-	// for certificates after a day at the latest, so it bounds how many are stored too.
-	objects bound
-	// bytes bounds creations and changes, in bytes of JSON: etcd keeps each state of an
-	// object until the next compaction.
-	bytes bound
+	// creations limits the number of created objects. An API server deletes Events after an
+	// hour and CertificateSigningRequests after a day at the latest, so this also limits how
+	// many are stored.
+	creations rateLimit
+	// bytes limits creations and updates in bytes of JSON, because etcd keeps each revision of
+	// an object until the next compaction.
+	bytes rateLimit
 }
 
-// agentQuotas are the quotas of each agent. An agent of the reference that waits for
-// its certificate asks again every 5 minutes. Each write of an Event keeps the Event for
-// another hour, so the quota of bytes bounds how much of them is stored.
+// agentQuotas returns the quotas of each agent. An upstream agent that waits for its
+// certificate creates a request every 5 minutes. Each write of an Event keeps it for another
+// hour, so the quota of bytes limits the stored Events.
 func agentQuotas() []quota {
 	return []quota{
 		{
 			resources: eventResources(),
-			objects:   bound{burst: 500, amount: 1, interval: 2 * time.Second},
-			bytes:     bound{burst: 8 << 20, amount: 1 << 20, interval: time.Minute},
+			creations: rateLimit{burst: 500, perInterval: 1, interval: 2 * time.Second},
+			bytes:     rateLimit{burst: 8 << 20, perInterval: 1 << 20, interval: time.Minute},
 		},
 		{
-			resources: []schema.GroupResource{requestResource()},
-			objects:   bound{burst: 10, amount: 1, interval: 5 * time.Minute},
+			resources: []schema.GroupResource{csrResource()},
+			creations: rateLimit{burst: 10, perInterval: 1, interval: 5 * time.Minute},
 		},
 		{
-			bytes: bound{burst: 128 << 20, amount: 32 << 20, interval: time.Minute},
+			bytes: rateLimit{burst: 128 << 20, perInterval: 32 << 20, interval: time.Minute},
 		},
 	}
 }
@@ -79,7 +81,7 @@ func eventResources() []schema.GroupResource {
 	return []schema.GroupResource{{Group: corev1.GroupName, Resource: "events"}, {Group: eventsv1.GroupName, Resource: "events"}}
 }
 
-func requestResource() schema.GroupResource {
+func csrResource() schema.GroupResource {
 	return schema.GroupResource{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}
 }
 
@@ -87,34 +89,34 @@ func workResource() schema.GroupResource {
 	return schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}
 }
 
-// AgentQuotas counts what agents write. It trusts the name of the user, so only a server
-// that authenticates users may ask it.
+// AgentQuotas limits the writes of agents. It trusts the user name, so only a server that
+// authenticates users may use it.
 type AgentQuotas struct {
 	now    func() time.Time
 	quotas []quota
 
 	mu sync.Mutex
-	// written has one entry for each agent and quota, and no more than there are
-	// certificates of agents.
-	written map[writer]*written
+	// limiters has one entry for each agent and quota. The number of certificates of agents
+	// limits its size.
+	limiters map[limiterKey]*writeLimiters
 }
 
-// writer is one agent that writes what one quota bounds.
-type writer struct {
+// limiterKey identifies the limiters of one agent for one quota.
+type limiterKey struct {
 	user  string
 	quota int
 }
 
-type written struct{ objects, bytes *rate.Limiter }
+type writeLimiters struct{ creations, bytes *rate.Limiter }
 
-// NewAgentQuotas returns quotas by which no agent has written anything; now is the
-// clock.
+// NewAgentQuotas returns quotas without any usage. now is the clock.
 func NewAgentQuotas(now func() time.Time) *AgentQuotas {
-	return &AgentQuotas{now: now, quotas: agentQuotas(), written: map[writer]*written{}}
+	return &AgentQuotas{now: now, quotas: agentQuotas(), limiters: map[limiterKey]*writeLimiters{}}
 }
 
-// admit counts a write of an agent and returns why it is refused. Too many bytes are an
-// API status by which clients wait and try again. nil counts nothing.
+// admit counts a write of an agent and returns an error if it exceeds a quota. For too many
+// bytes, the error is a status on which clients wait and retry. A nil AgentQuotas admits all
+// writes.
 func (q *AgentQuotas) admit(user string, resource schema.GroupResource, creates bool, size int) error {
 	if q == nil {
 		return nil
@@ -122,20 +124,21 @@ func (q *AgentQuotas) admit(user string, resource schema.GroupResource, creates 
 	i := slices.IndexFunc(q.quotas, func(each quota) bool {
 		return len(each.resources) == 0 || slices.Contains(each.resources, resource)
 	})
-	of, soFar := q.quotas[i], q.of(writer{user, i})
-	if creates && !soFar.objects.AllowN(q.now(), 1) {
-		return fmt.Errorf("user %s created %d %s in a short time; an agent may create one every %s: try again later, and see the log of the agent for why it creates so many",
-			user, of.objects.burst, resource.Resource, of.objects.interval)
+	quota, limiters := q.quotas[i], q.limitersFor(limiterKey{user, i})
+	if creates && !limiters.creations.AllowN(q.now(), 1) {
+		return fmt.Errorf("user %s created %d %s in a short time; an agent may create one every %s: try again later, and check the log of the agent for the cause",
+			user, quota.creations.burst, resource.Resource, quota.creations.interval)
 	}
-	if delay, ok := reserve(soFar.bytes, q.now(), size); !ok {
-		return apierrors.NewTooManyRequests(fmt.Sprintf("user %s wrote %d MiB of %s in a short time; an agent may write %d MiB in %s: try again later, and see the log of the agent for why it writes so much",
-			user, of.bytes.burst>>20, of.describe(), of.bytes.amount>>20, of.bytes.interval), int(delay.Seconds())+1)
+	if delay, ok := reserveTokens(limiters.bytes, q.now(), size); !ok {
+		return apierrors.NewTooManyRequests(fmt.Sprintf("user %s wrote %d MiB of %s in a short time; an agent may write %d MiB in %s: try again later, and check the log of the agent for the cause",
+			user, quota.bytes.burst>>20, quota.describe(), quota.bytes.perInterval>>20, quota.bytes.interval), int(delay.Seconds())+1)
 	}
 	return nil
 }
 
-// reserve takes n out of the limiter, or nothing and returns after what time there are n.
-func reserve(limiter *rate.Limiter, now time.Time, n int) (time.Duration, bool) {
+// reserveTokens takes n tokens from the limiter. If fewer are available, it takes none and
+// returns the time until n are available.
+func reserveTokens(limiter *rate.Limiter, now time.Time, n int) (time.Duration, bool) {
 	reservation := limiter.ReserveN(now, n)
 	delay := reservation.DelayFrom(now)
 	if delay == 0 {
@@ -152,28 +155,28 @@ func (q quota) describe() string {
 	return q.resources[0].Resource
 }
 
-func (q *AgentQuotas) of(by writer) *written {
+func (q *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.written[by] == nil {
-		quota := q.quotas[by.quota]
-		q.written[by] = &written{objects: quota.objects.limiter(), bytes: quota.bytes.limiter()}
+	if q.limiters[key] == nil {
+		quota := q.quotas[key.quota]
+		q.limiters[key] = &writeLimiters{creations: quota.creations.limiter(), bytes: quota.bytes.limiter()}
 	}
-	return q.written[by]
+	return q.limiters[key]
 }
 
-// validateAgent refuses what an agent must not store inside an API server: an object that
-// is too large, and more than the quotas allow.
+// validateAgent denies writes of agents inside an API server if the object is too large or a
+// quota is exceeded.
 func (r Reviewer) validateAgent(a admission.Attributes) error {
 	if a.GetUserInfo() == nil || !agent.IsAgent(a.GetUserInfo().GetName()) || a.GetObject() == nil {
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
-	size, err := sizeOf(a.GetObject())
+	size, err := jsonSize(a.GetObject())
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if err := r.checkSize(resource, size, contentOf(a.GetObject()), contentOf(a.GetOldObject())); err != nil {
+	if err := r.checkSize(resource, size, unstructuredContent(a.GetObject()), unstructuredContent(a.GetOldObject())); err != nil {
 		return admission.NewForbidden(a, err)
 	}
 	if a.IsDryRun() {
@@ -186,34 +189,34 @@ func (r Reviewer) validateAgent(a admission.Attributes) error {
 	return admission.NewForbidden(a, err)
 }
 
-// checkSize returns why an object is too large for an agent. content and old are those of
-// a Work.
+// checkSize returns an error if an object is too large for an agent. content and old are used
+// for Works only.
 func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, old map[string]any) error {
 	switch {
 	case slices.Contains(eventResources(), resource):
 		return agent.CheckObjectBytes("an Event", size)
-	case resource == requestResource():
+	case resource == csrResource():
 		return agent.CheckObjectBytes("a CertificateSigningRequest", size)
 	case resource != workResource():
 		return nil
 	}
 	manifests := agent.Manifests(content)
 	if size <= agent.ReportBytes(manifests, r.LargeStatus) {
-		return nil // the report is a part of the Work
+		return nil // the report is a part of the Work, so it cannot be larger
 	}
-	reported, err := sizeOf(agent.Report(content))
+	reportSize, err := jsonSize(agent.Report(content))
 	if err != nil {
 		return err
 	}
-	before, err := sizeOf(agent.Report(old))
+	oldReportSize, err := jsonSize(agent.Report(old))
 	if err != nil {
 		return err
 	}
-	return agent.CheckReportBytes(manifests, before, reported, r.LargeStatus)
+	return agent.CheckReportBytes(manifests, oldReportSize, reportSize, r.LargeStatus)
 }
 
-// sizeOf returns the size of an object as JSON, about as it is stored.
-func sizeOf(object any) (int, error) {
+// jsonSize returns the size of an object as JSON, which is about its stored size.
+func jsonSize(object any) (int, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		object = u.Object
 	}
@@ -221,34 +224,34 @@ func sizeOf(object any) (int, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(object); err != nil {
-		return 0, fmt.Errorf("measuring the object: %w", err)
+		return 0, fmt.Errorf("encoding the object: %w", err)
 	}
 	return text.Len(), nil
 }
 
-// answerAgent is validateAgent over HTTPS, without the quotas: a webhook does not know who
-// asks, so it must not count what a request says of its user.
-func (r Reviewer) answerAgent(_ *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	if !agent.IsAgent(question.UserInfo.Username) {
+// reviewAgentWrite is validateAgent for the webhook, without quotas: a webhook cannot verify
+// the caller, so it must not count writes for the user in the request.
+func (r Reviewer) reviewAgentWrite(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	if !agent.IsAgent(request.UserInfo.Username) {
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}
-	object, old, err := contents(question)
+	object, old, err := decodeObjects(request)
 	if err != nil {
-		return refused(err)
+		return errorResponse(err)
 	}
-	size, err := sizeOf(object)
+	size, err := jsonSize(object)
 	if err != nil {
-		return refused(err)
+		return errorResponse(err)
 	}
-	resource := schema.GroupResource{Group: question.Resource.Group, Resource: question.Resource.Resource}
+	resource := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
 	if err := r.checkSize(resource, size, object, old); err != nil {
-		return refused(err)
+		return errorResponse(err)
 	}
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// agentWebhook is asked about what agents write, and about nothing by other users.
-func agentWebhook(reach ClientConfig) admissionregistrationv1.ValidatingWebhook {
+// agentWebhook is the webhook for writes of agents. A match condition excludes all other users.
+func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
 	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{
 			Operations: operations,
@@ -262,11 +265,11 @@ func agentWebhook(reach ClientConfig) admissionregistrationv1.ValidatingWebhook 
 	for _, events := range eventResources() {
 		rules = append(rules, rule(events.Group, []string{events.Resource}, create, update))
 	}
-	requests, works := requestResource(), workResource()
+	requests, works := csrResource(), workResource()
 	rules = append(rules, rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:                    agentEntryName,
-		ClientConfig:            reach(agentPath),
+		Name:                    agentWebhookName,
+		ClientConfig:            clientConfig(agentPath),
 		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", agent.UserPrefix)}},
 		Rules:                   rules,
 		FailurePolicy:           new(admissionregistrationv1.Fail),

@@ -28,7 +28,7 @@ var (
 	works                   = schema.GroupResource{Group: "work.karmada.io", Resource: "works"}
 )
 
-func TestOneAgentDoesNotFillTheStore(t *testing.T) {
+func TestAgentQuotas(t *testing.T) {
 	east := agent.User("east")
 	tests := map[string]struct {
 		user     string
@@ -36,21 +36,21 @@ func TestOneAgentDoesNotFillTheStore(t *testing.T) {
 		creates  bool
 		size     int
 		minutes  int
-		// want is how many of 3000 writes a minute are admitted.
+		// want is the number of admitted writes out of 3000 in each minute.
 		want int
 	}{
-		"Events at once":                       {east, []schema.GroupResource{coreEvents}, true, 1 << 10, 0, 500},
-		"Events by both groups":                {east, []schema.GroupResource{coreEvents, newerEvents}, true, 1 << 10, 0, 500},
-		"Events in an hour":                    {east, []schema.GroupResource{coreEvents}, true, 1 << 10, 60, 500 + 1800},
-		"large Events at once":                 {east, []schema.GroupResource{coreEvents, newerEvents}, false, 16 << 10, 0, 512},
-		"large Events that change for an hour": {east, []schema.GroupResource{coreEvents, newerEvents}, false, 16 << 10, 60, 512 + 60*64},
-		"certificates at once":                 {east, []schema.GroupResource{requests}, true, 16 << 10, 0, 10},
-		"certificates in a day":                {east, []schema.GroupResource{requests}, true, 16 << 10, 24 * 60, 10 + 288},
-		"status of an honest agent":            {east, []schema.GroupResource{works}, false, 8 << 10, 60, 3000 * 61},
-		"status of 1 MiB at once":              {east, []schema.GroupResource{works}, false, 1 << 20, 0, 128},
-		"status of 1 MiB in 10 minutes":        {east, []schema.GroupResource{works}, false, 1 << 20, 10, 128 + 320},
-		"all that is no Event together":        {east, []schema.GroupResource{works, {Resource: "secrets"}, {Group: "coordination.k8s.io", Resource: "leases"}}, false, 1 << 20, 0, 128},
-		"the generator is held to one":         {agent.Generator, []schema.GroupResource{requests}, true, 1 << 10, 0, 10},
+		"Events at once":                                 {east, []schema.GroupResource{coreEvents}, true, 1 << 10, 0, 500},
+		"Events of both API groups":                      {east, []schema.GroupResource{coreEvents, newerEvents}, true, 1 << 10, 0, 500},
+		"Events in an hour":                              {east, []schema.GroupResource{coreEvents}, true, 1 << 10, 60, 500 + 1800},
+		"large Events at once":                           {east, []schema.GroupResource{coreEvents, newerEvents}, false, 16 << 10, 0, 512},
+		"large Events updated for an hour":               {east, []schema.GroupResource{coreEvents, newerEvents}, false, 16 << 10, 60, 512 + 60*64},
+		"certificates at once":                           {east, []schema.GroupResource{requests}, true, 16 << 10, 0, 10},
+		"certificates in a day":                          {east, []schema.GroupResource{requests}, true, 16 << 10, 24 * 60, 10 + 288},
+		"status of a regular agent":                      {east, []schema.GroupResource{works}, false, 8 << 10, 60, 3000 * 61},
+		"status of 1 MiB at once":                        {east, []schema.GroupResource{works}, false, 1 << 20, 0, 128},
+		"status of 1 MiB in 10 minutes":                  {east, []schema.GroupResource{works}, false, 1 << 20, 10, 128 + 320},
+		"all resources without their own quota together": {east, []schema.GroupResource{works, {Resource: "secrets"}, {Group: "coordination.k8s.io", Resource: "leases"}}, false, 1 << 20, 0, 128},
+		"the certificate generator has the same quota":   {agent.Generator, []schema.GroupResource{requests}, true, 1 << 10, 0, 10},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestOneAgentDoesNotFillTheStore(t *testing.T) {
 				now = time.Unix(int64(60*minute), 0)
 				for i := range 3000 {
 					if quotas.admit(test.user, test.resource[i%len(test.resource)], test.creates, test.size) != nil {
-						break // and so are all others of this minute
+						break // all later writes of this minute are denied, too
 					}
 					admitted++
 				}
@@ -70,24 +70,25 @@ func TestOneAgentDoesNotFillTheStore(t *testing.T) {
 				t.Errorf("%d were admitted, want %d", admitted, test.want)
 			}
 			if err := quotas.admit(agent.User("west"), test.resource[0], test.creates, test.size); err != nil {
-				t.Errorf("another agent pays for it: %v", err)
+				t.Errorf("the quota of another agent is used: %v", err)
 			}
 		})
 	}
 }
 
-func TestAnAgentThatWroteTooMuchIsToldToWait(t *testing.T) {
+func TestAgentQuotaErrorSuggestsDelay(t *testing.T) {
 	quotas := NewAgentQuotas(func() time.Time { return time.Unix(0, 0) })
 	var err error
 	for err == nil {
 		err = quotas.admit(agent.User("east"), works, false, 1<<20)
 	}
 	if seconds, wait := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !wait || seconds < 1 || seconds > 60 {
-		t.Errorf("after %d seconds: %v", seconds, err)
+		t.Errorf("delay %d s: %v", seconds, err)
 	}
 }
 
-// workWith has so many manifests and so much in its status and in its spec.
+// newWork returns a Work with a number of manifests and with texts of given length in its
+// status and spec.
 func workWith(manifests, status, spec int) map[string]any {
 	list := make([]any, manifests)
 	for i := range list {
@@ -100,7 +101,7 @@ func workWith(manifests, status, spec int) map[string]any {
 	}
 }
 
-func TestAnAgentStoresNoLargeObjects(t *testing.T) {
+func TestAgentObjectSize(t *testing.T) {
 	const large = 20 << 10
 	event := func(host string) map[string]any { return map[string]any{"source": map[string]any{"host": host}} }
 	request := map[string]any{"metadata": map[string]any{"ownerReferences": []any{map[string]any{"name": strings.Repeat("a", large)}}}}
@@ -109,22 +110,22 @@ func TestAnAgentStoresNoLargeObjects(t *testing.T) {
 		resource    schema.GroupResource
 		subresource string
 		object, old map[string]any
-		says        string
+		want        string
 	}{
-		"a small Event":                            {user: agent.User("east"), resource: coreEvents, object: event("h")},
-		"a large Event":                            {user: agent.User("east"), resource: coreEvents, object: event(strings.Repeat("a", large)), says: "at most 16384"},
-		"a large Event by the newer API":           {user: agent.User("east"), resource: newerEvents, object: event(strings.Repeat("a", large)), says: "at most 16384"},
-		"an Event that grows":                      {user: agent.User("east"), resource: coreEvents, object: event(strings.Repeat("a", large)), old: event("h"), says: "at most 16384"},
-		"a large Event of a component":             {user: "system:admin", resource: coreEvents, object: event(strings.Repeat("a", large))},
-		"a large request":                          {user: agent.User("east"), resource: requests, object: request, says: "at most 16384"},
-		"a large request of the generator":         {user: agent.Generator, resource: requests, object: request, says: "at most 16384"},
-		"a large Secret":                           {user: agent.User("east"), resource: schema.GroupResource{Resource: "secrets"}, object: event(strings.Repeat("a", large))},
-		"the status of 3 large objects":            {user: agent.User("east"), resource: works, subresource: "status", object: workWith(3, 3*17<<10, 0), old: workWith(3, 0, 0)},
-		"a status beyond that":                     {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 60<<10, 0), old: workWith(1, 0, 0), says: "for 1 manifests"},
-		"a large spec counts not":                  {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 10<<10, 1<<20), old: workWith(1, 0, 1<<20)},
-		"a status from the time of more manifests": {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 90<<10, 0), old: workWith(1, 90<<10, 0)},
-		"finalizers without number, by the Work":   {user: agent.User("east"), resource: works, object: withFinalizers(3000), old: workWith(1, 0, 0), says: "for 1 manifests"},
-		"what a component says of a Work":          {user: "system:admin", resource: works, subresource: "status", object: workWith(1, 60<<10, 0), old: workWith(1, 0, 0)},
+		"a small Event":                                      {user: agent.User("east"), resource: coreEvents, object: event("h")},
+		"a large Event":                                      {user: agent.User("east"), resource: coreEvents, object: event(strings.Repeat("a", large)), want: "at most 16384"},
+		"a large Event of the newer API group":               {user: agent.User("east"), resource: newerEvents, object: event(strings.Repeat("a", large)), want: "at most 16384"},
+		"an updated Event that grows":                        {user: agent.User("east"), resource: coreEvents, object: event(strings.Repeat("a", large)), old: event("h"), want: "at most 16384"},
+		"a large Event of a component":                       {user: "system:admin", resource: coreEvents, object: event(strings.Repeat("a", large))},
+		"a large CertificateSigningRequest":                  {user: agent.User("east"), resource: requests, object: request, want: "at most 16384"},
+		"a large CertificateSigningRequest of the generator": {user: agent.Generator, resource: requests, object: request, want: "at most 16384"},
+		"a large Secret":                                     {user: agent.User("east"), resource: schema.GroupResource{Resource: "secrets"}, object: event(strings.Repeat("a", large))},
+		"the status of 3 large objects":                      {user: agent.User("east"), resource: works, subresource: "status", object: workWith(3, 3*17<<10, 0), old: workWith(3, 0, 0)},
+		"a status above the limit":                           {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 60<<10, 0), old: workWith(1, 0, 0), want: "for 1 manifests"},
+		"the spec is not counted":                            {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 10<<10, 1<<20), old: workWith(1, 0, 1<<20)},
+		"a large status from earlier manifests":              {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 90<<10, 0), old: workWith(1, 90<<10, 0)},
+		"too many finalizers on the Work":                    {user: agent.User("east"), resource: works, object: withFinalizers(3000), old: workWith(1, 0, 0), want: "for 1 manifests"},
+		"the status of a Work by a component":                {user: "system:admin", resource: works, subresource: "status", object: workWith(1, 60<<10, 0), old: workWith(1, 0, 0)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,17 +135,17 @@ func TestAnAgentStoresNoLargeObjects(t *testing.T) {
 				operation, old = admission.Update, &unstructured.Unstructured{Object: test.old}
 			}
 			object := &unstructured.Unstructured{Object: test.object}
-			by := &user.DefaultInfo{Name: test.user}
+			agentUser := &user.DefaultInfo{Name: test.user}
 			a := admission.NewAttributesRecord(object, old, schema.GroupVersionKind{}, "ns", "n",
-				test.resource.WithVersion("v1"), test.subresource, operation, nil, true, by)
-			refuses(t, "the plugin", NewPlugin(reviewer()).reviewer.validateAgent(a), test.says)
+				test.resource.WithVersion("v1"), test.subresource, operation, nil, true, agentUser)
+			checkDenied(t, "the plugin", NewPlugin(reviewer()).reviewer.validateAgent(a), test.want)
 
-			answer := askAs(t, Webhook(reviewer()), test.user, test.resource, test.object, test.old)
+			response := reviewAs(t, Webhook(reviewer()), test.user, test.resource, test.object, test.old)
 			var err error
-			if !answer.Allowed {
-				err = &apierrors.StatusError{ErrStatus: *answer.Result}
+			if !response.Allowed {
+				err = &apierrors.StatusError{ErrStatus: *response.Result}
 			}
-			refuses(t, "the webhook", err, test.says)
+			checkDenied(t, "the webhook", err, test.want)
 		})
 	}
 }
@@ -159,17 +160,17 @@ func withFinalizers(n int) map[string]any {
 	return work
 }
 
-func refuses(t *testing.T, who string, err error, says string) {
+func checkDenied(t *testing.T, source string, err error, want string) {
 	t.Helper()
 	switch {
-	case says == "" && err != nil:
-		t.Errorf("%s refuses: %v", who, err)
-	case says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), says)):
-		t.Errorf("%s says %v, want %q", who, err, says)
+	case want == "" && err != nil:
+		t.Errorf("%s denies: %v", source, err)
+	case want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want)):
+		t.Errorf("%s returns %v, want %q", source, err, want)
 	}
 }
 
-func askAs(t *testing.T, webhook http.Handler, user string, resource schema.GroupResource, object, old map[string]any) *admissionv1.AdmissionResponse {
+func reviewAs(t *testing.T, webhook http.Handler, user string, resource schema.GroupResource, object, old map[string]any) *admissionv1.AdmissionResponse {
 	t.Helper()
 	encode := func(content map[string]any) runtime.RawExtension {
 		if content == nil {
@@ -193,18 +194,18 @@ func askAs(t *testing.T, webhook http.Handler, user string, resource schema.Grou
 	return review.Response
 }
 
-// TestTheWebhookCountsNoAgents is about callers that are not the API server: they must not
-// use up what an agent may write.
-func TestTheWebhookCountsNoAgents(t *testing.T) {
+// TestWebhookHasNoAgentQuotas covers callers that are not the API server: they must not use the
+// quotas of an agent.
+func TestWebhookHasNoAgentQuotas(t *testing.T) {
 	webhook := Webhook(Reviewer{Agents: NewAgentQuotas(time.Now)})
 	for range 20 {
-		if answer := askAs(t, webhook, agent.User("east"), requests, map[string]any{}, nil); !answer.Allowed {
-			t.Fatalf("a request is refused: %v", answer.Result)
+		if response := reviewAs(t, webhook, agent.User("east"), requests, map[string]any{}, nil); !response.Allowed {
+			t.Fatalf("a request is denied: %v", response.Result)
 		}
 	}
 }
 
-func TestThePluginCountsWhatAgentsWrite(t *testing.T) {
+func TestPluginEnforcesAgentQuotas(t *testing.T) {
 	plugin := NewPlugin(Reviewer{Agents: NewAgentQuotas(func() time.Time { return time.Unix(0, 0) })})
 	create := func(name string, dryRun bool) error {
 		a := admission.NewAttributesRecord(&corev1.Event{}, nil, schema.GroupVersionKind{}, "ns", "n",

@@ -8,21 +8,23 @@ import (
 )
 
 const (
-	// MutatingConfigurationName names what mutates; see Configurations.
+	// MutatingConfigurationName is the name of the MutatingWebhookConfiguration; see
+	// Configurations.
 	MutatingConfigurationName = "mutating-config"
-	// ValidatingConfigurationName names what validates; see Configurations.
+	// ValidatingConfigurationName is the name of the ValidatingWebhookConfiguration; see
+	// Configurations.
 	ValidatingConfigurationName = "validating-config"
 
-	deletionEntryName     = "resourcedeletionprotection.karmada.io"
+	deletionWebhookName   = "resourcedeletionprotection.karmada.io"
 	deletionPath          = "/validate-resourcedeletionprotection"
 	defaultTimeoutSeconds = 3
 )
 
-// ClientConfig tells an API server how to reach a path of the webhook.
+// ClientConfig returns the client configuration for a path of the webhook.
 type ClientConfig func(path string) admissionregistrationv1.WebhookClientConfig
 
-// Configurations returns what tells an API server to ask the webhook.
-func Configurations(reach ClientConfig) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// Configurations returns the objects that register the webhook with an API server.
+func Configurations(clientConfig ClientConfig) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: MutatingConfigurationName, Labels: map[string]string{"app": "karmada-webhook"}},
@@ -33,20 +35,20 @@ func Configurations(reach ClientConfig) (*admissionregistrationv1.MutatingWebhoo
 	}
 	for _, kind := range kinds() {
 		if kind.mutate != nil {
-			mutating.Webhooks = append(mutating.Webhooks, mutatingWebhook(&kind, reach))
+			mutating.Webhooks = append(mutating.Webhooks, mutatingWebhook(&kind, clientConfig))
 		}
 		if kind.validate != nil {
-			validating.Webhooks = append(validating.Webhooks, validatingWebhook(&kind, reach))
+			validating.Webhooks = append(validating.Webhooks, validatingWebhook(&kind, clientConfig))
 		}
 	}
-	validating.Webhooks = append(validating.Webhooks, agentWebhook(reach), deletionWebhook(reach))
+	validating.Webhooks = append(validating.Webhooks, agentWebhook(clientConfig), deletionWebhook(clientConfig))
 	return mutating, validating
 }
 
-func mutatingWebhook(k *kind, reach ClientConfig) admissionregistrationv1.MutatingWebhook {
+func mutatingWebhook(k *kind, clientConfig ClientConfig) admissionregistrationv1.MutatingWebhook {
 	return admissionregistrationv1.MutatingWebhook{
 		Name:                    k.mutate.name,
-		ClientConfig:            reach(k.mutatePath()),
+		ClientConfig:            clientConfig(k.mutatePath()),
 		Rules:                   []admissionregistrationv1.RuleWithOperations{k.rule(k.mutate)},
 		FailurePolicy:           new(admissionregistrationv1.Fail),
 		SideEffects:             new(k.mutate.sideEffects()),
@@ -55,10 +57,10 @@ func mutatingWebhook(k *kind, reach ClientConfig) admissionregistrationv1.Mutati
 	}
 }
 
-func validatingWebhook(k *kind, reach ClientConfig) admissionregistrationv1.ValidatingWebhook {
+func validatingWebhook(k *kind, clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    k.validate.name,
-		ClientConfig:            reach(k.validatePath()),
+		ClientConfig:            clientConfig(k.validatePath()),
 		Rules:                   []admissionregistrationv1.RuleWithOperations{k.rule(k.validate)},
 		FailurePolicy:           new(k.validate.failurePolicy()),
 		SideEffects:             new(k.validate.sideEffects()),
@@ -67,12 +69,12 @@ func validatingWebhook(k *kind, reach ClientConfig) admissionregistrationv1.Vali
 	}
 }
 
-// deletionWebhook is asked about objects of any kind that carry the label, and
-// about no others, for else nothing could be deleted while the webhook is away.
-func deletionWebhook(reach ClientConfig) admissionregistrationv1.ValidatingWebhook {
+// deletionWebhook is the webhook for deletions of objects with the protection label. Without
+// the selector, no object could be deleted while the webhook is unavailable.
+func deletionWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:         deletionEntryName,
-		ClientConfig: reach(deletionPath),
+		Name:         deletionWebhookName,
+		ClientConfig: clientConfig(deletionPath),
 		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: workv1alpha2.DeletionProtectionLabel, Operator: metav1.LabelSelectorOpExists},
 		}},
@@ -90,9 +92,9 @@ func deletionWebhook(reach ClientConfig) admissionregistrationv1.ValidatingWebho
 	}
 }
 
-func (k *kind) rule(e *entry) admissionregistrationv1.RuleWithOperations {
+func (k *kind) rule(e *webhookEntry) admissionregistrationv1.RuleWithOperations {
 	scope := admissionregistrationv1.NamespacedScope
-	if k.cluster {
+	if k.clusterScoped {
 		scope = admissionregistrationv1.ClusterScope
 	}
 	return admissionregistrationv1.RuleWithOperations{
@@ -104,22 +106,22 @@ func (k *kind) rule(e *entry) admissionregistrationv1.RuleWithOperations {
 	}
 }
 
-func (e *entry) timeout() int32 {
+func (e *webhookEntry) timeout() int32 {
 	if e.timeoutSeconds != 0 {
 		return e.timeoutSeconds
 	}
 	return defaultTimeoutSeconds
 }
 
-func (e *entry) failurePolicy() admissionregistrationv1.FailurePolicyType {
-	if e.advises {
+func (e *webhookEntry) failurePolicy() admissionregistrationv1.FailurePolicyType {
+	if e.warnsOnly {
 		return admissionregistrationv1.Ignore
 	}
 	return admissionregistrationv1.Fail
 }
 
-func (e *entry) sideEffects() admissionregistrationv1.SideEffectClass {
-	if e.writesOnReview {
+func (e *webhookEntry) sideEffects() admissionregistrationv1.SideEffectClass {
+	if e.hasSideEffects {
 		return admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.SideEffectClassNone

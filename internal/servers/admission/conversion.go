@@ -14,10 +14,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// ConversionPath is where an API server has bindings converted between versions.
+// ConversionPath is the path of the conversion webhook for bindings.
 const ConversionPath = "/convert"
 
-// maxConversionBytes bounds a conversion, which is asked for whole lists.
+// maxConversionBytes limits a ConversionReview, which may contain a whole list.
 const maxConversionBytes = 256 << 20
 
 func serveConversion(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func serveConversion(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, body)
 }
 
-// convertAll converts all objects or none.
+// convertAll converts either all objects or none.
 func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
 	response := &apiextensionsv1.ConversionResponse{
 		UID:              request.UID,
@@ -55,11 +55,12 @@ func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.Con
 	return response
 }
 
-// convert returns an object that has the version already as it is.
+// convert converts an object to the desired version. It returns an object of that version
+// unchanged.
 func convert(raw []byte, desired string) ([]byte, error) {
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, fmt.Errorf("reading its kind: %w", err)
+		return nil, fmt.Errorf("decoding the kind: %w", err)
 	}
 	if meta.APIVersion == desired {
 		return raw, nil
@@ -68,25 +69,25 @@ func convert(raw []byte, desired string) ([]byte, error) {
 	v1alpha1, v1alpha2 := workv1alpha1.GroupVersion, workv1alpha2.GroupVersion
 	switch {
 	case from == v1alpha1.WithKind("ResourceBinding") && to.GroupVersion() == v1alpha2:
-		return recode(raw, (*workv1alpha1.ResourceBinding).ToV1alpha2)
+		return convertJSON(raw, (*workv1alpha1.ResourceBinding).ToV1alpha2)
 	case from == v1alpha2.WithKind("ResourceBinding") && to.GroupVersion() == v1alpha1:
-		return recode(raw, workv1alpha1.ResourceBindingFromV1alpha2)
+		return convertJSON(raw, workv1alpha1.ResourceBindingFromV1alpha2)
 	case from == v1alpha1.WithKind("ClusterResourceBinding") && to.GroupVersion() == v1alpha2:
-		return recode(raw, (*workv1alpha1.ClusterResourceBinding).ToV1alpha2)
+		return convertJSON(raw, (*workv1alpha1.ClusterResourceBinding).ToV1alpha2)
 	case from == v1alpha2.WithKind("ClusterResourceBinding") && to.GroupVersion() == v1alpha1:
-		return recode(raw, workv1alpha1.ClusterResourceBindingFromV1alpha2)
+		return convertJSON(raw, workv1alpha1.ClusterResourceBindingFromV1alpha2)
 	}
-	return nil, fmt.Errorf("there is no way from %s to version %q", from, desired)
+	return nil, fmt.Errorf("no conversion from %s to version %q", from, desired)
 }
 
-func recode[From, To any](raw []byte, convert func(*From) *To) ([]byte, error) {
+func convertJSON[From, To any](raw []byte, convert func(*From) *To) ([]byte, error) {
 	from := new(From)
 	if err := json.Unmarshal(raw, from); err != nil {
-		return nil, fmt.Errorf("decoding it: %w", err)
+		return nil, fmt.Errorf("decoding the object: %w", err)
 	}
 	converted, err := json.Marshal(convert(from))
 	if err != nil {
-		return nil, fmt.Errorf("encoding it: %w", err)
+		return nil, fmt.Errorf("encoding the converted object: %w", err)
 	}
 	return converted, nil
 }

@@ -21,35 +21,36 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// kind is one row of the table: what there is to ask about one kind.
+// kind is one row of the table of kinds.
 type kind struct {
-	// name of the kind; in lower case it ends the paths of the webhook.
-	name     string
-	resource schema.GroupResource
-	cluster  bool
-	// untracked objects are written by controllers of this project alone: nobody
-	// has to be told who owns which field, and knowing it would be a third of what
-	// such an object costs.
-	untracked bool
-	// unattended objects are stored and judged, and no component acts on them.
-	unattended bool
-	// versions make empty objects.
+	// name is the name of the kind. The paths of the webhook end with it in lower case.
+	name          string
+	resource      schema.GroupResource
+	clusterScoped bool
+	// withoutManagedFields is set for kinds that only controllers of this project write. Nobody
+	// needs their managed fields, which are a third of the size of such an object.
+	withoutManagedFields bool
+	// notImplemented is set for kinds that are validated and stored, but that no component
+	// implements.
+	notImplemented bool
+	// versions are constructors of empty objects by version.
 	versions map[string]func() runtime.Object
-	// mutate and validate are the entries in the configurations; nil for none.
-	mutate, validate *entry
+	// mutate and validate are the entries in the webhook configurations. Nil means that there
+	// is none.
+	mutate, validate *webhookEntry
 }
 
-// entry is one question as an API server is told to ask it.
-type entry struct {
+// webhookEntry describes an entry of a webhook configuration.
+type webhookEntry struct {
 	name       string
 	operations []admissionregistrationv1.OperationType
-	// timeoutSeconds; 0 means the default.
+	// timeoutSeconds is the timeout. 0 means the default.
 	timeoutSeconds int32
-	// writesOnReview: answering has side effects, but not for dry runs.
-	writesOnReview bool
-	// advises: the answer holds warnings and never a refusal, so that the API server
-	// stores the object without an answer too.
-	advises bool
+	// hasSideEffects is set if a review has side effects, except for dry runs.
+	hasSideEffects bool
+	// warnsOnly is set if a review returns only warnings. The API server then stores the object
+	// even if the webhook is unavailable.
+	warnsOnly bool
 }
 
 const (
@@ -57,9 +58,9 @@ const (
 	update = admissionregistrationv1.Update
 )
 
-// kinds is the table, in the order of the configurations.
+// kinds returns the table, in the order of the configurations.
 func kinds() []kind {
-	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), unattendedKinds())
+	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), unimplementedKinds())
 }
 
 func policyKinds() []kind {
@@ -67,80 +68,80 @@ func policyKinds() []kind {
 	return []kind{
 		{
 			name: "PropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "propagationpolicies"},
-			versions: one(func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} }),
-			mutate:   asked("propagationpolicy", create, update), validate: asked("propagationpolicy", create, update),
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} }),
+			mutate:   newWebhookEntry("propagationpolicy", create, update), validate: newWebhookEntry("propagationpolicy", create, update),
 		},
 		{
-			name: "ClusterPropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "clusterpropagationpolicies"}, cluster: true,
-			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
-			mutate:   asked("clusterpropagationpolicy", create, update), validate: asked("clusterpropagationpolicy", create, update),
+			name: "ClusterPropagationPolicy", resource: schema.GroupResource{Group: group, Resource: "clusterpropagationpolicies"}, clusterScoped: true,
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.ClusterPropagationPolicy{} }),
+			mutate:   newWebhookEntry("clusterpropagationpolicy", create, update), validate: newWebhookEntry("clusterpropagationpolicy", create, update),
 		},
 		{
 			name: "OverridePolicy", resource: schema.GroupResource{Group: group, Resource: "overridepolicies"},
-			versions: one(func() runtime.Object { return &policyv1alpha1.OverridePolicy{} }),
-			mutate:   asked("overridepolicy", create, update), validate: asked("overridepolicy", create, update),
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.OverridePolicy{} }),
+			mutate:   newWebhookEntry("overridepolicy", create, update), validate: newWebhookEntry("overridepolicy", create, update),
 		},
 		{
-			name: "ClusterOverridePolicy", resource: schema.GroupResource{Group: group, Resource: "clusteroverridepolicies"}, cluster: true,
-			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterOverridePolicy{} }),
-			validate: asked("clusteroverridepolicy", create, update),
+			name: "ClusterOverridePolicy", resource: schema.GroupResource{Group: group, Resource: "clusteroverridepolicies"}, clusterScoped: true,
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.ClusterOverridePolicy{} }),
+			validate: newWebhookEntry("clusteroverridepolicy", create, update),
 		},
 		{
-			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"}, unattended: true,
-			versions: one(func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
-			validate: asked("federatedresourcequota", create, update),
+			name: "FederatedResourceQuota", resource: schema.GroupResource{Group: group, Resource: "federatedresourcequotas"}, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.FederatedResourceQuota{} }),
+			validate: newWebhookEntry("federatedresourcequota", create, update),
 		},
 		{
-			name: "ClusterTaintPolicy", resource: schema.GroupResource{Group: group, Resource: "clustertaintpolicies"}, cluster: true,
-			versions: one(func() runtime.Object { return &policyv1alpha1.ClusterTaintPolicy{} }),
-			validate: asked("clustertaintpolicy", create, update),
+			name: "ClusterTaintPolicy", resource: schema.GroupResource{Group: group, Resource: "clustertaintpolicies"}, clusterScoped: true,
+			versions: v1alpha1Only(func() runtime.Object { return &policyv1alpha1.ClusterTaintPolicy{} }),
+			validate: newWebhookEntry("clustertaintpolicy", create, update),
 		},
 	}
 }
 
 func workKinds() []kind {
 	const group = workv1alpha1.GroupName
-	quota := asked("resourcebinding", create, update)
-	quota.writesOnReview = true
+	validateBinding := newWebhookEntry("resourcebinding", create, update)
+	validateBinding.hasSideEffects = true
 	return []kind{
 		{
-			name: "ResourceBinding", resource: schema.GroupResource{Group: group, Resource: "resourcebindings"}, untracked: true,
+			name: "ResourceBinding", resource: schema.GroupResource{Group: group, Resource: "resourcebindings"}, withoutManagedFields: true,
 			versions: map[string]func() runtime.Object{
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ResourceBinding{} },
 			},
-			mutate: asked("resourcebinding", create), validate: quota,
+			mutate: newWebhookEntry("resourcebinding", create), validate: validateBinding,
 		},
 		{
-			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, cluster: true, untracked: true,
+			name: "ClusterResourceBinding", resource: schema.GroupResource{Group: group, Resource: "clusterresourcebindings"}, clusterScoped: true, withoutManagedFields: true,
 			versions: map[string]func() runtime.Object{
 				"v1alpha1": func() runtime.Object { return &workv1alpha1.ClusterResourceBinding{} },
 				"v1alpha2": func() runtime.Object { return &workv1alpha2.ClusterResourceBinding{} },
 			},
-			mutate: asked("clusterresourcebinding", create), validate: asked("clusterresourcebinding", create, update),
+			mutate: newWebhookEntry("clusterresourcebinding", create), validate: newWebhookEntry("clusterresourcebinding", create, update),
 		},
 		{
-			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"}, untracked: true,
-			versions: one(func() runtime.Object { return &workv1alpha1.Work{} }),
-			mutate:   asked("work", create, update),
+			name: "Work", resource: schema.GroupResource{Group: group, Resource: "works"}, withoutManagedFields: true,
+			versions: v1alpha1Only(func() runtime.Object { return &workv1alpha1.Work{} }),
+			mutate:   newWebhookEntry("work", create, update),
 		},
 	}
 }
 
 func configKinds() []kind {
 	const group = configv1alpha1.GroupName
-	compiling := asked("resourceinterpretercustomization", create, update)
-	compiling.timeoutSeconds = 10
+	customization := newWebhookEntry("resourceinterpretercustomization", create, update)
+	customization.timeoutSeconds = 10
 	return []kind{
 		{
-			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, cluster: true, unattended: true,
-			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
-			validate: asked("config", create, update),
+			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, clusterScoped: true, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
+			validate: newWebhookEntry("config", create, update),
 		},
 		{
-			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, cluster: true, unattended: true,
-			versions: one(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
-			validate: compiling,
+			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, clusterScoped: true, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
+			validate: customization,
 		},
 	}
 }
@@ -149,14 +150,14 @@ func autoscalingKinds() []kind {
 	const group = autoscalingv1alpha1.GroupName
 	return []kind{
 		{
-			name: "FederatedHPA", resource: schema.GroupResource{Group: group, Resource: "federatedhpas"}, unattended: true,
-			versions: one(func() runtime.Object { return &autoscalingv1alpha1.FederatedHPA{} }),
-			mutate:   asked("autoscaling", create, update), validate: asked("federatedhpa", create, update),
+			name: "FederatedHPA", resource: schema.GroupResource{Group: group, Resource: "federatedhpas"}, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &autoscalingv1alpha1.FederatedHPA{} }),
+			mutate:   newWebhookEntry("autoscaling", create, update), validate: newWebhookEntry("federatedhpa", create, update),
 		},
 		{
-			name: "CronFederatedHPA", resource: schema.GroupResource{Group: group, Resource: "cronfederatedhpas"}, unattended: true,
-			versions: one(func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} }),
-			validate: asked("cronfederatedhpa", create, update),
+			name: "CronFederatedHPA", resource: schema.GroupResource{Group: group, Resource: "cronfederatedhpas"}, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &autoscalingv1alpha1.CronFederatedHPA{} }),
+			validate: newWebhookEntry("cronfederatedhpa", create, update),
 		},
 	}
 }
@@ -165,58 +166,58 @@ func networkingKinds() []kind {
 	const group = networkingv1alpha1.GroupName
 	return []kind{
 		{
-			name: "MultiClusterIngress", resource: schema.GroupResource{Group: group, Resource: "multiclusteringresses"}, unattended: true,
-			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} }),
-			validate: asked("multiclusteringress", create, update),
+			name: "MultiClusterIngress", resource: schema.GroupResource{Group: group, Resource: "multiclusteringresses"}, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &networkingv1alpha1.MultiClusterIngress{} }),
+			validate: newWebhookEntry("multiclusteringress", create, update),
 		},
 		{
-			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"}, unattended: true,
-			versions: one(func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
-			mutate:   asked("multiclusterservice", create, update), validate: asked("multiclusterservice", create, update),
+			name: "MultiClusterService", resource: schema.GroupResource{Group: group, Resource: "multiclusterservices"}, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &networkingv1alpha1.MultiClusterService{} }),
+			mutate:   newWebhookEntry("multiclusterservice", create, update), validate: newWebhookEntry("multiclusterservice", create, update),
 		},
 	}
 }
 
-// unattendedKinds have no rules. The reference registers no webhook for them.
-func unattendedKinds() []kind {
-	advised := func(name string) *entry {
-		e := asked(name, create)
-		e.advises = true
+// unimplementedKinds have no rules. Upstream registers no webhook for them.
+func unimplementedKinds() []kind {
+	warning := func(name string) *webhookEntry {
+		e := newWebhookEntry(name, create)
+		e.warnsOnly = true
 		return e
 	}
 	return []kind{
 		{
-			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"}, cluster: true, unattended: true,
-			versions: one(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
-			validate: advised("workloadrebalancer"),
+			name: "WorkloadRebalancer", resource: schema.GroupResource{Group: appsv1alpha1.GroupName, Resource: "workloadrebalancers"}, clusterScoped: true, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &appsv1alpha1.WorkloadRebalancer{} }),
+			validate: warning("workloadrebalancer"),
 		},
 		{
-			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, cluster: true, unattended: true,
-			versions: one(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
-			validate: advised("remedy"),
+			name: "Remedy", resource: schema.GroupResource{Group: remedyv1alpha1.GroupName, Resource: "remedies"}, clusterScoped: true, notImplemented: true,
+			versions: v1alpha1Only(func() runtime.Object { return &remedyv1alpha1.Remedy{} }),
+			validate: warning("remedy"),
 		},
 	}
 }
 
-// one is for a kind that is served in the first version alone.
-func one(empty func() runtime.Object) map[string]func() runtime.Object {
+// v1alpha1Only is for a kind with v1alpha1 as its only version.
+func v1alpha1Only(empty func() runtime.Object) map[string]func() runtime.Object {
 	return map[string]func() runtime.Object{"v1alpha1": empty}
 }
 
-func asked(name string, operations ...admissionregistrationv1.OperationType) *entry {
-	return &entry{name: name + ".karmada.io", operations: operations}
+func newWebhookEntry(name string, operations ...admissionregistrationv1.OperationType) *webhookEntry {
+	return &webhookEntry{name: name + ".karmada.io", operations: operations}
 }
 
-// asksAt reports whether the question is asked at that operation.
-func (e *entry) asksAt(operation admission.Operation) bool {
+// handles reports whether the entry is for that operation. It is false for nil.
+func (e *webhookEntry) handles(operation admission.Operation) bool {
 	return e != nil && slices.Contains(e.operations, admissionregistrationv1.OperationType(operation))
 }
 
 func (k *kind) mutatePath() string   { return "/mutate-" + strings.ToLower(k.name) }
 func (k *kind) validatePath() string { return "/validate-" + strings.ToLower(k.name) }
 
-// decode returns the typed object, nil for no content. Unknown fields are left
-// out, as the API server does; transplant keeps them in the original.
+// decode returns the typed object, or nil for no content. Unknown fields are ignored, as in the
+// API server. applyDiff keeps them in the original.
 func (k *kind) decode(version string, content map[string]any) (runtime.Object, error) {
 	if content == nil {
 		return nil, nil
@@ -229,15 +230,15 @@ func (k *kind) decode(version string, content map[string]any) (runtime.Object, e
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err == nil {
 		return object, nil
 	}
-	// The converter is fast, but does not say which field it could not read.
+	// The converter is fast, but its error does not name the invalid field.
 	object = empty()
-	if err := decodeSlowly(content, object); err != nil {
+	if err := decodeViaJSON(content, object); err != nil {
 		return nil, &undecodableError{fmt.Errorf("decoding the %s: %w", k.name, err)}
 	}
 	return object, nil
 }
 
-func decodeSlowly(content map[string]any, object runtime.Object) error {
+func decodeViaJSON(content map[string]any, object runtime.Object) error {
 	data, err := json.Marshal(content)
 	if err != nil {
 		return err

@@ -18,13 +18,11 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// PluginName is the name under which the plugin is registered, and by which an
-// API server is told to enable it.
+// PluginName is the name under which the plugin is registered and enabled.
 const PluginName = "KarmadaAdmission"
 
-// Plugin applies the rules inside an API server, without a call over the
-// network. It judges the custom resources of this project, and the deletion of
-// any object.
+// Plugin applies the rules inside an API server, without network calls. It handles the custom
+// resources of this project, and the deletion of any object.
 type Plugin struct {
 	*admission.Handler
 	reviewer Reviewer
@@ -38,7 +36,7 @@ var (
 	_ initializer.WantsExternalKubeClientSet = (*Plugin)(nil)
 )
 
-// NewPlugin returns a plugin that answers as the reviewer does.
+// NewPlugin returns a plugin that uses the reviewer.
 func NewPlugin(reviewer Reviewer) *Plugin {
 	table := kinds()
 	byResource := make(map[schema.GroupResource]*kind, len(table))
@@ -52,16 +50,16 @@ func NewPlugin(reviewer Reviewer) *Plugin {
 	}
 }
 
-// Register makes the plugin known to an API server; it has to be enabled by
-// PluginName too.
+// Register registers the plugin with an API server. The plugin must also be enabled by
+// PluginName.
 func Register(plugins *admission.Plugins, reviewer Reviewer) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
 		return NewPlugin(reviewer), nil
 	})
 }
 
-// SetDynamicClient lets the API server give the plugin a client of itself, by
-// which it looks up what a kind is judged by.
+// SetDynamicClient implements initializer.WantsDynamicClient. The client of the API server
+// reads stored customizations and clusters.
 func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Customizations == nil {
 		p.reviewer.Customizations = StoredCustomizations(karmada)
@@ -71,51 +69,52 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	}
 }
 
-// SetExternalKubeClientSet lets the API server give the plugin a client of itself,
-// by which it learns which kinds are served.
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The client of the
+// API server discovers the served kinds.
 func (p *Plugin) SetExternalKubeClientSet(karmada kubernetes.Interface) {
 	if p.reviewer.Rules.Served == nil {
 		p.reviewer.Rules.Served = ServedKinds(karmada.Discovery())
 	}
 }
 
-// ValidateInitialization says that the plugin can work with whatever it was given.
+// ValidateInitialization implements admission.InitializationValidator. All clients are
+// optional.
 func (p *Plugin) ValidateInitialization() error { return nil }
 
-// Admit completes an object. One that is not of the form of its kind is left as
-// it is: the schema that is checked next says more exactly what is wrong.
+// Admit sets the defaults of an object. An object that cannot be decoded is left unchanged,
+// because the schema validation that follows returns a more exact error.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	p.claim(ctx, a)
-	kind, ok := p.ruled(a)
-	if !ok || !kind.mutate.asksAt(a.GetOperation()) {
+	p.applyClaim(ctx, a)
+	kind, ok := p.kindFor(a)
+	if !ok || !kind.mutate.handles(a.GetOperation()) {
 		return nil
 	}
 	object, ok := a.GetObject().(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
-	err := p.reviewer.complete(kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject()))
+	err := p.reviewer.applyDefaults(kind, a.GetResource().Version, object.Object, unstructuredContent(a.GetOldObject()))
 	if err == nil || isUndecodable(err) {
 		return nil
 	}
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// claim writes on a new object which policy claims it.
-func (p *Plugin) claim(ctx context.Context, a admission.Attributes) {
+// applyClaim stores the claim of a policy in a new object.
+func (p *Plugin) applyClaim(ctx context.Context, a admission.Attributes) {
 	if p.reviewer.Claim == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" {
 		return
 	}
 	object, err := meta.Accessor(a.GetObject())
 	if err != nil {
-		return // what has no metadata has no policy
+		return // only objects with metadata can be claimed
 	}
 	if claim, ok := p.reviewer.Claim(ctx, a.GetKind(), object); ok {
 		claim.Apply(object)
 	}
 }
 
-// Validate refuses what breaks a rule, and the deletion of what is protected.
+// Validate denies objects that violate a rule, and the deletion of protected objects.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetOperation() == admission.Delete {
 		return validateDelete(a)
@@ -123,7 +122,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err := p.reviewer.validateAgent(a); err != nil {
 		return err
 	}
-	kind, ok := p.ruled(a)
+	kind, ok := p.kindFor(a)
 	if !ok {
 		return nil
 	}
@@ -132,12 +131,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	if kind.validate == nil {
-		for _, text := range p.reviewer.warnings(kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject())) {
+		for _, text := range p.reviewer.creationWarnings(kind, a.GetResource().Version, object.Object, unstructuredContent(a.GetOldObject())) {
 			warning.AddWarning(ctx, "", text)
 		}
 		return nil
 	}
-	warnings, err := p.reviewer.judge(ctx, kind, a.GetResource().Version, object.Object, contentOf(a.GetOldObject()), a.IsDryRun())
+	warnings, err := p.reviewer.validate(ctx, kind, a.GetResource().Version, object.Object, unstructuredContent(a.GetOldObject()), a.IsDryRun())
 	for _, text := range warnings {
 		warning.AddWarning(ctx, "", text)
 	}
@@ -154,9 +153,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, err)
 }
 
-// ruled returns the row of what is asked about. Subresources have no rules: they
-// hold what controllers report.
-func (p *Plugin) ruled(a admission.Attributes) (*kind, bool) {
+// kindFor returns the row of the kind of a request. Subresources have no rules, because they
+// contain reports of controllers.
+func (p *Plugin) kindFor(a admission.Attributes) (*kind, bool) {
 	if a.GetSubresource() != "" || a.GetOperation() == admission.Delete {
 		return nil, false
 	}
@@ -170,7 +169,7 @@ func validateDelete(a admission.Attributes) error {
 	}
 	object, err := meta.Accessor(a.GetOldObject())
 	if err != nil {
-		return nil //nolint:nilerr // without metadata there is no label to protect it
+		return nil //nolint:nilerr // an object without metadata has no protection label
 	}
 	if err := rules.Deletable(object); err != nil {
 		return admission.NewForbidden(a, err)
@@ -178,8 +177,9 @@ func validateDelete(a admission.Attributes) error {
 	return nil
 }
 
-// contentOf returns nil for no object, and for one that is no custom resource.
-func contentOf(object runtime.Object) map[string]any {
+// unstructuredContent returns the content of a custom resource. It is nil for other objects and
+// for no object.
+func unstructuredContent(object runtime.Object) map[string]any {
 	if u, ok := object.(*unstructured.Unstructured); ok && u != nil {
 		return u.Object
 	}

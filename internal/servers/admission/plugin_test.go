@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	newPolicy      = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1}]}}}`
-	completePolicy = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: new-id}, finalizers: [karmada.io/propagation-policy-controller]}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1, spreadByField: cluster, minGroups: 1}]}}}`
-	strayPolicy    = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {association: true, resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`
-	brokenPolicy   = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {priority: high}}`
-	oldBinding     = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
-	interpreter    = `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: example.io/v1, kind: Widget}, customizations: {}}}`
-	rebalancer     = `{apiVersion: apps.karmada.io/v1alpha1, kind: WorkloadRebalancer, metadata: {name: r}, spec: {workloads: []}}`
-	remedy         = `{apiVersion: remedy.karmada.io/v1alpha1, kind: Remedy, metadata: {name: r}}`
-	strayWork      = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
+	newPolicy                     = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1}]}}}`
+	completePolicy                = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: new-id}, finalizers: [karmada.io/propagation-policy-controller]}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: shop}], unknown: kept, association: true, placement: {spreadConstraints: [{extra: 1, spreadByField: cluster, minGroups: 1}]}}}`
+	invalidPolicy                 = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {association: true, resourceSelectors: [{apiVersion: v1, kind: Pod, namespace: other}]}}`
+	undecodablePolicy             = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {priority: high}}`
+	oldBinding                    = `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
+	interpreter                   = `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: c}, spec: {target: {apiVersion: example.io/v1, kind: Widget}, customizations: {}}}`
+	rebalancer                    = `{apiVersion: apps.karmada.io/v1alpha1, kind: WorkloadRebalancer, metadata: {name: r}, spec: {workloads: []}}`
+	remedy                        = `{apiVersion: remedy.karmada.io/v1alpha1, kind: Remedy, metadata: {name: r}}`
+	workOutsideExecutionNamespace = `{apiVersion: work.karmada.io/v1alpha1, kind: Work, metadata: {name: w, namespace: shop}, spec: {}}`
 )
 
-func strayDependencies(kind string) string {
+func bindingWithInvalidDependencies(kind string) string {
 	return `{apiVersion: work.karmada.io/v1alpha2, kind: ` + kind + `, metadata: {name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`
 }
 
@@ -51,20 +51,21 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := content(data)
+	object, err := decodeJSON(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &unstructured.Unstructured{Object: object}
 }
 
-// attributes are those of a request for an object, whose resource is guessed.
-func attributes(object, old *unstructured.Unstructured, operation admission.Operation, subresource string) admission.Attributes {
-	of := object
-	if of == nil {
-		of = old
+// newAttributes returns the attributes of a request for an object. The resource is derived from
+// its kind.
+func newAttributes(object, old *unstructured.Unstructured, operation admission.Operation, subresource string) admission.Attributes {
+	subject := object
+	if subject == nil {
+		subject = old
 	}
-	gvk := of.GroupVersionKind()
+	gvk := subject.GroupVersionKind()
 	plural := map[string]string{"PropagationPolicy": "propagationpolicies", "Remedy": "remedies"}[gvk.Kind]
 	if plural == "" {
 		plural = strings.ToLower(gvk.Kind) + "s"
@@ -76,29 +77,29 @@ func attributes(object, old *unstructured.Unstructured, operation admission.Oper
 	if old != nil {
 		oldObject = old
 	}
-	return admission.NewAttributesRecord(newObject, oldObject, gvk, of.GetNamespace(), of.GetName(),
+	return admission.NewAttributesRecord(newObject, oldObject, gvk, subject.GetNamespace(), subject.GetName(),
 		gvk.GroupVersion().WithResource(plural), subresource, operation, nil, false, nil)
 }
 
-func TestPluginCompletes(t *testing.T) {
+func TestPluginDefaults(t *testing.T) {
 	tests := map[string]struct {
 		new, old    string
 		operation   admission.Operation
 		subresource string
 		want        string
 	}{
-		"a new policy, and keeps what it does not know": {new: newPolicy, operation: admission.Create, want: completePolicy},
-		"a policy that is complete stays":               {new: completePolicy, old: completePolicy, operation: admission.Update, want: completePolicy},
+		"a new policy keeps unknown fields":             {new: newPolicy, operation: admission.Create, want: completePolicy},
+		"a complete policy is unchanged":                {new: completePolicy, old: completePolicy, operation: admission.Update, want: completePolicy},
 		"a binding of the old version":                  {new: oldBinding, operation: admission.Create, want: `{apiVersion: work.karmada.io/v1alpha1, kind: ResourceBinding, metadata: {name: b, namespace: shop, labels: {resourcebinding.karmada.io/permanent-id: new-id}}, spec: {resource: {apiVersion: v1, kind: Pod, name: p}}}`},
-		"a binding on creation only":                    {new: oldBinding, old: oldBinding, operation: admission.Update, want: oldBinding},
-		"no status":                                     {new: newPolicy, operation: admission.Update, subresource: "status", want: newPolicy},
-		"no object that its schema will refuse":         {new: brokenPolicy, operation: admission.Create, want: brokenPolicy},
-		"no object of other groups":                     {new: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`, operation: admission.Create, want: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`},
+		"an updated binding is unchanged":               {new: oldBinding, old: oldBinding, operation: admission.Update, want: oldBinding},
+		"a status update is unchanged":                  {new: newPolicy, operation: admission.Update, subresource: "status", want: newPolicy},
+		"an object with an invalid schema is unchanged": {new: undecodablePolicy, operation: admission.Create, want: undecodablePolicy},
+		"an object of another group is unchanged":       {new: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`, operation: admission.Create, want: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := parse(t, test.new)
-			err := NewPlugin(reviewer()).Admit(t.Context(), attributes(object, parse(t, test.old), test.operation, test.subresource), nil)
+			err := NewPlugin(reviewer()).Admit(t.Context(), newAttributes(object, parse(t, test.old), test.operation, test.subresource), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,11 +110,11 @@ func TestPluginCompletes(t *testing.T) {
 	}
 }
 
-type recorder []string
+type warningRecorder []string
 
-func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+func (r *warningRecorder) AddWarning(_, text string) { *r = append(*r, text) }
 
-func TestPluginJudges(t *testing.T) {
+func TestPluginValidates(t *testing.T) {
 	const protected = `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`
 	tests := map[string]struct {
 		new, old    string
@@ -121,33 +122,33 @@ func TestPluginJudges(t *testing.T) {
 		subresource string
 		quota       error
 		code        int32
-		says        []string
+		want        []string
 		warnings    int
 	}{
 		"a complete policy passes with a warning": {new: completePolicy, operation: admission.Create, warnings: 1},
-		"every broken rule is named": {
-			new: strayPolicy, operation: admission.Create, code: http.StatusForbidden, warnings: 1,
-			says: []string{"spec.resourceSelectors[0].namespace", "metadata.labels[propagationpolicy.karmada.io/permanent-id]"},
+		"every violated rule is named": {
+			new: invalidPolicy, operation: admission.Create, code: http.StatusForbidden, warnings: 1,
+			want: []string{"spec.resourceSelectors[0].namespace", "metadata.labels[propagationpolicy.karmada.io/permanent-id]"},
 		},
-		"what cannot be decoded is a bad request": {new: brokenPolicy, operation: admission.Create, code: http.StatusBadRequest, says: []string{"priority"}},
-		"status passes":                              {new: strayPolicy, old: strayPolicy, operation: admission.Update, subresource: "status"},
-		"a binding's dependencies are a list":        {new: strayDependencies("ResourceBinding"), operation: admission.Create, code: http.StatusForbidden, says: []string{"metadata.annotations"}},
-		"a cluster binding is not judged":            {new: strayDependencies("ClusterResourceBinding"), operation: admission.Create},
-		"a Work that nobody applies is warned about": {new: strayWork, operation: admission.Create, warnings: 1},
-		"a WorkloadRebalancer is warned about":       {new: rebalancer, operation: admission.Create, warnings: 1},
-		"a Remedy is warned about":                   {new: remedy, operation: admission.Create, warnings: 1},
-		"a change of a Remedy is not":                {new: remedy, old: remedy, operation: admission.Update},
-		"who wants what nobody does is told":         {new: interpreter, operation: admission.Create, warnings: 1},
-		"and is told once":                           {new: interpreter, old: interpreter, operation: admission.Update},
-		"a Work is warned about once":                {new: strayWork, old: strayWork, operation: admission.Update},
-		"quota is asked last, and speaks for itself": {
+		"an undecodable object is a bad request":                {new: undecodablePolicy, operation: admission.Create, code: http.StatusBadRequest, want: []string{"priority"}},
+		"a status update is not validated":                      {new: invalidPolicy, old: invalidPolicy, operation: admission.Update, subresource: "status"},
+		"a binding's dependencies are a list":                   {new: bindingWithInvalidDependencies("ResourceBinding"), operation: admission.Create, code: http.StatusForbidden, want: []string{"metadata.annotations"}},
+		"a cluster binding is not validated":                    {new: bindingWithInvalidDependencies("ClusterResourceBinding"), operation: admission.Create},
+		"a Work outside of execution namespaces gets a warning": {new: workOutsideExecutionNamespace, operation: admission.Create, warnings: 1},
+		"a WorkloadRebalancer gets a warning":                   {new: rebalancer, operation: admission.Create, warnings: 1},
+		"a Remedy gets a warning":                               {new: remedy, operation: admission.Create, warnings: 1},
+		"an updated Remedy gets no warning":                     {new: remedy, old: remedy, operation: admission.Update},
+		"a customization without effect gets a warning":         {new: interpreter, operation: admission.Create, warnings: 1},
+		"an updated customization gets no warning":              {new: interpreter, old: interpreter, operation: admission.Update},
+		"an updated Work gets no warning":                       {new: workOutsideExecutionNamespace, old: workOutsideExecutionNamespace, operation: admission.Update},
+		"a quota error keeps its status": {
 			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}}}`, operation: admission.Create,
 			quota: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: "QuotaExceeded", Message: "too much"}},
-			code:  http.StatusForbidden, says: []string{"too much"},
+			code:  http.StatusForbidden, want: []string{"too much"},
 		},
-		"a protected object is not deleted":       {old: protected, operation: admission.Delete, code: http.StatusForbidden, says: []string{"protected"}},
-		"an object without protection is deleted": {old: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`, operation: admission.Delete},
-		"a subresource is deleted":                {old: protected, operation: admission.Delete, subresource: "x"},
+		"a protected object is not deleted":              {old: protected, operation: admission.Delete, code: http.StatusForbidden, want: []string{"protected"}},
+		"an object without protection is deleted":        {old: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`, operation: admission.Delete},
+		"a subresource of a protected object is deleted": {old: protected, operation: admission.Delete, subresource: "x"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,15 +156,15 @@ func TestPluginJudges(t *testing.T) {
 			r.Quota = func(context.Context, *workv1alpha2.ResourceBinding, *workv1alpha2.ResourceBinding, bool) error {
 				return test.quota
 			}
-			var warnings recorder
+			var warnings warningRecorder
 			ctx := warning.WithWarningRecorder(t.Context(), &warnings)
-			err := NewPlugin(r).Validate(ctx, attributes(parse(t, test.new), parse(t, test.old), test.operation, test.subresource), nil)
-			if code := codeOf(err); code != test.code {
+			err := NewPlugin(r).Validate(ctx, newAttributes(parse(t, test.new), parse(t, test.old), test.operation, test.subresource), nil)
+			if code := statusCode(err); code != test.code {
 				t.Errorf("code = %d, want %d: %v", code, test.code, err)
 			}
-			for _, part := range test.says {
+			for _, part := range test.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%v does not say %q", err, part)
+					t.Errorf("%v does not contain %q", err, part)
 				}
 			}
 			if len(warnings) != test.warnings {
@@ -173,7 +174,7 @@ func TestPluginJudges(t *testing.T) {
 	}
 }
 
-func codeOf(err error) int32 {
+func statusCode(err error) int32 {
 	if err == nil {
 		return 0
 	}
@@ -201,7 +202,7 @@ func TestPluginIsRegistered(t *testing.T) {
 	}
 }
 
-// What a busy API server pays for objects without rules, and for a Work.
+// BenchmarkPlugin measures the cost for objects without rules, for policies and for Works.
 func BenchmarkPlugin(b *testing.B) {
 	plugin := NewPlugin(reviewer())
 	for name, object := range map[string]string{
@@ -211,7 +212,7 @@ func BenchmarkPlugin(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			u := parse(b, object)
-			a := attributes(u, u, admission.Update, "")
+			a := newAttributes(u, u, admission.Update, "")
 			for b.Loop() {
 				if err := errors.Join(plugin.Admit(b.Context(), a, nil), plugin.Validate(b.Context(), a, nil)); err != nil {
 					b.Fatal(err)
@@ -221,7 +222,7 @@ func BenchmarkPlugin(b *testing.B) {
 	}
 }
 
-func TestEveryKindDecodesInEveryVersion(t *testing.T) {
+func TestDecodeAllKindsAndVersions(t *testing.T) {
 	for _, kind := range kinds() {
 		for version := range kind.versions {
 			t.Run(fmt.Sprintf("%s %s", kind.name, version), func(t *testing.T) {
@@ -239,20 +240,20 @@ func TestEveryKindDecodesInEveryVersion(t *testing.T) {
 		}
 	}
 	if resource := kinds()[0].resource; resource != (schema.GroupResource{Group: "policy.karmada.io", Resource: "propagationpolicies"}) {
-		t.Errorf("the table begins with %v", resource)
+		t.Errorf("the first row is %v", resource)
 	}
 }
 
-func TestNobodyIsToldWhoOwnsFieldsThatControllersWrite(t *testing.T) {
+func TestManagedFieldsOfControllerObjectsAreRemoved(t *testing.T) {
 	const owned = `, managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]`
 	tests := map[string]struct {
 		object, old string
 		want        bool
 	}{
-		"a new Work":                   {object: strings.Replace(strayWork, "namespace: shop", "namespace: shop"+owned, 1)},
-		"a new binding":                {object: strings.Replace(oldBinding, "namespace: shop", "namespace: shop"+owned, 1)},
-		"a Work that somebody applied": {object: strings.Replace(strayWork, "namespace: shop", "namespace: shop"+owned, 1), old: strayWork, want: true},
-		"a new policy":                 {object: strings.Replace(newPolicy, "namespace: shop", "namespace: shop"+owned, 1), want: true},
+		"a new Work":      {object: strings.Replace(workOutsideExecutionNamespace, "namespace: shop", "namespace: shop"+owned, 1)},
+		"a new binding":   {object: strings.Replace(oldBinding, "namespace: shop", "namespace: shop"+owned, 1)},
+		"an updated Work": {object: strings.Replace(workOutsideExecutionNamespace, "namespace: shop", "namespace: shop"+owned, 1), old: workOutsideExecutionNamespace, want: true},
+		"a new policy":    {object: strings.Replace(newPolicy, "namespace: shop", "namespace: shop"+owned, 1), want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -260,46 +261,46 @@ func TestNobodyIsToldWhoOwnsFieldsThatControllersWrite(t *testing.T) {
 			if test.old != "" {
 				operation = admission.Update
 			}
-			if err := NewPlugin(reviewer()).Admit(t.Context(), attributes(object, parse(t, test.old), operation, ""), nil); err != nil {
+			if err := NewPlugin(reviewer()).Admit(t.Context(), newAttributes(object, parse(t, test.old), operation, ""), nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := len(object.GetManagedFields()) > 0; got != test.want {
-				t.Errorf("owners of fields are kept: %t, want %t", got, test.want)
+				t.Errorf("managed fields are kept: %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-func TestAClaimIsStoredAlongWithANewObject(t *testing.T) {
-	asked := 0
-	judge := reviewer()
-	judge.Claim = func(_ context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
-		asked++
+func TestPluginStoresClaims(t *testing.T) {
+	calls := 0
+	claiming := reviewer()
+	claiming.Claim = func(_ context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
+		calls++
 		return policy.Claim{Name: "base", ID: "id-base"}, kind.Kind == "Secret" && object.GetName() == "s"
 	}
 	const secret = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}}`
 	tests := map[string]struct {
 		object, old, subresource string
 		want                     string
-		wantAsked                int
+		wantCalls                int
 	}{
-		"a new object that is claimed":         {object: secret, want: "id-base", wantAsked: 1},
-		"a new object that is not":             {object: strings.Replace(secret, "name: s,", "name: other,", 1), wantAsked: 1},
-		"an object that changes":               {object: secret, old: secret},
-		"what is created below another object": {object: secret, subresource: "token"},
+		"a new object that is claimed":     {object: secret, want: "id-base", wantCalls: 1},
+		"a new object that is not claimed": {object: strings.Replace(secret, "name: s,", "name: other,", 1), wantCalls: 1},
+		"an updated object":                {object: secret, old: secret},
+		"a created subresource":            {object: secret, subresource: "token"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			asked = 0
+			calls = 0
 			object, operation := parse(t, test.object), admission.Create
 			if test.old != "" {
 				operation = admission.Update
 			}
-			if err := NewPlugin(judge).Admit(t.Context(), attributes(object, parse(t, test.old), operation, test.subresource), nil); err != nil {
+			if err := NewPlugin(claiming).Admit(t.Context(), newAttributes(object, parse(t, test.old), operation, test.subresource), nil); err != nil {
 				t.Fatal(err)
 			}
-			if claim, _ := policy.ClaimedBy(object); claim.ID != test.want || asked != test.wantAsked {
-				t.Errorf("claimed by %q after %d questions, want %q after %d", claim.ID, asked, test.want, test.wantAsked)
+			if claim, _ := policy.ClaimedBy(object); claim.ID != test.want || calls != test.wantCalls {
+				t.Errorf("claimed by %q after %d calls, want %q after %d", claim.ID, calls, test.want, test.wantCalls)
 			}
 		})
 	}

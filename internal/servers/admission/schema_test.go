@@ -16,15 +16,15 @@ import (
 	"karmada.io/karmada/api/crds"
 )
 
-// definition is one version of a CRD as an API server checks objects by it.
+// definition validates objects by one version of a CRD, as an API server does.
 type definition struct {
 	structural *schema.Structural
 	schema     schemavalidation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// definitionOf is that of the stored version.
-func definitionOf(t testing.TB, crd *apiextensions.CustomResourceDefinition) *definition {
+// newDefinition returns the definition of the stored version.
+func newDefinition(t testing.TB, crd *apiextensions.CustomResourceDefinition) *definition {
 	t.Helper()
 	props := crd.Spec.Validation
 	for _, version := range crd.Spec.Versions {
@@ -66,26 +66,26 @@ func definitions(t testing.TB) map[string]*apiextensions.CustomResourceDefinitio
 	return byKind
 }
 
-// judge returns what is wrong with a new or changed object by its schema.
-func (d *definition) judge(t testing.TB, object, old map[string]any) field.ErrorList {
+// validate returns the errors of the schema for a new or changed object.
+func (d *definition) validate(t testing.TB, object, old map[string]any) field.ErrorList {
 	t.Helper()
 	errs := schemavalidation.ValidateCustomResource(nil, object, d.schema)
 	if len(errs) > 0 {
 		return errs
 	}
-	errs, _ = d.rules.Validate(t.Context(), nil, d.structural, object, oldOf(old), celconfig.RuntimeCELCostBudget)
+	errs, _ = d.rules.Validate(t.Context(), nil, d.structural, object, oldValue(old), celconfig.RuntimeCELCostBudget)
 	return errs
 }
 
-// oldOf keeps no object from becoming an object without fields.
-func oldOf(old map[string]any) any {
+// oldValue returns nil for no object, instead of an object without fields.
+func oldValue(old map[string]any) any {
 	if old == nil {
 		return nil
 	}
 	return old
 }
 
-func TestEveryDefinitionIsAcceptedByAnAPIServer(t *testing.T) {
+func TestDefinitionsAreValid(t *testing.T) {
 	for kind, crd := range definitions(t) {
 		t.Run(kind, func(t *testing.T) {
 			if errs := validation.ValidateCustomResourceDefinition(t.Context(), crd); len(errs) > 0 {

@@ -14,42 +14,42 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// maxBodyBytes bounds a request: two objects of the size that an API server
-// accepts, with room for what surrounds them.
+// maxBodyBytes limits a request: two objects of the maximum size of an API server, plus the
+// AdmissionReview.
 const maxBodyBytes = 16 << 20
 
-// Webhook answers AdmissionReviews (admission.k8s.io/v1), one path for each
-// question, and ConversionReviews on /convert. A body that is no review is
-// answered with HTTP status 400; everything else is answered within the review.
+// Webhook serves AdmissionReviews (admission.k8s.io/v1), with one path for each webhook, and
+// ConversionReviews on /convert. An invalid review gets HTTP status 400. All other errors are
+// in the review.
 func Webhook(reviewer Reviewer) http.Handler {
 	mux := http.NewServeMux()
 	table := kinds()
 	for i := range table {
 		kind := &table[i]
 		if kind.mutate != nil {
-			mux.Handle("POST "+kind.mutatePath(), review(reviewer.answerMutate(kind)))
+			mux.Handle("POST "+kind.mutatePath(), handleReview(reviewer.mutateReview(kind)))
 		}
 		if kind.validate != nil {
-			mux.Handle("POST "+kind.validatePath(), review(reviewer.answerValidate(kind)))
+			mux.Handle("POST "+kind.validatePath(), handleReview(reviewer.validateReview(kind)))
 		}
 	}
-	mux.Handle("POST "+deletionPath, review(answerDelete))
-	mux.Handle("POST "+agentPath, review(reviewer.answerAgent))
+	mux.Handle("POST "+deletionPath, handleReview(reviewDelete))
+	mux.Handle("POST "+agentPath, handleReview(reviewer.reviewAgentWrite))
 	mux.Handle("POST "+ConversionPath, Conversion())
 	return mux
 }
 
-// Conversion answers ConversionReviews on /convert, and nothing else.
+// Conversion serves only ConversionReviews on /convert.
 func Conversion() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+ConversionPath, serveConversion)
 	return mux
 }
 
-// answer answers one request. The uid is filled in by review.
-type answer func(*http.Request, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
+// reviewFunc handles one request. handleReview sets the UID of the response.
+type reviewFunc func(*http.Request, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
-func review(answer answer) http.Handler {
+func handleReview(handle reviewFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := admissionv1.AdmissionReview{}
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(&body); err != nil {
@@ -60,7 +60,7 @@ func review(answer answer) http.Handler {
 			http.Error(w, "the AdmissionReview has no request", http.StatusBadRequest)
 			return
 		}
-		body.Response = answer(r, body.Request)
+		body.Response = handle(r, body.Request)
 		body.Response.UID = body.Request.UID
 		body.Request = nil
 		body.TypeMeta = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
@@ -68,47 +68,47 @@ func review(answer answer) http.Handler {
 	})
 }
 
-// writeJSON cannot tell anybody that the caller has gone away.
+// writeJSON ignores write errors, because they only mean that the caller disconnected.
 func writeJSON(w http.ResponseWriter, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
-		http.Error(w, "encoding the answer: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "encoding the response: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(data)
 }
 
-func (r Reviewer) answerMutate(kind *kind) answer {
-	return func(_ *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		content, old, err := contents(question)
+func (r Reviewer) mutateReview(kind *kind) reviewFunc {
+	return func(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		content, old, err := decodeObjects(request)
 		if err != nil {
-			return refused(err)
+			return errorResponse(err)
 		}
-		version := question.Resource.Version
-		if err := r.complete(kind, version, content, old); err != nil {
-			return refused(&undecodableError{err})
+		version := request.Resource.Version
+		if err := r.applyDefaults(kind, version, content, old); err != nil {
+			return errorResponse(&undecodableError{err})
 		}
-		response, err := patched(question.Object.Raw, content)
+		response, err := patchResponse(request.Object.Raw, content)
 		if err != nil {
-			return refused(err)
+			return errorResponse(err)
 		}
 		if kind.validate != nil {
 			return response
 		}
-		response.Warnings = r.warnings(kind, version, content, old)
+		response.Warnings = r.creationWarnings(kind, version, content, old)
 		return response
 	}
 }
 
-func patched(original []byte, content map[string]any) (*admissionv1.AdmissionResponse, error) {
-	completed, err := json.Marshal(content)
+func patchResponse(original []byte, content map[string]any) (*admissionv1.AdmissionResponse, error) {
+	defaulted, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the completed object: %w", err)
+		return nil, fmt.Errorf("encoding the defaulted object: %w", err)
 	}
-	operations, err := jsonpatch.CreatePatch(original, completed)
+	operations, err := jsonpatch.CreatePatch(original, defaulted)
 	if err != nil {
-		return nil, fmt.Errorf("comparing the object with the completed one: %w", err)
+		return nil, fmt.Errorf("computing the patch: %w", err)
 	}
 	response := &admissionv1.AdmissionResponse{Allowed: true}
 	if len(operations) == 0 {
@@ -121,50 +121,50 @@ func patched(original []byte, content map[string]any) (*admissionv1.AdmissionRes
 	return response, nil
 }
 
-func (r Reviewer) answerValidate(kind *kind) answer {
-	return func(request *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		content, old, err := contents(question)
+func (r Reviewer) validateReview(kind *kind) reviewFunc {
+	return func(httpRequest *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		content, old, err := decodeObjects(request)
 		if err != nil {
-			return refused(err)
+			return errorResponse(err)
 		}
-		dryRun := question.DryRun != nil && *question.DryRun
-		warnings, err := r.judge(request.Context(), kind, question.Resource.Version, content, old, dryRun)
+		dryRun := request.DryRun != nil && *request.DryRun
+		warnings, err := r.validate(httpRequest.Context(), kind, request.Resource.Version, content, old, dryRun)
 		response := &admissionv1.AdmissionResponse{Allowed: true}
 		if err != nil {
-			response = refused(err)
+			response = errorResponse(err)
 		}
 		response.Warnings = warnings
 		return response
 	}
 }
 
-func answerDelete(_ *http.Request, question *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func reviewDelete(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	object := metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(question.OldObject.Raw, &object); err != nil {
-		return refused(&undecodableError{fmt.Errorf("decoding the object to delete: %w", err)})
+	if err := json.Unmarshal(request.OldObject.Raw, &object); err != nil {
+		return errorResponse(&undecodableError{fmt.Errorf("decoding the object to delete: %w", err)})
 	}
 	if err := rules.Deletable(&object); err != nil {
-		return refused(err)
+		return errorResponse(err)
 	}
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// contents decodes the object and its earlier state, which is nil on creation.
-func contents(question *admissionv1.AdmissionRequest) (object, old map[string]any, err error) {
-	if object, err = content(question.Object.Raw); err != nil {
+// decodeObjects decodes the object and its old state, which is nil on creation.
+func decodeObjects(request *admissionv1.AdmissionRequest) (object, old map[string]any, err error) {
+	if object, err = decodeJSON(request.Object.Raw); err != nil {
 		return nil, nil, err
 	}
 	if object == nil {
-		return nil, nil, &undecodableError{errors.New("the request holds no object")}
+		return nil, nil, &undecodableError{errors.New("the request has no object")}
 	}
-	old, err = content(question.OldObject.Raw)
+	old, err = decodeJSON(request.OldObject.Raw)
 	return object, old, err
 }
 
-// refused turns an error into an answer: as a failure of the server when it could
-// not judge, with the error's own status when it has one, as a bad request when the
-// object could not be read, else as forbidden.
-func refused(err error) *admissionv1.AdmissionResponse {
+// errorResponse converts an error to a response: unavailableError becomes an internal error, an
+// error with an API status keeps it, undecodableError becomes a bad request, and any other
+// error becomes Forbidden.
+func errorResponse(err error) *admissionv1.AdmissionResponse {
 	if isUnavailable(err) {
 		err = apierrors.NewInternalError(err)
 	}

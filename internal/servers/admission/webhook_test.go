@@ -49,7 +49,7 @@ func raw(t *testing.T, text string) runtime.RawExtension {
 	return runtime.RawExtension{Raw: data}
 }
 
-func ask(t *testing.T, path, object, old string) *admissionv1.AdmissionResponse {
+func reviewObject(t *testing.T, path, object, old string) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "u", Object: raw(t, object), OldObject: raw(t, old)}
 	request.Resource = metav1.GroupVersionResource{Version: "v1alpha1"}
@@ -62,13 +62,13 @@ func ask(t *testing.T, path, object, old string) *admissionv1.AdmissionResponse 
 		t.Fatal(err)
 	}
 	if review.Kind != "AdmissionReview" || review.APIVersion != "admission.k8s.io/v1" || review.Response == nil || review.Response.UID != "u" || review.Request != nil {
-		t.Fatalf("not an answer to the question: %s", recorder.Body)
+		t.Fatalf("not a response to the review: %s", recorder.Body)
 	}
 	return review.Response
 }
 
-func TestWebhookAnswersWithAPatch(t *testing.T) {
-	response := ask(t, "/mutate-propagationpolicy", newPolicy, "")
+func TestWebhookReturnsPatch(t *testing.T) {
+	response := reviewObject(t, "/mutate-propagationpolicy", newPolicy, "")
 	if !response.Allowed || response.PatchType == nil || *response.PatchType != admissionv1.PatchTypeJSONPatch {
 		t.Fatalf("response = %+v", response)
 	}
@@ -80,43 +80,43 @@ func TestWebhookAnswersWithAPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := content(patched)
+	got, err := decodeJSON(patched)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(parse(t, completePolicy).Object, got); diff != "" {
 		t.Errorf("patched object differs (-want +got):\n%s", diff)
 	}
-	if again := ask(t, "/mutate-propagationpolicy", completePolicy, completePolicy); !again.Allowed || again.Patch != nil {
-		t.Errorf("a complete object is patched: %s", again.Patch)
+	if unchanged := reviewObject(t, "/mutate-propagationpolicy", completePolicy, completePolicy); !unchanged.Allowed || unchanged.Patch != nil {
+		t.Errorf("a complete object is patched: %s", unchanged.Patch)
 	}
 }
 
-func TestWebhookJudges(t *testing.T) {
+func TestWebhookValidates(t *testing.T) {
 	tests := map[string]struct {
 		path, object, old string
 		code              int32
-		says              string
+		want              string
 		warnings          int
 	}{
-		"a valid policy passes":                {path: "/validate-propagationpolicy", object: completePolicy, warnings: 1},
-		"a broken rule is a refusal":           {path: "/validate-propagationpolicy", object: strayPolicy, code: http.StatusForbidden, says: "spec.resourceSelectors[0].namespace", warnings: 1},
-		"an undecodable object is refused":     {path: "/validate-propagationpolicy", object: brokenPolicy, code: http.StatusBadRequest, says: "priority"},
-		"an undecodable object has no patch":   {path: "/mutate-propagationpolicy", object: brokenPolicy, code: http.StatusBadRequest, says: "priority"},
-		"no object is refused":                 {path: "/mutate-propagationpolicy", code: http.StatusBadRequest, says: "no object"},
-		"an unprotected object may go":         {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {a: b}}}`},
-		"a protected object may not go":        {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`, code: http.StatusForbidden, says: "protected"},
-		"what nobody acts on is warned about":  {path: "/validate-resourceinterpretercustomization", object: interpreter, warnings: 1},
-		"a Work is warned about when it comes": {path: "/mutate-work", object: strayWork, warnings: 1},
+		"a valid policy is allowed":                             {path: "/validate-propagationpolicy", object: completePolicy, warnings: 1},
+		"a violated rule is denied":                             {path: "/validate-propagationpolicy", object: invalidPolicy, code: http.StatusForbidden, want: "spec.resourceSelectors[0].namespace", warnings: 1},
+		"an undecodable object is a bad request":                {path: "/validate-propagationpolicy", object: undecodablePolicy, code: http.StatusBadRequest, want: "priority"},
+		"an undecodable object has no patch":                    {path: "/mutate-propagationpolicy", object: undecodablePolicy, code: http.StatusBadRequest, want: "priority"},
+		"a missing object is a bad request":                     {path: "/mutate-propagationpolicy", code: http.StatusBadRequest, want: "no object"},
+		"an unprotected object may be deleted":                  {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {a: b}}}`},
+		"a protected object may not be deleted":                 {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`, code: http.StatusForbidden, want: "protected"},
+		"a kind that is not implemented gets a warning":         {path: "/validate-resourceinterpretercustomization", object: interpreter, warnings: 1},
+		"a Work outside of execution namespaces gets a warning": {path: "/mutate-work", object: workOutsideExecutionNamespace, warnings: 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			response := ask(t, test.path, test.object, test.old)
+			response := reviewObject(t, test.path, test.object, test.old)
 			if response.Allowed != (test.code == 0) {
 				t.Fatalf("allowed = %v: %+v", response.Allowed, response.Result)
 			}
-			if test.code != 0 && (response.Result.Code != test.code || !strings.Contains(response.Result.Message, test.says)) {
-				t.Errorf("result = %+v, want code %d and %q", response.Result, test.code, test.says)
+			if test.code != 0 && (response.Result.Code != test.code || !strings.Contains(response.Result.Message, test.want)) {
+				t.Errorf("result = %+v, want code %d and %q", response.Result, test.code, test.want)
 			}
 			if len(response.Warnings) != test.warnings {
 				t.Errorf("warnings = %q, want %d", response.Warnings, test.warnings)
@@ -125,7 +125,7 @@ func TestWebhookJudges(t *testing.T) {
 	}
 }
 
-func TestWebhookRefusesWhatIsNoReview(t *testing.T) {
+func TestWebhookRejectsInvalidReviews(t *testing.T) {
 	for _, path := range []string{"/mutate-work", "/validate-propagationpolicy", "/validate-resourcedeletionprotection", "/convert"} {
 		for _, body := range []string{"", "{", "{}", `{"request":1}`} {
 			if got := post(t, path, body); got.Code != http.StatusBadRequest {
@@ -138,7 +138,7 @@ func TestWebhookRefusesWhatIsNoReview(t *testing.T) {
 	}
 }
 
-func TestAServerOfConversionsAnswersNothingElse(t *testing.T) {
+func TestConversionServesOnlyConversions(t *testing.T) {
 	for path, want := range map[string]int{"/convert": http.StatusBadRequest, "/validate-agentquota": http.StatusNotFound, "/mutate-work": http.StatusNotFound} {
 		recorder := httptest.NewRecorder()
 		Conversion().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
@@ -155,16 +155,16 @@ func TestConversion(t *testing.T) {
 		desired string
 		fails   bool
 	}{
-		"to the stored version":           {objects: []string{oldBinding}, desired: "work.karmada.io/v1alpha2"},
-		"to the old version":              {objects: []string{newBinding, newBinding}, desired: "work.karmada.io/v1alpha1"},
-		"from both to one":                {objects: []string{newBinding, oldBinding}, desired: "work.karmada.io/v1alpha2"},
-		"of cluster bindings":             {objects: []string{strings.Replace(newBinding, "ResourceBinding", "ClusterResourceBinding", 1)}, desired: "work.karmada.io/v1alpha1"},
-		"of cluster bindings, upwards":    {objects: []string{strings.Replace(oldBinding, "ResourceBinding", "ClusterResourceBinding", 1)}, desired: "work.karmada.io/v1alpha2"},
-		"of other kinds fails":            {objects: []string{strayWork}, desired: "work.karmada.io/v1alpha2", fails: true},
-		"to an unknown version fails":     {objects: []string{newBinding}, desired: "work.karmada.io/v9", fails: true},
-		"of what has the version already": {objects: []string{oldBinding}, desired: "work.karmada.io/v1alpha1"},
-		"of all objects, or of none":      {objects: []string{newBinding, strayWork}, desired: "work.karmada.io/v1alpha2", fails: true},
-		"of what cannot be read fails":    {objects: []string{strings.Replace(newBinding, "replicas: 2", "replicas: x", 1)}, desired: "work.karmada.io/v1alpha1", fails: true},
+		"to the stored version":                 {objects: []string{oldBinding}, desired: "work.karmada.io/v1alpha2"},
+		"to the old version":                    {objects: []string{newBinding, newBinding}, desired: "work.karmada.io/v1alpha1"},
+		"from both to one":                      {objects: []string{newBinding, oldBinding}, desired: "work.karmada.io/v1alpha2"},
+		"of cluster bindings":                   {objects: []string{strings.Replace(newBinding, "ResourceBinding", "ClusterResourceBinding", 1)}, desired: "work.karmada.io/v1alpha1"},
+		"of cluster bindings, upwards":          {objects: []string{strings.Replace(oldBinding, "ResourceBinding", "ClusterResourceBinding", 1)}, desired: "work.karmada.io/v1alpha2"},
+		"of other kinds fails":                  {objects: []string{workOutsideExecutionNamespace}, desired: "work.karmada.io/v1alpha2", fails: true},
+		"to an unknown version fails":           {objects: []string{newBinding}, desired: "work.karmada.io/v9", fails: true},
+		"of an object with the desired version": {objects: []string{oldBinding}, desired: "work.karmada.io/v1alpha1"},
+		"one failure fails all objects":         {objects: []string{newBinding, workOutsideExecutionNamespace}, desired: "work.karmada.io/v1alpha2", fails: true},
+		"of an undecodable object fails":        {objects: []string{strings.Replace(newBinding, "replicas: 2", "replicas: x", 1)}, desired: "work.karmada.io/v1alpha1", fails: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestConversion(t *testing.T) {
 			recorder := post(t, "/convert", apiextensionsv1.ConversionReview{Request: request})
 			review := apiextensionsv1.ConversionReview{}
 			if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil || review.Response.UID != "u" {
-				t.Fatalf("not an answer: %v, %s", err, recorder.Body)
+				t.Fatalf("not a response: %v, %s", err, recorder.Body)
 			}
 			if failed := review.Response.Result.Status != metav1.StatusSuccess; failed != test.fails {
 				t.Fatalf("result = %+v, want failure %v", review.Response.Result, test.fails)
@@ -253,8 +253,8 @@ func TestConfigurations(t *testing.T) {
 		t.Errorf("entries differ (-want +got):\n%s", diff)
 	}
 	for _, w := range validating.Webhooks {
-		advises := w.Name == "workloadrebalancer.karmada.io" || w.Name == "remedy.karmada.io"
-		if ignored := *w.FailurePolicy == admissionregistrationv1.Ignore; ignored != advises {
+		warnsOnly := w.Name == "workloadrebalancer.karmada.io" || w.Name == "remedy.karmada.io"
+		if ignored := *w.FailurePolicy == admissionregistrationv1.Ignore; ignored != warnsOnly {
 			t.Errorf("%s: failure policy %s", w.Name, *w.FailurePolicy)
 		}
 	}
@@ -265,11 +265,11 @@ func TestConfigurations(t *testing.T) {
 	}
 	selector := validating.Webhooks[len(validating.Webhooks)-1].ObjectSelector
 	if selector == nil || selector.MatchExpressions[0].Key != "resourcetemplate.karmada.io/deletion-protected" {
-		t.Errorf("deletion of every object is asked about: %v", selector)
+		t.Errorf("the deletion webhook has no label selector: %v", selector)
 	}
 	for _, entry := range got {
 		if recorder := post(t, entry.Path, "{}"); recorder.Code == http.StatusNotFound {
-			t.Errorf("nobody answers on %s", entry.Path)
+			t.Errorf("no handler for %s", entry.Path)
 		}
 	}
 }

@@ -19,16 +19,16 @@ func customization(name, scripts string) string {
 	return `{apiVersion: config.karmada.io/v1alpha1, kind: ResourceInterpreterCustomization, metadata: {name: ` + name + `}, spec: {target: {apiVersion: v1, kind: Pod}, customizations: {` + scripts + `}}}`
 }
 
-func TestACustomizationIsJudgedByTheOthers(t *testing.T) {
+func TestCustomizationConflicts(t *testing.T) {
 	const retention, health = `retention: {luaScript: x}`, `healthInterpretation: {luaScript: x}`
 	tests := map[string]struct {
 		stored, new string
 		code        int32
 	}{
-		"alone":                           {new: customization("new", retention)},
-		"beside one for another question": {stored: customization("old", health), new: customization("new", retention)},
-		"beside one for the same":         {stored: customization("old", retention), new: customization("new", retention), code: http.StatusForbidden},
-		"beside its own earlier state":    {stored: customization("new", retention), new: customization("new", retention)},
+		"alone": {new: customization("new", retention)},
+		"with a customization of another operation":  {stored: customization("old", health), new: customization("new", retention)},
+		"with a customization of the same operation": {stored: customization("old", retention), new: customization("new", retention), code: http.StatusForbidden},
+		"with its own earlier state":                 {stored: customization("new", retention), new: customization("new", retention)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,25 +41,25 @@ func TestACustomizationIsJudgedByTheOthers(t *testing.T) {
 			}
 			plugin := NewPlugin(reviewer())
 			plugin.SetDynamicClient(fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, stored...))
-			err := plugin.Validate(t.Context(), attributes(parse(t, test.new), nil, admission.Create, ""), nil)
-			if code := codeOf(err); code != test.code {
+			err := plugin.Validate(t.Context(), newAttributes(parse(t, test.new), nil, admission.Create, ""), nil)
+			if code := statusCode(err); code != test.code {
 				t.Errorf("code = %d, want %d: %v", code, test.code, err)
 			}
 		})
 	}
 }
 
-func TestWhatCannotBeLookedUpIsNoRefusalOfTheObject(t *testing.T) {
+func TestUnavailableControlPlaneIsAnInternalError(t *testing.T) {
 	r := reviewer()
 	r.Customizations = func(context.Context) ([]*configv1alpha1.ResourceInterpreterCustomization, error) {
-		return nil, errors.New("the control plane is away")
+		return nil, errors.New("the control plane is unavailable")
 	}
-	err := NewPlugin(r).Validate(t.Context(), attributes(parse(t, customization("new", "")), nil, admission.Create, ""), nil)
-	if codeOf(err) != http.StatusInternalServerError || !strings.Contains(err.Error(), "is away") {
-		t.Errorf("the plugin answers %v", err)
+	err := NewPlugin(r).Validate(t.Context(), newAttributes(parse(t, customization("new", "")), nil, admission.Create, ""), nil)
+	if statusCode(err) != http.StatusInternalServerError || !strings.Contains(err.Error(), "is unavailable") {
+		t.Errorf("the plugin returns %v", err)
 	}
-	_, judged := r.judge(t.Context(), &configKinds()[1], "v1alpha1", parse(t, customization("new", "")).Object, nil, false)
-	if result := refused(judged).Result; result.Code != http.StatusInternalServerError || !strings.Contains(result.Message, "is away") {
-		t.Errorf("the webhook answers %+v", result)
+	_, validateErr := r.validate(t.Context(), &configKinds()[1], "v1alpha1", parse(t, customization("new", "")).Object, nil, false)
+	if result := errorResponse(validateErr).Result; result.Code != http.StatusInternalServerError || !strings.Contains(result.Message, "is unavailable") {
+		t.Errorf("the webhook returns %+v", result)
 	}
 }

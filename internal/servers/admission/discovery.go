@@ -17,46 +17,46 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// listTimeout bounds a request for the names of clusters.
+// listTimeout limits a request for the names of clusters.
 const listTimeout = 5 * time.Second
 
-// resources lists what a control plane serves; a discovery client does.
-type resources interface {
+// resourceDiscovery discovers the served resources. Discovery clients implement it.
+type resourceDiscovery interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// ServedKinds asks a control plane what it serves; see rules.Rules.Served. Groups
-// that do not answer are left out of the judgement.
-func ServedKinds(karmada resources) func(schema.GroupVersionKind) *rules.Served {
-	served := &remembered[*rules.Served]{ask: func() (*rules.Served, error) {
+// ServedKinds returns a function that discovers the kinds of a control plane; see
+// rules.Rules.Served. Groups whose discovery fails are not validated.
+func ServedKinds(karmada resourceDiscovery) func(schema.GroupVersionKind) *rules.Served {
+	served := &cachedValue[*rules.Served]{fetch: func() (*rules.Served, error) {
 		groups, lists, err := karmada.ServerGroupsAndResources()
 		var partial *discovery.ErrGroupDiscoveryFailed
 		if err != nil && !errors.As(err, &partial) {
 			return nil, err
 		}
-		var silent []schema.GroupVersion
+		var failedGroups []schema.GroupVersion
 		if partial != nil {
-			silent = slices.Collect(maps.Keys(partial.Groups))
+			failedGroups = slices.Collect(maps.Keys(partial.Groups))
 		}
-		return rules.NewServed(groups, lists, silent), nil
+		return rules.NewServed(groups, lists, failedGroups), nil
 	}}
 	return func(kind schema.GroupVersionKind) *rules.Served {
-		answer, known := served.get(func(s *rules.Served) bool { return s.Has(kind) })
+		value, known := served.get(func(s *rules.Served) bool { return s.Has(kind) })
 		if !known {
 			return nil
 		}
-		return answer
+		return value
 	}
 }
 
-// StoredClusters asks a control plane for the names of its clusters; see
-// rules.Rules.Clusters.
+// StoredClusters returns a function that lists the names of the clusters of a control plane;
+// see rules.Rules.Clusters.
 func StoredClusters(karmada dynamic.Interface) func(wanted []string) sets.Set[string] {
 	resource := clusterv1alpha1.GroupVersion.WithResource("clusters")
-	names := &remembered[sets.Set[string]]{ask: func() (sets.Set[string], error) {
+	names := &cachedValue[sets.Set[string]]{fetch: func() (sets.Set[string], error) {
 		ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 		defer cancel()
-		// Version 0 is answered from memory.
+		// Resource version 0 is served from the watch cache.
 		list, err := karmada.Resource(resource).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return nil, err
@@ -68,10 +68,10 @@ func StoredClusters(karmada dynamic.Interface) func(wanted []string) sets.Set[st
 		return found, nil
 	}}
 	return func(wanted []string) sets.Set[string] {
-		answer, known := names.get(func(s sets.Set[string]) bool { return s.HasAll(wanted...) })
+		value, known := names.get(func(s sets.Set[string]) bool { return s.HasAll(wanted...) })
 		if !known {
 			return nil
 		}
-		return answer
+		return value
 	}
 }

@@ -12,14 +12,13 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Applying a difference to the very content that it was taken from gives the
-// target, and what neither state knows of stays.
-func TestTransplantMapMovesFromOneStateToTheOther(t *testing.T) {
+// Applying the difference to the first state returns the second state and keeps unknown fields.
+func TestApplyMapDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := drawMap(t, 3), drawMap(t, 3)
 		content := clone(t, from)
 		content["unknown"] = "kept"
-		transplantMap(content, from, clone(t, to))
+		applyMapDiff(content, from, clone(t, to))
 		want := clone(t, to)
 		want["unknown"] = "kept"
 		if diff := cmp.Diff(want, content); diff != "" {
@@ -67,14 +66,14 @@ func clone(t *rapid.T, object map[string]any) map[string]any {
 	return result
 }
 
-func BenchmarkTransplantOfACompleteWork(b *testing.B) {
+func BenchmarkApplyDiffWithoutChange(b *testing.B) {
 	before := &workv1alpha1.Work{}
 	text := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"key":"` + strings.Repeat("x", 1000) + `"}}`
 	before.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(text)}}}
 	after := before.DeepCopy()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := transplant(nil, before, after); err != nil {
+		if err := applyDiff(nil, before, after); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// content decodes JSON as custom resources are held: whole numbers as int64.
-// Nothing, and null, give nil.
-func content(raw []byte) (map[string]any, error) {
+// decodeJSON decodes JSON in the representation of custom resources, with whole numbers as
+// int64. It returns nil for no input and for null.
+func decodeJSON(raw []byte) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}

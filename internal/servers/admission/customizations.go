@@ -13,12 +13,12 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// Customizations lists what is stored of a kind that is judged by what else is
-// there.
+// Customizations lists the stored customizations. The validation of a customization depends on
+// the others.
 type Customizations func(ctx context.Context) ([]*configv1alpha1.ResourceInterpreterCustomization, error)
 
-// StoredCustomizations asks the control plane each time: customizations change
-// rarely, and a copy that is late would let two of them answer one question.
+// StoredCustomizations lists customizations from the control plane on each call. They change
+// rarely, and an outdated cache would permit two customizations for the same operation.
 func StoredCustomizations(karmada dynamic.Interface) Customizations {
 	resource := configv1alpha1.GroupVersion.WithResource("resourceinterpretercustomizations")
 	return func(ctx context.Context) ([]*configv1alpha1.ResourceInterpreterCustomization, error) {
@@ -28,17 +28,18 @@ func StoredCustomizations(karmada dynamic.Interface) Customizations {
 		}
 		stored := make([]*configv1alpha1.ResourceInterpreterCustomization, 0, len(list.Items))
 		for i := range list.Items {
-			one := &configv1alpha1.ResourceInterpreterCustomization{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, one); err != nil {
+			customization := &configv1alpha1.ResourceInterpreterCustomization{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, customization); err != nil {
 				return nil, fmt.Errorf("decoding customization %s: %w", list.Items[i].GetName(), err)
 			}
-			stored = append(stored, one)
+			stored = append(stored, customization)
 		}
 		return stored, nil
 	}
 }
 
-// rulesFor returns the rules with what has to be looked up for one object.
+// rulesFor returns the rules for one object, with the stored objects that its validation
+// depends on.
 func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Rules, error) {
 	if _, ok := object.(*configv1alpha1.ResourceInterpreterCustomization); !ok || r.Customizations == nil {
 		return r.Rules, nil
@@ -47,12 +48,12 @@ func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Ru
 	if err != nil {
 		return rules.Rules{}, &unavailableError{err}
 	}
-	informed := r.Rules
-	informed.Customizations = func() []*configv1alpha1.ResourceInterpreterCustomization { return stored }
-	return informed, nil
+	objectRules := r.Rules
+	objectRules.Customizations = func() []*configv1alpha1.ResourceInterpreterCustomization { return stored }
+	return objectRules, nil
 }
 
-// unavailableError says that an object could not be judged.
+// unavailableError means that an object could not be validated.
 type unavailableError struct{ err error }
 
 func (e *unavailableError) Error() string { return e.err.Error() }

@@ -1,0 +1,80 @@
+package admission
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// maxAge is the time for which a satisfying value is used without a refresh.
+	maxAge = time.Minute
+	// refreshDelay is the minimum time between two refreshes because the value does not satisfy
+	// a caller. retryDelay is the minimum time after a failed refresh.
+	refreshDelay = 200 * time.Millisecond
+	retryDelay   = 5 * time.Second
+	// waitTimeout limits how long a request waits for a value: storing an object without a
+	// warning is better than storing it late.
+	waitTimeout = 500 * time.Millisecond
+)
+
+// cachedValue caches a value of the control plane. At most one refresh is in progress.
+type cachedValue[T any] struct {
+	fetch func() (T, error)
+
+	mu        sync.Mutex
+	value     T
+	known     bool
+	fetchedAt time.Time
+	// done is closed when the refresh in progress ends. It is nil if no refresh is in progress.
+	done chan struct{}
+}
+
+// get returns the value. known is false if no value is available in time. It starts a refresh
+// if the value is old or does not satisfy the caller. An old value that satisfies the caller is
+// returned at once, and the next caller gets the new one.
+func (r *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
+	r.mu.Lock()
+	if r.needsRefresh(satisfies) && r.done == nil {
+		r.done = make(chan struct{})
+		go r.refresh(r.done)
+	}
+	if r.known && satisfies(r.value) {
+		defer r.mu.Unlock()
+		return r.value, true
+	}
+	done := r.done
+	r.mu.Unlock()
+	if done != nil {
+		timer := time.NewTimer(waitTimeout)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+			return value, false
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value, r.known
+}
+
+// needsRefresh reports whether to start a refresh. The caller must hold the lock.
+func (r *cachedValue[T]) needsRefresh(satisfies func(T) bool) bool {
+	age := time.Since(r.fetchedAt)
+	switch {
+	case r.fetchedAt.IsZero(), age >= maxAge:
+		return true
+	case !r.known:
+		return age >= retryDelay
+	default:
+		return age >= refreshDelay && !satisfies(r.value)
+	}
+}
+
+func (r *cachedValue[T]) refresh(done chan struct{}) {
+	value, err := r.fetch()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.value, r.known, r.fetchedAt, r.done = value, err == nil, time.Now(), nil
+	close(done)
+}
