@@ -63,7 +63,7 @@ func Served(ctx context.Context, karmada *rest.Config, components ...Component) 
 	if err != nil {
 		return err
 	}
-	return f.check(ctx)
+	return f.checkAll(ctx)
 }
 
 func newPrerequisites(karmada *rest.Config, election flags.Election, components []Component) (*prerequisites, error) {
@@ -109,12 +109,12 @@ func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 	defer ticker.Stop()
 	var lastErr error
 	for {
-		err := f.check(ctx)
+		err := f.checkAll(ctx)
 		if err == nil || errors.Is(err, errUnauthorized) {
 			return err
 		}
-		// After the deadline, requests fail only because of the deadline. The lastErr error from
-		// before says more.
+		// After the deadline, requests fail only because of the deadline. The previous error is
+		// more useful.
 		if ctx.Err() == nil || lastErr == nil {
 			if lastErr == nil || err.Error() != lastErr.Error() {
 				klog.FromContext(ctx).Info("Waiting for the control plane", "limit", limit, "reason", err.Error())
@@ -129,8 +129,8 @@ func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 	}
 }
 
-// check returns an error that names every missing prerequisite.
-func (f *prerequisites) check(ctx context.Context) error {
+// checkAll returns an error that names every missing prerequisite.
+func (f *prerequisites) checkAll(ctx context.Context) error {
 	if _, err := f.karmada.Discovery().ServerVersion(); err != nil {
 		return f.connectionError(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
-	failed := errors.New("a port is taken")
+	failed := errors.New("a port is in use")
 	replaced := fmt.Errorf("checking: %w", epoch.ErrAnother)
 	tests := map[string]struct {
 		// ends are the errors with which the hosts end, one after another.
@@ -51,7 +51,7 @@ func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 }
 
 func TestRestartedHostWaitsForTheAPIServer(t *testing.T) {
-	failed, tries := errors.New("a port is taken"), 0
+	failed, tries := errors.New("a port is in use"), 0
 	ends := []error{epoch.ErrAnother, failed}
 	l, err := NewLives(t.Context(), func(context.Context) (*Host, error) {
 		if tries++; tries == 2 {

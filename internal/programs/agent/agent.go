@@ -80,7 +80,7 @@ func Default(set *gates.Set) *Options {
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	flags.LogIneffective(ctx, programs.Agent, o.ineffective())
+	flags.LogIneffective(ctx, programs.Agent, o.ineffectiveFlags())
 	setHTTP2PingDefaults()
 	stopShrinking := reduceMemory(ctx)
 	defer stopShrinking()
@@ -150,7 +150,7 @@ func (a *agent) run(ctx context.Context) error {
 	watchEnded := make(chan struct{})
 	go func() {
 		defer close(watchEnded)
-		a.karmada.watch(ctx)
+		a.karmada.watchKubeconfig(ctx)
 		cancel()
 	}()
 	defer func() { cancel(); <-watchEnded }()
@@ -176,8 +176,8 @@ func (o *Options) hostOptions() programs.HostOptions {
 	return host
 }
 
-// ineffective returns the given flags that have no effect.
-func (o *Options) ineffective() []string {
+// ineffectiveFlags returns the given flags that have no effect.
+func (o *Options) ineffectiveFlags() []string {
 	given := flags.GivenFlags(o.flags, "concurrent-cluster-syncs", flags.BackoffQPS, flags.BackoffBucketSize)
 	for _, controller := range programs.AbsentOf(programs.AgentControllers(), o.Controllers) {
 		given = append(given, "--controllers="+controller)

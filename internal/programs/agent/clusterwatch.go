@@ -70,7 +70,7 @@ func (p *clusterWatch) Start(ctx context.Context) error {
 			return err
 		case <-p.checkRequests:
 		}
-		if err := p.check(ctx); err != nil {
+		if err := p.checkCluster(ctx); err != nil {
 			return err
 		}
 	}
@@ -108,10 +108,10 @@ func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 	}
 }
 
-// check reads the Cluster from the API server. If it stays Forbidden or NotFound for
+// checkCluster reads the Cluster from the API server. If it stays Forbidden or NotFound for
 // absenceTimeout, the Cluster counts as deleted. Other errors, such as an unavailable API
 // server, do not count.
-func (p *clusterWatch) check(ctx context.Context) error {
+func (p *clusterWatch) checkCluster(ctx context.Context) error {
 	timeout := time.After(absenceTimeout)
 	for {
 		cluster, err := p.agent.getCluster(ctx)

@@ -61,7 +61,7 @@ func TestForbiddenAgentChecksItsCluster(t *testing.T) {
 					clusters.id = "2"
 				}
 				p := &clusterWatch{agent: &agent{clusters: clusters, cluster: enroll.Agent{Name: "east"}}, id: "1"}
-				err := p.check(ctx)
+				err := p.checkCluster(ctx)
 				if test.otherID {
 					if !isRegisteredByOther(err) {
 						t.Errorf("error %v, want a RegisteredError", err)

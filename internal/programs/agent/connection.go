@@ -35,10 +35,10 @@ const (
 // soon as the control plane is back, and always use the current credentials.
 type connection struct {
 	*credentials
-	// direct does not wait for the control plane. waiting retries read requests for
-	// requestWaitTimeout and watches without a limit. unlimited retries all requests without a
-	// limit.
-	direct, waiting, unlimited *rest.Config
+	// directConfig does not wait for the control plane. waitingConfig retries read requests for
+	// requestWaitTimeout and watches without a limit. unlimitedWaitConfig retries all requests
+	// without a limit.
+	directConfig, waitingConfig, unlimitedWaitConfig *rest.Config
 }
 
 // newConnection reads the kubeconfig. It sends no request.
@@ -54,9 +54,9 @@ func newConnection(path, context string, qps float32, burst int) (*connection, e
 			return nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
 		}
 	}
-	c.direct = rest.AddUserAgent(config, programs.Agent)
-	c.waiting = withReconnect(c.direct, reconnect.Options{Limit: requestWaitTimeout, WatchLimit: -1, Ended: loaded.targetChanged, Unavailable: true, Lost: logDisconnected(config.Host), Back: logReconnected(config.Host)})
-	c.unlimited = withReconnect(c.direct, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: loaded.targetChanged})
+	c.directConfig = rest.AddUserAgent(config, programs.Agent)
+	c.waitingConfig = withReconnect(c.directConfig, reconnect.Options{Limit: requestWaitTimeout, WatchLimit: -1, Ended: loaded.targetChanged, Unavailable: true, Lost: logDisconnected(config.Host), Back: logReconnected(config.Host)})
+	c.unlimitedWaitConfig = withReconnect(c.directConfig, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: loaded.targetChanged})
 	return c, nil
 }
 

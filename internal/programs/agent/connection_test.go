@@ -115,7 +115,7 @@ func TestRejectedRequestsContinueWithNewCredentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, err := getStatus(t.Context(), c.waiting); err != nil || status != "200" {
+			if status, err := getStatus(t.Context(), c.waitingConfig); err != nil || status != "200" {
 				t.Fatalf("status %s, %v", status, err)
 			}
 			next := "new"
@@ -124,12 +124,12 @@ func TestRejectedRequestsContinueWithNewCredentials(t *testing.T) {
 			defer cancel()
 			var requests sync.WaitGroup
 			requests.Go(func() {
-				if status, err := getStatus(ctx, c.waiting); err != nil || status != "200" {
+				if status, err := getStatus(ctx, c.waitingConfig); err != nil || status != "200" {
 					t.Errorf("a rejected request got status %s, %v", status, err)
 				}
 			})
 			select {
-			case <-c.wake:
+			case <-c.reloadRequests:
 			case <-ctx.Done():
 				t.Fatal("the agent did not notice that the control plane rejects its credentials")
 			}
@@ -164,7 +164,7 @@ func TestInvalidKubeconfigKeepsTheCredentials(t *testing.T) {
 			if err := c.reload(t.Context()); err == nil || !strings.Contains(err.Error(), c.path) {
 				t.Errorf("error %v, want one that names %s", err, c.path)
 			}
-			if status, err := getStatus(t.Context(), c.waiting); err != nil || status != "200" {
+			if status, err := getStatus(t.Context(), c.waitingConfig); err != nil || status != "200" {
 				t.Errorf("status %s, %v", status, err)
 			}
 		})

@@ -44,11 +44,11 @@ type credentials struct {
 
 	mu      sync.Mutex
 	current *identity
-	// file is the last content of the file.
-	file []byte
+	// fileContent is the last content of the file.
+	fileContent []byte
 	// rejected means that the control plane rejects the current credentials.
-	rejected bool
-	wake     chan struct{}
+	rejected       bool
+	reloadRequests chan struct{}
 }
 
 // identity is one version of the credentials.
@@ -65,7 +65,7 @@ func newCredentials(path, context string) (*credentials, *rest.Config, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig given by --karmada-kubeconfig: %w", err)
 	}
-	c := &credentials{path: path, context: context, file: file, now: time.Now, wake: make(chan struct{}, 1), onChange: func() {}, targetChanged: make(chan struct{})}
+	c := &credentials{path: path, context: context, fileContent: file, now: time.Now, reloadRequests: make(chan struct{}, 1), onChange: func() {}, targetChanged: make(chan struct{})}
 	loaded, err := c.load(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig %s given by --karmada-kubeconfig: %w", path, err)
@@ -138,8 +138,8 @@ func (i *identity) equal(other *identity) bool {
 	return i.certificate == nil || bytes.Equal(i.certificate.Certificate[0], other.certificate.Certificate[0])
 }
 
-// leaf returns the client certificate. It is nil if there is none.
-func (i *identity) leaf() *x509.Certificate {
+// clientCertificate returns the client certificate. It is nil if there is none.
+func (i *identity) clientCertificate() *x509.Certificate {
 	if i.certificate == nil {
 		return nil
 	}
@@ -184,17 +184,17 @@ func (c *credentials) update(ctx context.Context, kubeconfig []byte, from string
 	close(before.replaced)
 	c.mu.Unlock()
 	c.onChange()
-	klog.FromContext(ctx).Info("Using new credentials for the control plane", "from", from, "expires", expiry(next))
+	klog.FromContext(ctx).Info("Using new credentials for the control plane", "from", from, "expires", formatExpiry(next))
 	return nil
 }
 
 func isOlder(next, current *identity) bool {
-	nextLeaf, currentLeaf := next.leaf(), current.leaf()
+	nextLeaf, currentLeaf := next.clientCertificate(), current.clientCertificate()
 	return nextLeaf != nil && currentLeaf != nil && nextLeaf.NotBefore.Before(currentLeaf.NotBefore)
 }
 
-func expiry(i *identity) string {
-	if leaf := i.leaf(); leaf != nil {
+func formatExpiry(i *identity) string {
+	if leaf := i.clientCertificate(); leaf != nil {
 		return leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
 	return "unknown"
@@ -212,7 +212,7 @@ func (c *credentials) markRejected(ctx context.Context, used *identity) {
 		return
 	}
 	select {
-	case c.wake <- struct{}{}:
+	case c.reloadRequests <- struct{}{}:
 	default:
 	}
 	klog.FromContext(ctx).Error(errRejected, "Waiting for new credentials", "cause", c.rejectionCause(used), "kubeconfig", c.path,
@@ -222,7 +222,7 @@ func (c *credentials) markRejected(ctx context.Context, used *identity) {
 var errRejected = errors.New("the control plane rejects the credentials of the agent")
 
 func (c *credentials) rejectionCause(rejected *identity) string {
-	leaf := rejected.leaf()
+	leaf := rejected.clientCertificate()
 	switch {
 	case leaf == nil:
 		return "the token is invalid or expired"
@@ -247,11 +247,11 @@ func (c *credentials) markAccepted(ctx context.Context, used *identity) {
 	}
 }
 
-// watch reloads the kubeconfig until ctx ends or the target of the kubeconfig changes.
-func (c *credentials) watch(ctx context.Context) {
+// watchKubeconfig reloads the kubeconfig until ctx ends or the target of the kubeconfig changes.
+func (c *credentials) watchKubeconfig(ctx context.Context) {
 	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
-	loggedError, wake := "", c.wake
+	loggedError, wake := "", c.reloadRequests
 	for {
 		select {
 		case <-ctx.Done():
@@ -259,7 +259,7 @@ func (c *credentials) watch(ctx context.Context) {
 		case <-c.targetChanged:
 			return
 		case <-ticker.C:
-			wake = c.wake
+			wake = c.reloadRequests
 		case <-wake:
 			// A rejection triggers at most one reload per interval. If the control plane
 			// rejects both the file and the Secret, each reload would otherwise trigger the
@@ -305,10 +305,10 @@ func (c *credentials) reloadFile(ctx context.Context) (targetChanged bool, err e
 	targetChanged, err = c.checkTarget(ctx, file)
 	// A kubeconfig may refer to other files, whose content can change while the kubeconfig
 	// stays the same. It is therefore also read again after a rejection.
-	if err == nil && !targetChanged && (!bytes.Equal(file, c.file) || c.isRejected()) {
+	if err == nil && !targetChanged && (!bytes.Equal(file, c.fileContent) || c.isRejected()) {
 		err = c.update(ctx, file, c.path)
 	}
-	c.file = file
+	c.fileContent = file
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig %s of the control plane: %w", c.path, err)
 	}

@@ -113,7 +113,7 @@ func TestRejectedRequestWaitsForCredentials(t *testing.T) {
 					t.Fatal(err)
 				}
 				karmada := &rejectingTransport{}
-				transport := &authTransport{next: karmada, credentials: &credentials{current: &identity{token: "t", replaced: make(chan struct{})}, wake: make(chan struct{}, 1)}}
+				transport := &authTransport{next: karmada, credentials: &credentials{current: &identity{token: "t", replaced: make(chan struct{})}, reloadRequests: make(chan struct{}, 1)}}
 				started := time.Now()
 				response, err := transport.RoundTrip(request)
 				if err != nil {
@@ -142,7 +142,7 @@ func TestRejectedCredentialsAreNotAlternatedWithoutDelay(t *testing.T) {
 		c.readSecret = func(context.Context) ([]byte, error) { return other, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		go c.watch(ctx)
+		go c.watchKubeconfig(ctx)
 		rejections := 0
 		for ctx.Err() == nil && rejections < maxRejections {
 			shown := c.currentIdentity()

@@ -60,12 +60,12 @@ func (o *Options) newAgent() (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := newClusterReader(karmada.waiting)
+	clusters, err := newClusterReader(karmada.waitingConfig)
 	if err != nil {
 		return nil, err
 	}
 	a := &agent{karmada: karmada, clusters: clusters, member: local, cluster: o.Cluster, options: o.hostOptions()}
-	a.cluster.Karmada, a.cluster.Member = karmada.direct, local
+	a.cluster.Karmada, a.cluster.Member = karmada.directConfig, local
 	rotation := &a.options.Settings.Agent.Rotation
 	rotation.Member, rotation.Context = member, o.Context
 	rotation.Renewed = func(kubeconfig []byte) {
@@ -145,7 +145,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 }
 
 func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	if err := programs.Served(ctx, a.karmada.direct, programs.AgentComponent()); err != nil {
+	if err := programs.Served(ctx, a.karmada.directConfig, programs.AgentComponent()); err != nil {
 		return nil, err
 	}
 	return a.cluster.Run(ctx)

@@ -99,7 +99,7 @@ func (a *agent) runControllers(ctx context.Context, id string, lock *electionLoc
 	watch := &clusterWatch{agent: a, id: id, checkRequests: make(chan struct{}, 1)}
 	options := a.options
 	options.Lock, options.LocalMember, options.Denied, options.Waits = lock, a.memberConfig(id), watch.requestCheck, true
-	host, err := programs.NewHost(ctx, a.karmada.waiting, options)
+	host, err := programs.NewHost(ctx, a.karmada.waitingConfig, options)
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func (a *agent) newElectionLock() (*electionLock, error) {
 	}
 	var err error
 	if a.lease == nil {
-		a.lease, err = programs.NewLease(a.karmada.unlimited, election)
+		a.lease, err = programs.NewLease(a.karmada.unlimitedWaitConfig, election)
 	} else {
-		a.lease, err = a.lease.Through(a.karmada.unlimited)
+		a.lease, err = a.lease.Through(a.karmada.unlimitedWaitConfig)
 	}
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func TestAgentRestartsControllersAfterAStartFailure(t *testing.T) {
 	t.Cleanup(s.Close)
 	o := Default(gates.New())
 	o.Cluster.Name, o.Election.Enabled, o.Serving.Metrics, o.Serving.Health = "east", false, "", ""
-	a := &agent{karmada: &connection{credentials: &credentials{current: &identity{}}, waiting: &rest.Config{Host: s.URL}}, cluster: o.Cluster, options: o.hostOptions()}
+	a := &agent{karmada: &connection{credentials: &credentials{current: &identity{}}, waitingConfig: &rest.Config{Host: s.URL}}, cluster: o.Cluster, options: o.hostOptions()}
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	ended := make(chan error, 1)

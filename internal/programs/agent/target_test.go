@@ -108,8 +108,8 @@ func TestChangedAuthorityFileIsANewTarget(t *testing.T) {
 	write([]byte(twice))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c.wake <- struct{}{}
-	c.watch(ctx)
+	c.reloadRequests <- struct{}{}
+	c.watchKubeconfig(ctx)
 	if ctx.Err() != nil {
 		t.Error("the change of the certificate authority was not noticed")
 	}

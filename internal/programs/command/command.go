@@ -26,7 +26,7 @@ import (
 
 // Exit codes of a program.
 const (
-	Done       = 0
+	Success    = 0
 	Failure    = 1
 	WrongUsage = 2
 )
@@ -121,7 +121,7 @@ func Main(p Program) int {
 // Exit prints why a program ended and returns its exit code.
 func Exit(stderr io.Writer, name string, err error) int {
 	if err == nil {
-		return Done
+		return Success
 	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintln(stderr, "error:", strings.TrimRight(line, "\n"))

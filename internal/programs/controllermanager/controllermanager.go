@@ -80,7 +80,7 @@ func (o *Options) Run(ctx context.Context) error {
 
 // TellIneffective logs which of the given flags have no effect.
 func (o *Options) TellIneffective(ctx context.Context) {
-	flags.LogIneffective(ctx, programs.ControllerManager, o.ineffective())
+	flags.LogIneffective(ctx, programs.ControllerManager, o.ineffectiveFlags())
 }
 
 // Host converts the options to those of the host.
@@ -105,8 +105,8 @@ func (o *Options) Host() (programs.HostOptions, error) {
 	return host, nil
 }
 
-// ineffective returns the given flags that have no effect.
-func (o *Options) ineffective() []string {
+// ineffectiveFlags returns the given flags that have no effect.
+func (o *Options) ineffectiveFlags() []string {
 	given := flags.GivenFlags(o.flags, o.unimplemented.names...)
 	for _, controller := range programs.AbsentControllers(o.Controllers) {
 		given = append(given, "--controllers="+controller)

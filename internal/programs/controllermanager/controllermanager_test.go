@@ -177,7 +177,7 @@ func TestIneffectiveFlags(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parseOptions(t, test.args...).ineffective()); diff != "" {
+			if diff := cmp.Diff(test.want, parseOptions(t, test.args...).ineffectiveFlags()); diff != "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 		})

@@ -26,7 +26,7 @@ func (o *Options) addEvictionFlags(set *pflag.FlagSet) {
 
 func (o *Options) validateEvictions() error {
 	evictions := &o.Settings.Controllers.Evictions
-	errs := []error{flags.NotNegative("graceful-eviction-timeout", evictions.Timeout)}
+	errs := []error{flags.ValidateNotNegative("graceful-eviction-timeout", evictions.Timeout)}
 	switch evictions.PurgeMode {
 	case policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully:
 	default:

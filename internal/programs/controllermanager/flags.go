@@ -97,14 +97,14 @@ func (o *Options) Validate() error {
 	errs := []error{
 		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(), o.Members.Validate(),
 		programs.CheckSelection("controllers", "controller", o.Controllers, known),
-		flags.Positive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
-		flags.NotNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
-		flags.NotNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
-		flags.NotNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
-		flags.Positive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
-		flags.Positive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
-		flags.Positive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
-		flags.NotNegative("resync-period", o.Resync),
+		flags.ValidatePositive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
+		flags.ValidateNotNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
+		flags.ValidateNotNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
+		flags.ValidateNotNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
+		flags.ValidatePositive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
+		flags.ValidatePositive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
+		flags.ValidatePositive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),
+		flags.ValidateNotNegative("resync-period", o.Resync),
 		o.validateEvictions(), o.unimplemented.validate(),
 	}
 	for _, w := range o.workersFlags() {

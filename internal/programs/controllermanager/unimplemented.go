@@ -76,10 +76,10 @@ func (f *unimplementedFlags) validate() error {
 	var errs []error
 	for _, d := range f.durations() {
 		if d.zeroAllowed {
-			errs = append(errs, flags.NotNegative(d.name, *d.value))
+			errs = append(errs, flags.ValidateNotNegative(d.name, *d.value))
 			continue
 		}
-		errs = append(errs, flags.Positive(d.name, *d.value))
+		errs = append(errs, flags.ValidatePositive(d.name, *d.value))
 	}
 	if f.autoscaler.tolerance < 0 {
 		errs = append(errs, fmt.Errorf("--horizontal-pod-autoscaler-tolerance %v: must not be negative", f.autoscaler.tolerance))

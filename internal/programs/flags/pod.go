@@ -15,7 +15,7 @@ import (
 
 // A node may run a Pod as plain processes of its host, without containers. Such processes share
 // the file system and the network of the host. Environment variables give them the paths and
-// the address that a container finds at well-known places.
+// the address that a container finds at well-known locations.
 const (
 	// ServiceAccountVariable is the environment variable with the directory of the service
 	// account of the Pod. A container has that directory at

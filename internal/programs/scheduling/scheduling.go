@@ -118,7 +118,7 @@ func (o *Options) Run(ctx context.Context) error {
 
 // TellIneffective logs which of the given flags have no effect.
 func (o *Options) TellIneffective(ctx context.Context) {
-	flags.LogIneffective(ctx, programs.Scheduler, o.ineffective())
+	flags.LogIneffective(ctx, programs.Scheduler, o.ineffectiveFlags())
 }
 
 // Host converts the options to those of the host.
@@ -131,8 +131,8 @@ func (o *Options) Host() programs.HostOptions {
 	return programs.HostOptions{Election: o.Election, Serving: o.Serving, Settings: &settings}
 }
 
-// ineffective returns the given flags that have no effect.
-func (o *Options) ineffective() []string {
+// ineffectiveFlags returns the given flags that have no effect.
+func (o *Options) ineffectiveFlags() []string {
 	given := flags.GivenFlags(o.flags, append([]string{flags.BackoffQPS, flags.BackoffBucketSize}, o.estimators.names...)...)
 	if o.Settings.Gates.Enabled(gates.PriorityBasedScheduling) {
 		given = append(given, flags.GivenFlags(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)

@@ -117,10 +117,10 @@ func TestDefinitionsAgreeWithAdmission(t *testing.T) {
 		"a label alone":                          {new: placement(`spreadConstraints: [{spreadByLabel: a}]`)},
 		"one label for both affinities":          {new: placement(`workloadAffinity: {affinity: {groupByLabelKey: a}, antiAffinity: {groupByLabelKey: a}}`), at: "spec.placement.workloadAffinity"},
 
-		"a deprecated target beside rules":     {new: override(rule + `targetCluster: {}`), at: "spec.targetCluster"},
-		"deprecated overriders beside rules":   {new: override(rule + `overriders: {plaintext: [{path: /a, operator: remove}]}`), at: "spec.overriders"},
-		"empty overriders beside rules":        {new: override(rule + `overriders: {plaintext: []}`)},
-		"ignored overriders beside rules":      {new: override(rule + `overriders: {fieldOverrider: [{fieldPath: /a}]}`)},
+		"a deprecated target with rules":       {new: override(rule + `targetCluster: {}`), at: "spec.targetCluster"},
+		"deprecated overriders with rules":     {new: override(rule + `overriders: {plaintext: [{path: /a, operator: remove}]}`), at: "spec.overriders"},
+		"empty overriders with rules":          {new: override(rule + `overriders: {plaintext: []}`)},
+		"ignored overriders with rules":        {new: override(rule + `overriders: {fieldOverrider: [{fieldPath: /a}]}`)},
 		"deprecated fields alone":              {new: override(`overrideRules: [], targetCluster: {}, overriders: {plaintext: [{path: /a, operator: remove}]}`)},
 		"a deprecated target of unknown field": {new: override(`targetCluster: {fieldSelector: {matchExpressions: [{key: name, operator: In}]}}`), at: "spec.targetCluster"},
 

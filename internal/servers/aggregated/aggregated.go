@@ -85,7 +85,7 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 	if err != nil {
 		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
 	}
-	sources.Cluster, sources.Clusters = registry.Getter(storage.Cluster.Store), registry.Lister(storage.Cluster.Store)
+	sources.Cluster, sources.Clusters = registry.NewClusterGetter(storage.Cluster.Store), registry.NewClusterLister(storage.Cluster.Store)
 	sources.Budgets = o.Budgets
 	members, err := proxy.New(sources)
 	if err != nil {

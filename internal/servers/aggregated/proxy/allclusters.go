@@ -129,7 +129,7 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 	maps.Copy(w.Header(), header)
 	// A client that does not read would block the memory that other requests need.
 	controller := http.NewResponseController(w)
-	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.timeouts.delivery))
+	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.timeouts.clientRead))
 	w.WriteHeader(http.StatusOK)
 	if merged.writeTo(w) == nil {
 		_ = controller.SetWriteDeadline(time.Time{})

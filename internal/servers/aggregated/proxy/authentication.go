@@ -81,7 +81,7 @@ func (w *memberClient) rejectedToken(resp *http.Response, info *genericrequest.R
 	if w.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		remedy = "restart its agent"
 	}
-	return nil, unavailable(w.cluster, fmt.Errorf(
+	return nil, newUnavailableError(w.cluster, fmt.Errorf(
 		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the service account karmada-impersonator of the member, or %s",
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
 }

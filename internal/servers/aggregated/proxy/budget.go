@@ -35,12 +35,12 @@ func newSharedBudgets(budgets Budgets) sharedBudgets {
 // acquireSlots acquires a slot in the budget of the member and in the shared budget. release
 // returns both.
 func (w *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade bool) (release func(), err error) {
-	memberSlots, sharedSlots, budget := w.member.requests, w.shared.requests, "requests"
+	memberSlots, sharedSlots, budget := w.member.requests, w.sharedBudgets.requests, "requests"
 	switch {
 	case upgrade:
-		memberSlots, sharedSlots, budget = w.member.upgrades, w.shared.longRunning, "streams"
+		memberSlots, sharedSlots, budget = w.member.upgrades, w.sharedBudgets.longRunning, "streams"
 	case isLongRunning(req, w.requestInfo(&http.Request{Method: req.Method, URL: target})):
-		memberSlots, sharedSlots, budget = w.member.longRunning, w.shared.longRunning, "watches and logs"
+		memberSlots, sharedSlots, budget = w.member.longRunning, w.sharedBudgets.longRunning, "watches and logs"
 	}
 	releaseMember, ok := tryAcquire(memberSlots)
 	if !ok {

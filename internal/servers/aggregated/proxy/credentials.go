@@ -19,15 +19,15 @@ func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, se
 	}
 	secret, err := secrets(ctx, ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, tokenRemedy(cluster)))
+		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w: %s", ref.Namespace, ref.Name, err, tokenRemedy(cluster)))
 	}
 	if err != nil {
-		return "", unavailable(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
+		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
 	// A token from a file may end with a newline.
 	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
-		return "", unavailable(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
+		return "", newUnavailableError(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
 	}
 	return string(token), nil
 }
@@ -49,7 +49,7 @@ func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets Sec
 	}
 	secret, err := secrets(ctx, ref.Namespace, ref.Name)
 	if err != nil {
-		return nil, unavailable(cluster, fmt.Errorf("reading secret %s/%s: %w", ref.Namespace, ref.Name, err))
+		return nil, newUnavailableError(cluster, fmt.Errorf("reading secret %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
 	return secret.Data[clusterv1alpha1.SecretCADataKey], nil
 }

@@ -15,7 +15,7 @@ import (
 
 // SetTimeouts sets all timeouts of a proxy.
 func (p *Proxy) SetTimeouts(silence time.Duration) {
-	p.timeouts = timeouts{idle: silence, errorBody: silence, halfClosed: silence, lookup: silence, list: 3 * silence, delivery: silence}
+	p.timeouts = timeouts{idle: silence, errorBody: silence, halfClosed: silence, lookup: silence, list: 3 * silence, clientRead: silence}
 }
 
 // SetLookupTimeout sets the timeouts of requests to all clusters.

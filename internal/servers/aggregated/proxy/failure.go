@@ -34,8 +34,8 @@ func withRetryAfter(status *apierrors.StatusError) *apierrors.StatusError {
 	return status
 }
 
-// unavailable is the error when a cluster cannot be reached.
-func unavailable(cluster *clusterv1alpha1.Cluster, reason error) error {
+// newUnavailableError is the error when a cluster cannot be reached.
+func newUnavailableError(cluster *clusterv1alpha1.Cluster, reason error) error {
 	return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "cannot reach cluster %q: %v", cluster.Name, reason)
 }
 
@@ -44,7 +44,7 @@ func missingEndpoint(cluster *clusterv1alpha1.Cluster) error {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		remedy = "start the agent with --cluster-api-endpoint"
 	}
-	return unavailable(cluster, fmt.Errorf("spec.apiEndpoint is empty: %s", remedy))
+	return newUnavailableError(cluster, fmt.Errorf("spec.apiEndpoint is empty: %s", remedy))
 }
 
 func missingImpersonator(cluster *clusterv1alpha1.Cluster) error {
@@ -52,7 +52,7 @@ func missingImpersonator(cluster *clusterv1alpha1.Cluster) error {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		remedy = "start the agent with --report-secrets including KubeImpersonator"
 	}
-	return unavailable(cluster, fmt.Errorf("spec.impersonatorSecretRef is empty: %s", remedy))
+	return newUnavailableError(cluster, fmt.Errorf("spec.impersonatorSecretRef is empty: %s", remedy))
 }
 
 // memberBudgetExceeded is the error when the budget of a member is exhausted.
@@ -73,7 +73,7 @@ func explainError(ctx context.Context, cluster *clusterv1alpha1.Cluster, limits 
 	var proxyErr *proxyError
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errMemberRemoved):
-		return unavailable(cluster, cause)
+		return newUnavailableError(cluster, cause)
 	case errors.Is(cause, errIdle):
 		return newStatusError(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
 			"cluster %q (%s) accepted the request and sent no data for %s: its API server hangs or is overloaded; check the conditions of the Cluster, and try again",
@@ -83,11 +83,11 @@ func explainError(ctx context.Context, cluster *clusterv1alpha1.Cluster, limits 
 			"cluster %q (%s) did not respond completely within %s: its API server or the network is slow or overloaded; check the conditions of the Cluster, and try again or select fewer objects",
 			cluster.Name, endpoint, limits.list)
 	case errors.As(err, &proxyErr):
-		return unavailable(cluster, fmt.Errorf("%w; check spec.proxyURL and spec.proxyHeader of the Cluster", err))
+		return newUnavailableError(cluster, fmt.Errorf("%w; check spec.proxyURL and spec.proxyHeader of the Cluster", err))
 	case errors.As(err, &untrusted):
-		return unavailable(cluster, fmt.Errorf("the certificate of %s is not trusted: %w; %s", endpoint, err, caRemedy(cluster)))
+		return newUnavailableError(cluster, fmt.Errorf("the certificate of %s is not trusted: %w; %s", endpoint, err, caRemedy(cluster)))
 	case isDialError(err):
-		return unavailable(cluster, fmt.Errorf("%s does not respond: %w; check that the API server runs, that spec.apiEndpoint is correct, and that the control plane can reach it; a cluster behind a firewall needs spec.proxyURL", endpoint, err))
+		return newUnavailableError(cluster, fmt.Errorf("%s does not respond: %w; check that the API server runs, that spec.apiEndpoint is correct, and that the control plane can reach it; a cluster behind a firewall needs spec.proxyURL", endpoint, err))
 	}
 	return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
 		"cluster %q (%s) closed the connection: %v; its API server may have restarted: try again", cluster.Name, endpoint, err)

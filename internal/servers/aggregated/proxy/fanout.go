@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// parallelism is the number of clusters that one request calls concurrently.
-	parallelism = 16
+	// fanoutParallelism is the number of clusters that one request calls concurrently.
+	fanoutParallelism = 16
 	// maxWarnings limits the Warning headers. The last one counts the omitted warnings.
 	maxWarnings = 10
 )
@@ -77,7 +77,7 @@ func (e *allClustersHandler) fanOut(ctx context.Context, request fanoutRequest) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	responses := make([]clusterResponse, len(clusters))
-	slots := make(chan struct{}, parallelism)
+	slots := make(chan struct{}, fanoutParallelism)
 	var remaining atomic.Int64
 	remaining.Store(e.proxy.memory.request)
 	var requests sync.WaitGroup

@@ -112,7 +112,7 @@ func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
 	}
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
-		req.Body = watchedBody{ReadCloser: req.Body, dog: dog}
+		req.Body = watchedBody{ReadCloser: req.Body, watchdog: dog}
 	}
 	resp, err := w.send(w.member.transport.requests, req, info)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
 	}
 	dog.reset()
 	stopClientLimit = limitClientWrites(ctx, w.clientWriter)
-	resp.Body = watchedBody{ReadCloser: completeBody{resp.Body, ctx}, dog: dog, done: done}
+	resp.Body = watchedBody{ReadCloser: completeBody{resp.Body, ctx}, watchdog: dog, onClose: done}
 	return resp, nil
 }
 

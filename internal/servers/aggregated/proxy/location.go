@@ -26,7 +26,7 @@ func validatePath(path string) error {
 func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
 	endpoint, err := url.Parse(cluster.Spec.APIEndpoint)
 	if err != nil {
-		return nil, unavailable(cluster, fmt.Errorf("parsing spec.apiEndpoint: %w", err))
+		return nil, newUnavailableError(cluster, fmt.Errorf("parsing spec.apiEndpoint: %w", err))
 	}
 	return joinURL(endpoint, path, request), nil
 }

@@ -142,7 +142,7 @@ func (r responder) Error(err error) {
 func (f *fixture) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, path := "m1", ""
 	if strings.HasPrefix(req.URL.Path, "/everywhere") {
-		name = proxy.All
+		name = proxy.AllClusters
 	}
 	if parts := strings.SplitN(req.URL.Path, "/", 3); len(parts) == 3 && parts[2] != "" {
 		path = "/" + parts[2]

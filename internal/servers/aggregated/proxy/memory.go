@@ -52,7 +52,9 @@ type omittedError struct{ reason string }
 // Error implements error.
 func (e *omittedError) Error() string { return e.reason }
 
-func omitted(format string, args ...any) error { return &omittedError{fmt.Sprintf(format, args...)} }
+func newOmittedError(format string, args ...any) error {
+	return &omittedError{fmt.Sprintf(format, args...)}
+}
 
 // memoryReservation is the memory that is reserved for the response of one member to one
 // request.
@@ -74,18 +76,18 @@ type memoryReservation struct {
 // member is omitted.
 func (g *memoryReservation) reserve(ctx context.Context, n int64) error {
 	if g.used+n > g.limit {
-		return omitted("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", g.cluster, g.limit, g.cluster)
+		return newOmittedError("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", g.cluster, g.limit, g.cluster)
 	}
 	g.used += n
 	if g.request.Add(-n) < 0 {
-		return omitted("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", g.cluster, g.limits.request)
+		return newOmittedError("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", g.cluster, g.limits.request)
 	}
 	if g.used <= g.held {
 		return nil
 	}
 	more := (g.used - g.held + reservationBlock - 1) / reservationBlock * reservationBlock
 	if !g.acquire(ctx, g.member, more) {
-		return omitted("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", g.cluster, g.limits.perMember)
+		return newOmittedError("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", g.cluster, g.limits.perMember)
 	}
 	if !g.acquire(ctx, g.all, more) {
 		g.member.Release(more)

@@ -11,8 +11,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// fields are the fields of a JSON object, decoded one level deep.
-type fields = map[string]json.RawMessage
+// jsonFields are the fields of a JSON object, decoded one level deep.
+type jsonFields = map[string]json.RawMessage
 
 const (
 	// elementOverhead is the memory of a list element in addition to its text, in bytes. The
@@ -29,7 +29,7 @@ var errTooManyFields = fmt.Errorf("an object has more than %d fields", maxFields
 // prints.
 type mergedList struct {
 	// first is the first list. Its fields are kept, except the elements.
-	first fields
+	first jsonFields
 	// key is the field with the elements: items, or the rows of a table.
 	key      string
 	elements []json.RawMessage
@@ -100,7 +100,7 @@ func setField(object, value json.RawMessage, path ...string) (json.RawMessage, e
 		return nil, err
 	}
 	if parts == nil {
-		parts = fields{}
+		parts = jsonFields{}
 	}
 	inner, err := setField(parts[path[0]], value, path[1:]...)
 	if err != nil {
@@ -111,14 +111,14 @@ func setField(object, value json.RawMessage, path ...string) (json.RawMessage, e
 }
 
 // parseFields decodes the fields of a JSON object. An empty text has none.
-func parseFields(object json.RawMessage) (fields, error) {
+func parseFields(object json.RawMessage) (jsonFields, error) {
 	if len(object) == 0 {
 		return nil, nil //nolint:nilnil // see the comment of the function
 	}
 	if countElements(object) > maxFields {
 		return nil, errTooManyFields
 	}
-	var parts fields
+	var parts jsonFields
 	if err := json.Unmarshal(object, &parts); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (l *mergedList) writeTo(to io.Writer) error {
 	}
 	metadata, err := parseFields(l.first["metadata"])
 	if errors.Is(err, errTooManyFields) {
-		metadata = fields{}
+		metadata = jsonFields{}
 	}
 	if metadata != nil {
 		delete(metadata, "continue")

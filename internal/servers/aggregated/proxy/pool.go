@@ -95,7 +95,7 @@ func (p *pool) close() {
 	}
 }
 
-func (p *pool) names() []string {
+func (p *pool) memberNames() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.members))

@@ -30,8 +30,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// All is the cluster name that stands for all clusters.
-const All = "*"
+// AllClusters is the cluster name that stands for all clusters.
+const AllClusters = "*"
 
 // ClusterGetter reads the Cluster with that name, or returns a NotFound error.
 type ClusterGetter func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
@@ -65,8 +65,8 @@ type Proxy struct {
 	members  *pool
 	karmada  *karmadaServer
 	timeouts timeouts
-	// shared are the budgets of all members together.
-	shared sharedBudgets
+	// sharedBudgets are the budgets of all members together.
+	sharedBudgets sharedBudgets
 	// memory limits the responses of members to requests to all clusters. responseMemory is the
 	// part that all such requests share.
 	memory         memoryLimits
@@ -90,7 +90,7 @@ func New(sources Sources) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of the Karmada API server: %w", err)
 	}
-	p := &Proxy{sources: sources, members: newPool(sources.Budgets), shared: newSharedBudgets(sources.Budgets), karmada: karmada, timeouts: defaultTimeouts}
+	p := &Proxy{sources: sources, members: newPool(sources.Budgets), sharedBudgets: newSharedBudgets(sources.Budgets), karmada: karmada, timeouts: defaultTimeouts}
 	p.setMemoryLimits(defaultMemoryLimits)
 	return p, nil
 }
@@ -116,7 +116,7 @@ func (p *Proxy) RemoveMember(cluster string) { p.members.remove(cluster) }
 // RemoveDeletedMembers removes members whose Cluster does not exist any more. Another replica may have deleted
 // it.
 func (p *Proxy) RemoveDeletedMembers(ctx context.Context) {
-	for _, name := range p.members.names() {
+	for _, name := range p.members.memberNames() {
 		if _, err := p.sources.Cluster(ctx, name); apierrors.IsNotFound(err) {
 			p.RemoveMember(name)
 		}
@@ -149,7 +149,7 @@ func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object
 	if err := validatePath(proxyOptions.Path); err != nil {
 		return nil, err
 	}
-	if name == All {
+	if name == AllClusters {
 		return &allClustersHandler{proxy: p, path: proxyOptions.Path, caller: caller, responder: responder}, nil
 	}
 	cluster, err := p.sources.Cluster(ctx, name)
@@ -176,8 +176,8 @@ type memberClient struct {
 	// freshToken reads the token without caches.
 	freshToken func(ctx context.Context) (string, error)
 	timeouts   timeouts
-	// shared are the budgets of all members together.
-	shared sharedBudgets
+	// sharedBudgets are the budgets of all members together.
+	sharedBudgets sharedBudgets
 	// clientWriter receives the response while it is read. It is nil if the response is read
 	// completely first.
 	clientWriter http.ResponseWriter
@@ -198,10 +198,10 @@ func (p *Proxy) newMemberClient(ctx context.Context, cluster *clusterv1alpha1.Cl
 	}
 	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
 	if err != nil {
-		return nil, unavailable(cluster, err)
+		return nil, newUnavailableError(cluster, err)
 	}
 	fresh := func(ctx context.Context) (string, error) {
 		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
 	}
-	return &memberClient{cluster: cluster, member: member, token: token, caller: caller, freshToken: fresh, timeouts: p.timeouts, shared: p.shared}, nil
+	return &memberClient{cluster: cluster, member: member, token: token, caller: caller, freshToken: fresh, timeouts: p.timeouts, sharedBudgets: p.sharedBudgets}, nil
 }

@@ -22,14 +22,14 @@ type timeouts struct {
 	lookup time.Duration
 	// list limits the time of each cluster for its list in a request to all clusters.
 	list time.Duration
-	// delivery limits the time in which a client reads the list of all clusters.
-	delivery time.Duration
+	// clientRead limits the time in which a client reads the list of all clusters.
+	clientRead time.Duration
 }
 
 // A Kubernetes API server ends its own requests after one minute with a Status.
 var defaultTimeouts = timeouts{
 	idle: 65 * time.Second, errorBody: 10 * time.Second, halfClosed: time.Minute,
-	lookup: 10 * time.Second, list: 30 * time.Second, delivery: 2 * time.Minute,
+	lookup: 10 * time.Second, list: 30 * time.Second, clientRead: 2 * time.Minute,
 }
 
 // watchdog calls a function after an idle time.
@@ -58,22 +58,22 @@ func (d *watchdog) stop() {
 // watchedBody is a body that resets a watchdog with each read.
 type watchedBody struct {
 	io.ReadCloser
-	dog  *watchdog
-	done func()
+	watchdog *watchdog
+	onClose  func()
 }
 
 func (w watchedBody) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
-		w.dog.reset()
+		w.watchdog.reset()
 	}
 	return n, err
 }
 
 func (w watchedBody) Close() error {
 	err := w.ReadCloser.Close()
-	if w.done != nil {
-		w.done()
+	if w.onClose != nil {
+		w.onClose()
 	}
 	return err
 }

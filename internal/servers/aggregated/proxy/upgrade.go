@@ -179,11 +179,11 @@ func copyDirection(to io.Writer, from io.Reader) (endForwarded bool) {
 // progressReader resets a watchdog, once it is set, with each read.
 type progressReader struct {
 	io.Reader
-	dog *atomic.Pointer[watchdog]
+	watchdog *atomic.Pointer[watchdog]
 }
 
 func (p progressReader) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
-	p.dog.Load().reset()
+	p.watchdog.Load().reset()
 	return n, err
 }

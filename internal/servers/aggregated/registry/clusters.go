@@ -79,7 +79,7 @@ func (c *Clusters) Update(
 // dependents, which include the RBAC roles of the agent. With the roles left behind, it could
 // register again without approval.
 func (c *Clusters) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	if agent.IsAgent(requester(ctx)) && orphansDependents(options) {
+	if agent.IsAgent(requestUser(ctx)) && orphansDependents(options) {
 		return nil, false, apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), name, errOrphans)
 	}
 	return c.Store.Delete(ctx, name, validate, options)

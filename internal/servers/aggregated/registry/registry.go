@@ -65,7 +65,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 		ResetFieldsStrategy:       writes,
 		TableConvertor:            tableConvertor{now: rules.Now},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withUniqueIDs{options}, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: withUniqueIDs{options}, AttrFunc: clusterAttributes}); err != nil {
 		return nil, fmt.Errorf("opening the storage of clusters: %w", err)
 	}
 
@@ -76,8 +76,8 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 	return &Storage{Cluster: newClusters(store), Status: &Status{store: &statusStore}}, nil
 }
 
-// attributes returns the labels and fields for selectors.
-func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+// clusterAttributes returns the labels and fields for selectors.
+func clusterAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return nil, nil, fmt.Errorf("selecting clusters: got a %T", obj)
@@ -86,7 +86,7 @@ func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 }
 
 func selectionPredicate(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
-	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: clusterAttributes}
 }
 
 // Status serves clusters/status.
@@ -127,9 +127,9 @@ func (s *Status) ConvertToTable(ctx context.Context, object, options runtime.Obj
 	return s.store.ConvertToTable(ctx, object, options)
 }
 
-// Getter returns a reader of Clusters for proxied requests. It reads from the watch cache, and
+// NewClusterGetter returns a reader of Clusters for proxied requests. It reads from the watch cache, and
 // from etcd only if the cache has no entry for the Cluster.
-func Getter(store *genericregistry.Store) func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+func NewClusterGetter(store *genericregistry.Store) func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	return func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 		obj, err := store.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
 		if apierrors.IsNotFound(err) {
@@ -146,8 +146,8 @@ func Getter(store *genericregistry.Store) func(ctx context.Context, name string)
 	}
 }
 
-// Lister returns a reader of all Clusters from the watch cache.
-func Lister(store *genericregistry.Store) func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+// NewClusterLister returns a reader of all Clusters from the watch cache.
+func NewClusterLister(store *genericregistry.Store) func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	return func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 		obj, err := store.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})
 		if err != nil {

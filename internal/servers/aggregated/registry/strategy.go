@@ -77,12 +77,12 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 // Validate rejects invalid Clusters.
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created := obj.(*clusterv1alpha1.Cluster)
-	return append(cluster.Validate(created), agent.ValidateCluster(requester(ctx), created, nil, s.canReadSecret(ctx))...)
+	return append(cluster.Validate(created), agent.ValidateCluster(requestUser(ctx), created, nil, s.canReadSecret(ctx))...)
 }
 
-// requester returns the name of the user who sent the request. It is empty for requests of the
+// requestUser returns the name of the user who sent the request. It is empty for requests of the
 // server itself.
-func requester(ctx context.Context) string {
+func requestUser(ctx context.Context) string {
 	if user, ok := request.UserFrom(ctx); ok {
 		return user.GetName()
 	}
@@ -110,7 +110,7 @@ func (s strategy) canReadSecret(ctx context.Context) func(clusterv1alpha1.LocalS
 // ValidateUpdate rejects invalid changes.
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
-	user := requester(ctx)
+	user := requestUser(ctx)
 	if agent.IsAgent(user) {
 		// A conversion to the stored form by the server is not a change by the agent.
 		stored = stored.DeepCopy()
@@ -156,7 +156,7 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // ValidateUpdate accepts all changes by components of the control plane, and validates changes
 // by agents.
 func (statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	return agent.ValidateStatus(requester(ctx), obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+	return agent.ValidateStatus(requestUser(ctx), obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
 }
 
 // GetResetFields tells server-side apply that this subresource writes only the status.

@@ -15,15 +15,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-const none = "<none>"
+const noneText = "<none>"
 
 // tableConvertor converts Clusters to the tables that kubectl prints.
 type tableConvertor struct {
 	now func() metav1.Time
 }
 
-// columns returns the columns in the order of the cells of tableConvertor.row.
-func columns() []metav1.TableColumnDefinition {
+// tableColumns returns the columns in the order of the cells of tableConvertor.row.
+func tableColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the member cluster."},
 		{Name: "Version", Type: "string", Description: "Kubernetes version of the member's API server."},
@@ -56,7 +56,7 @@ func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions r
 		return nil, fmt.Errorf("printing clusters: got a %T", object)
 	}
 	if options, ok := tableOptions.(*metav1.TableOptions); !ok || !options.NoHeaders {
-		table.ColumnDefinitions = columns()
+		table.ColumnDefinitions = tableColumns()
 	}
 	return table, nil
 }
@@ -107,7 +107,7 @@ func (c tableConvertor) age(cluster *clusterv1alpha1.Cluster) string {
 
 func orNone(value string) string {
 	if value == "" {
-		return none
+		return noneText
 	}
 	return value
 }

@@ -25,7 +25,7 @@ import (
 // other replicas.
 type uniqueIDs struct {
 	apistorage.Interface
-	root string
+	rootKey string
 	// lock is a channel, so that a request stops waiting when its context ends.
 	lock chan struct{}
 }
@@ -51,7 +51,7 @@ func (g withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example run
 		if err != nil {
 			return nil, nil, err
 		}
-		return &uniqueIDs{Interface: storage, root: root, lock: make(chan struct{}, 1)}, destroy, nil
+		return &uniqueIDs{Interface: storage, rootKey: root, lock: make(chan struct{}, 1)}, destroy, nil
 	}
 	return options, nil
 }
@@ -111,7 +111,7 @@ func (u *uniqueIDs) lockID(ctx context.Context, obj runtime.Object, before strin
 
 func (u *uniqueIDs) checkID(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	var clusters clusterv1alpha1.ClusterList
-	if err := u.GetList(ctx, u.root, listAll(), &clusters); err != nil {
+	if err := u.GetList(ctx, u.rootKey, listAll(), &clusters); err != nil {
 		return fmt.Errorf("listing clusters with ID %q: %w", cluster.Spec.ID, err)
 	}
 	return checkUniqueID(cluster, clusters.Items)
