@@ -14,35 +14,35 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// changeMemory is for how long a change that a user made, or the end of an eviction,
-// explains what a scheduler does. It is longer than a graceful eviction takes.
-const changeMemory = 30 * time.Minute
+// changeRetention is the time for which a change by a user, or the end of an eviction, explains
+// that a binding leaves a cluster. It is longer than a graceful eviction takes.
+const changeRetention = 30 * time.Minute
 
-// change is what explains that a binding left a cluster, or any cluster if it names none.
-type change struct {
-	of      types.NamespacedName
+// bindingChange explains that a binding leaves a cluster, or any cluster if cluster is empty.
+type bindingChange struct {
+	binding types.NamespacedName
 	cluster string
 }
 
-// changes remembers which bindings users changed lately, and from which clusters an
-// eviction ended. A process that has just started knows of none; then less is explained
-// and more is held.
-type changes struct {
+// changeTracker holds which bindings users changed recently, and from which clusters an
+// eviction ended. It is empty when the process starts. Then fewer deletions are explained and
+// more are held.
+type changeTracker struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	at    map[change]time.Time
-	swept time.Time
+	mu          sync.Mutex
+	recordedAt  map[bindingChange]time.Time
+	lastCleanup time.Time
 }
 
-func newChanges(now func() time.Time) *changes {
-	return &changes{now: now, at: map[change]time.Time{}}
+func newChangeTracker(now func() time.Time) *changeTracker {
+	return &changeTracker{now: now, recordedAt: map[bindingChange]time.Time{}}
 }
 
-// watch follows the bindings of both scopes.
-func (c *changes) watch(ctx context.Context, from cache.Cache) error {
+// watch records the updates of the bindings of both scopes.
+func (c *changeTracker) watch(ctx context.Context, informers cache.Cache) error {
 	for _, namespaced := range []bool{true, false} {
-		informer, err := from.GetInformer(ctx, binding.New(namespaced))
+		informer, err := informers.GetInformer(ctx, binding.New(namespaced))
 		if err != nil {
 			return fmt.Errorf("watching bindings: %w", err)
 		}
@@ -50,7 +50,7 @@ func (c *changes) watch(ctx context.Context, from cache.Cache) error {
 			older, ok := before.(binding.Object)
 			newer, ok2 := after.(binding.Object)
 			if ok && ok2 {
-				c.compare(older, newer)
+				c.recordUpdate(older, newer)
 			}
 		}}); err != nil {
 			return fmt.Errorf("watching bindings: %w", err)
@@ -59,47 +59,47 @@ func (c *changes) watch(ctx context.Context, from cache.Cache) error {
 	return nil
 }
 
-// compare notes what explains that a binding leaves clusters.
-func (c *changes) compare(older, newer binding.Object) {
+// recordUpdate records whether an update of a binding explains that it leaves clusters.
+func (c *changeTracker) recordUpdate(older, newer binding.Object) {
 	if guard.Asked(older.BindingSpec(), newer.BindingSpec()) {
-		c.note(newer, "")
+		c.record(newer, "")
 	}
 	for _, cluster := range guard.Evicted(older.BindingSpec(), newer.BindingSpec()) {
-		c.note(newer, cluster)
+		c.record(newer, cluster)
 	}
 }
 
-// note remembers that a binding leaves the cluster, or any cluster if that is empty, for
-// a known reason.
-func (c *changes) note(bound binding.Object, cluster string) {
+// record stores that a binding leaves the cluster for a known reason, or any cluster if the
+// cluster is empty.
+func (c *changeTracker) record(bound binding.Object, cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	if now.Sub(c.swept) > changeMemory {
-		for each, at := range c.at {
-			if now.Sub(at) > changeMemory {
-				delete(c.at, each)
+	if now.Sub(c.lastCleanup) > changeRetention {
+		for each, at := range c.recordedAt {
+			if now.Sub(at) > changeRetention {
+				delete(c.recordedAt, each)
 			}
 		}
-		c.swept = now
+		c.lastCleanup = now
 	}
-	c.at[changeOf(bound, cluster)] = now
+	c.recordedAt[newBindingChange(bound, cluster)] = now
 }
 
-// explain reports whether a user changed the binding lately, or its eviction from the
-// cluster ended. A change of another binding explains nothing: what a binding without a
-// placement follows is in its list of dependents.
-func (c *changes) explain(bound binding.Object, cluster string) bool {
+// isExplained reports whether a user changed the binding recently, or an eviction from the
+// cluster ended. A change of another binding explains nothing: an attached binding lists its
+// dependents.
+func (c *changeTracker) isExplained(bound binding.Object, cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, each := range []change{changeOf(bound, ""), changeOf(bound, cluster)} {
-		if at, ok := c.at[each]; ok && c.now().Sub(at) <= changeMemory {
+	for _, each := range []bindingChange{newBindingChange(bound, ""), newBindingChange(bound, cluster)} {
+		if at, ok := c.recordedAt[each]; ok && c.now().Sub(at) <= changeRetention {
 			return true
 		}
 	}
 	return false
 }
 
-func changeOf(bound binding.Object, cluster string) change {
-	return change{of: types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}, cluster: cluster}
+func newBindingChange(bound binding.Object, cluster string) bindingChange {
+	return bindingChange{binding: types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}, cluster: cluster}
 }

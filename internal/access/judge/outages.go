@@ -15,55 +15,56 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// outages remembers when clusters were out of reach. A process that has just started
-// knows of those that last; then less is explained and more is held.
-type outages struct {
+// outageTracker holds the times at which clusters were unreachable. When the process starts,
+// only outages that still last are known. Then fewer deletions are explained and more are held.
+type outageTracker struct {
 	now func() time.Time
 
 	mu       sync.Mutex
 	clusters map[string]guard.Outages
 }
 
-func newOutages(now func() time.Time) *outages {
-	return &outages{now: now, clusters: map[string]guard.Outages{}}
+func newOutageTracker(now func() time.Time) *outageTracker {
+	return &outageTracker{now: now, clusters: map[string]guard.Outages{}}
 }
 
-// watch follows the condition Ready of clusters.
-func (o *outages) watch(ctx context.Context, from cache.Cache) error {
-	informer, err := from.GetInformer(ctx, &clusterv1alpha1.Cluster{})
+// watch records the Ready condition of clusters.
+func (o *outageTracker) watch(ctx context.Context, informers cache.Cache) error {
+	informer, err := informers.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
 		return fmt.Errorf("watching clusters: %w", err)
 	}
-	note := func(obj any) {
+	record := func(obj any) {
 		if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-			o.note(cluster)
+			o.recordReadiness(cluster)
 		}
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: note, UpdateFunc: func(_, after any) { note(after) },
+		AddFunc: record, UpdateFunc: func(_, after any) { record(after) },
 	}); err != nil {
 		return fmt.Errorf("watching clusters: %w", err)
 	}
 	return nil
 }
 
-// note remembers whether a cluster is ready.
-func (o *outages) note(cluster *clusterv1alpha1.Cluster) {
+// recordReadiness records whether a cluster is ready.
+func (o *outageTracker) recordReadiness(cluster *clusterv1alpha1.Cluster) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.clusters[cluster.Name] = o.with(cluster)
+	o.clusters[cluster.Name] = o.withCondition(cluster)
 }
 
-// cover reports whether the cluster was out of reach at that time. The watch may be behind
-// what is known of the cluster now.
-func (o *outages) cover(cluster *clusterv1alpha1.Cluster, at time.Time) bool {
+// wasUnreachableAt reports whether the cluster was unreachable at a time. The watch may be
+// older than the Cluster of the caller, so the condition of that counts too.
+func (o *outageTracker) wasUnreachableAt(cluster *clusterv1alpha1.Cluster, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.with(cluster).Cover(at)
+	return o.withCondition(cluster).Cover(at)
 }
 
-// with returns the outages of a cluster with what its condition says; o.mu is held.
-func (o *outages) with(cluster *clusterv1alpha1.Cluster) guard.Outages {
+// withCondition returns the recorded outages of a cluster, updated by its Ready condition. The
+// caller holds o.mu.
+func (o *outageTracker) withCondition(cluster *clusterv1alpha1.Cluster) guard.Outages {
 	known := o.clusters[cluster.Name]
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil {
@@ -72,8 +73,8 @@ func (o *outages) with(cluster *clusterv1alpha1.Cluster) guard.Outages {
 	return known.Observe(ready.Status == metav1.ConditionTrue, ready.LastTransitionTime.Time, o.now())
 }
 
-// forget drops what is remembered of a cluster that is gone.
-func (o *outages) forget(cluster string) {
+// removeCluster stops tracking a cluster that no longer exists.
+func (o *outageTracker) removeCluster(cluster string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.clusters, cluster)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// heldIn returns what the metric says of each cluster.
-func heldIn(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// heldByCluster returns the value of the metric for each cluster.
+func heldByCluster(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -25,15 +25,15 @@ func heldIn(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 }
 
 // A process whose control plane is restored from a backup makes another Judge.
-func TestTheNextJudgeOfAProcessCountsAnew(t *testing.T) {
+func TestHeldMetricIsResetByNextGuard(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {
-		held, err := newHeld(registry)
+		held, err := newHeldDeletions(registry)
 		if err != nil {
 			t.Fatal(err)
 		}
 		held.add("m1", types.NamespacedName{Name: "web"}, "MassDeletionStopped")
-		if diff := cmp.Diff(map[string]float64{"m1": 1}, heldIn(t, registry)); diff != "" {
+		if diff := cmp.Diff(map[string]float64{"m1": 1}, heldByCluster(t, registry)); diff != "" {
 			t.Errorf("held deletions (-want +got):\n%s", diff)
 		}
 	}

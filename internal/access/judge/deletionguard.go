@@ -1,0 +1,191 @@
+// Package judge answers "may the objects of this Work be deleted in the member?" for all
+// controllers of a control plane. It collects the evidence for the deletion of a Work and
+// passes it to internal/domain/guard, which decides.
+//
+// Invariants: every decision on a deletion comes from Judge.Decide. A read that fails is no
+// evidence. Evidence comes from caches. Where a cache can only show that an object is missing,
+// the API server is asked.
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/kinds"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/domain/epoch"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+// Options are the dependencies and limits of a Judge.
+type Options struct {
+	// Karmada reads from caches, Live from the API server.
+	Karmada, Live client.Reader
+	// Cache provides the watches of bindings and clusters.
+	Cache cache.Cache
+	// API is the discovery of the control plane.
+	API kinds.Discovery
+	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
+	Reports *report.Works
+	Events  *observe.Events
+	// Registry receives the metric of held deletions.
+	Registry prometheus.Registerer
+	Limits   guard.Limits
+	// Epoch is read before each decision. It is nil for a control plane without epochs.
+	Epoch ReadEpoch
+	Now   func() time.Time
+}
+
+// Judge is the deletion guard for Works. The controllers of one process share one instance,
+// because its limits apply to all of them together.
+type Judge struct {
+	evidenceCollector
+	limits  guard.Limits
+	counts  *deletionCounts
+	held    *heldDeletions
+	reports *report.Works
+	events  *observe.Events
+	cache   cache.Cache
+	now     func() time.Time
+	// readEpoch is nil for a control plane without epochs.
+	readEpoch ReadEpoch
+
+	watchOnce sync.Once
+	watchErr  error
+}
+
+// New returns a Judge without any recorded deletions.
+func New(o Options) (*Judge, error) {
+	stopped, err := newHeldDeletions(o.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{
+		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.Live, discovery: o.API, changes: newChangeTracker(o.Now), outages: newOutageTracker(o.Now), proofs: newProofCache(), now: o.Now},
+		limits:            o.Limits, counts: newDeletionCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, readEpoch: o.Epoch,
+	}, nil
+}
+
+// Watch starts the watches of bindings and clusters. Later calls do nothing.
+func (j *Judge) Watch(ctx context.Context) error {
+	j.watchOnce.Do(func() { j.watchErr = errors.Join(j.changes.watch(ctx, j.cache), j.outages.watch(ctx, j.cache)) })
+	return j.watchErr
+}
+
+// Ruling is the verdict on a deletion and the evidence for it.
+type Ruling struct {
+	Verdict guard.Verdict
+	// Reason is the reason for which the deletion is held.
+	Reason guard.Reason
+	Facts  guard.Facts
+	// After is the delay before the next decision, if other deletions must be counted first. It
+	// is 0 otherwise.
+	After time.Duration
+	// losses are the unexplained deletions of all clusters.
+	losses clusterLosses
+	// epoch is the epoch of the control plane at the time of the decision.
+	epoch epoch.Epoch
+}
+
+// Permission returns the annotation value that allows an agent to delete the objects of a Work
+// in the epoch of the decision.
+func (r Ruling) Permission(karmadaWork *workv1alpha1.Work) string {
+	return r.epoch.Permission(karmadaWork)
+}
+
+// Decide returns the decision on the deletion of a Work. Every deletion of objects in a member
+// needs one.
+//
+// If the cluster is unreachable, nothing can be deleted there, and the evidence may change
+// before it is reachable again. Decide then neither counts deletions nor sends requests. The
+// verdict may be Prove: the caller must decide again when the cluster is reachable.
+func (j *Judge) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Ruling, error) {
+	decision := Ruling{Verdict: guard.Hold}
+	var err error
+	if decision.Facts, err = j.collectEvidence(ctx, cluster, karmadaWork); err != nil {
+		return decision, err
+	}
+	if decision.Facts.Owner == guard.Wants {
+		if decision.Facts, err = j.confirmWanted(ctx, cluster, karmadaWork, decision.Facts); err != nil {
+			return decision, err
+		}
+	}
+	if err = j.recordEpoch(ctx, &decision); err != nil {
+		return decision, err
+	}
+	decision.Facts.Decided = decision.epoch.Permits(karmadaWork) || j.counts.isSettled(karmadaWork)
+	var scale guard.Scale
+	if reachable && decision.Facts.Owner == guard.Drops && guard.Open(decision.Facts) {
+		if decision.After = j.gatherDelay(karmadaWork, decision.Facts); decision.After > 0 {
+			return decision, nil
+		}
+		if scale, decision.losses, err = j.measureScale(ctx, cluster); err != nil {
+			return decision, err
+		}
+	}
+	decision.Verdict, decision.Reason = guard.Decide(decision.Facts, scale, j.limits)
+	if decision.Verdict == guard.Prove && reachable {
+		decision.Facts.Template = j.proveTemplate(ctx, karmadaWork)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Facts, scale, j.limits)
+	}
+	return decision, nil
+}
+
+// gatherPeriod is the time within which all deletions begin that one change of a Cluster
+// causes.
+const gatherPeriod = 5 * time.Second
+
+// gatherDelay returns the time to wait until the other deletions that the same change of the
+// Cluster caused can be counted.
+func (j *Judge) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
+	if !facts.Unmatched || facts.Restored || facts.Confirmed || facts.Decided {
+		return 0
+	}
+	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(j.now()))
+}
+
+// CountHeld adds a Work to the metric of held deletions after its deletion was decided, because
+// the state of its objects in the member cannot be read. Settle removes it.
+func (j *Judge) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
+	j.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
+}
+
+// Settle records that the objects of a Work were deleted or are about to be, or that the Work
+// was released with its objects. Later calls for the same Work do nothing.
+func (j *Judge) Settle(cluster string, karmadaWork *workv1alpha1.Work, decision Ruling) {
+	j.held.remove(client.ObjectKeyFromObject(karmadaWork))
+	j.counts.markSettled(cluster, karmadaWork, decision, j.now())
+}
+
+// Forget stops tracking a Work that no longer exists.
+func (j *Judge) Forget(key types.NamespacedName) {
+	j.held.remove(key)
+	j.counts.removeWork(key)
+}
+
+// ForgetCluster stops tracking a cluster that no longer exists.
+func (j *Judge) ForgetCluster(name string) {
+	j.held.removeCluster(name)
+	j.counts.removeCluster(name)
+	j.outages.removeCluster(name)
+}
+
+// Reconsider lets the next held deletion in a cluster write an event again, because the cluster
+// changed.
+func (j *Judge) Reconsider(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
+
+// readError wraps the error of a read that was needed to explain a deletion.
+func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {
+	return fmt.Errorf("reading %s to explain the deletion of Work %s/%s: %w", subject, karmadaWork.Namespace, karmadaWork.Name, err)
+}
