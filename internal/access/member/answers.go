@@ -20,12 +20,12 @@ import (
 // that was asked for.
 type verified struct {
 	client.Client
-	ledger *bounds.Ledger
+	ledger *bounds.HitTracker
 	// ask returns what the member says about a kind now.
 	ask func(context.Context, schema.GroupVersionKind) served.Answer
 }
 
-func verifying(memberClient client.Client, ledger *bounds.Ledger, ask func(context.Context, schema.GroupVersionKind) served.Answer) client.Client {
+func verifying(memberClient client.Client, ledger *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) served.Answer) client.Client {
 	return &verified{Client: memberClient, ledger: ledger, ask: ask}
 }
 
@@ -126,5 +126,5 @@ func (v *verified) absence(ctx context.Context, object client.Object, name strin
 
 func (v *verified) lie(object client.Object, name, what string) error {
 	kind := object.GetObjectKind().GroupVersionKind()
-	return v.ledger.Record(bounds.ExceededError{Bound: bounds.Identity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name), Detail: what})
+	return v.ledger.Record(bounds.ExceededError{Bound: bounds.ObjectIdentity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name), Detail: what})
 }

@@ -54,7 +54,7 @@ func (m *Member) groups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1
 	if err != nil || groups == nil {
 		return nil, nil, nil, err
 	}
-	err = m.exceeds(bounds.Groups, "discovery", "group versions", len(versionsOf(groups)), m.bounds.Limits.GroupVersions)
+	err = m.exceeds(bounds.GroupVersions, "discovery", "group versions", len(versionsOf(groups)), m.bounds.Limits.GroupVersions)
 	if err != nil {
 		return nil, nil, nil, err
 	}

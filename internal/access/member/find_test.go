@@ -219,7 +219,7 @@ func TestA404OfAKindThatIsNotServedIsNoLie(t *testing.T) {
 		s.versions, s.widgets, s.lost, s.hangs = []string{"v1"}, []string{"v1"}, true, false
 	})
 	err = m.Client().Delete(t.Context(), object.DeepCopy())
-	if exceeded := new(bounds.ExceededError); !errors.As(err, &exceeded) || exceeded.Bound != bounds.Identity || IsUnserved(err) {
+	if exceeded := new(bounds.ExceededError); !errors.As(err, &exceeded) || exceeded.Bound != bounds.ObjectIdentity || IsUnserved(err) {
 		t.Errorf("a kind that is served: %v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestAMemberWithManyVersionsCostsNoMoreThanTheTimeOfOneRequest(t *testing.T)
 		versions int
 		bound    bounds.Bound
 	}{
-		"more versions than the bound": {40_000, bounds.Groups},
+		"more versions than the bound": {40_000, bounds.GroupVersions},
 		"versions that do not answer":  {1_000, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,23 +79,23 @@ func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
 		"a huge list":                          {hostiletest.HugeList(), bounds.AnswerBytes},
 		"an endless list":                      {hostiletest.EndlessList(), bounds.AnswerBytes},
 		"a list of pages without end":          {hostiletest.EndlessPages(), bounds.Pages},
-		"a list of many small values":          {hostiletest.DenseList(), bounds.Values},
-		"arrays in arrays":                     {hostiletest.DeepList(), bounds.Values},
-		"a list of nulls":                      {hostiletest.NullList(), bounds.Values},
-		"Pods of two bytes in protobuf":        {hostiletest.EmptyPods(), bounds.Decoded},
-		"containers of two bytes in an event":  {hostiletest.EmptyContainers(), bounds.Decoded},
-		"YAML instead of JSON":                 {hostiletest.YAMLDiscovery(), bounds.Identity},
+		"a list of many small values":          {hostiletest.DenseList(), bounds.JSONValues},
+		"arrays in arrays":                     {hostiletest.DeepList(), bounds.JSONValues},
+		"a list of nulls":                      {hostiletest.NullList(), bounds.JSONValues},
+		"Pods of two bytes in protobuf":        {hostiletest.EmptyPods(), bounds.DecodedBytes},
+		"containers of two bytes in an event":  {hostiletest.EmptyContainers(), bounds.DecodedBytes},
+		"YAML instead of JSON":                 {hostiletest.YAMLDiscovery(), bounds.ObjectIdentity},
 		"a gzip bomb":                          {hostiletest.GzipBomb(), bounds.AnswerBytes},
-		"objects of another kind":              {hostiletest.LyingKind(), bounds.Identity},
+		"objects of another kind":              {hostiletest.LyingKind(), bounds.ObjectIdentity},
 		"an endless event":                     {hostiletest.EndlessEvent(), bounds.EventBytes},
 		"an endless event of many lines":       {hostiletest.EndlessLines(), ""},
 		"marked objects without end":           {hostiletest.ManyMarked(), bounds.Objects},
 		"large marked objects without end":     {hostiletest.FatMarked(), bounds.ObjectBytes},
-		"unmarked objects without end":         {hostiletest.ManyUnmarked(), bounds.Unmarked},
-		"another object than was asked for":    {hostiletest.LyingName(), bounds.Identity},
+		"unmarked objects without end":         {hostiletest.ManyUnmarked(), bounds.UnlabeledObjects},
+		"another object than was asked for":    {hostiletest.LyingName(), bounds.ObjectIdentity},
 		"nodes without end":                    {hostiletest.ManyNodes(), bounds.Nodes},
 		"404 for everything":                   {hostiletest.NotFound(), ""},
-		"groups without end":                   {hostiletest.HugeDiscovery(), bounds.Groups},
+		"groups without end":                   {hostiletest.HugeDiscovery(), bounds.GroupVersions},
 		"a page instead of an API":             {hostiletest.HTML(), ""},
 		"a huge error":                         {hostiletest.HugeError(), ""},
 		"a huge header":                        {hostiletest.HugeHeader(), ""},
@@ -248,8 +248,8 @@ func TestAClusterScopedObjectIsNoOtherObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := m.Find(t.Context(), kind, client.ObjectKey{Namespace: "shop", Name: "one"})
-	if err != nil || found == nil || found.GetNamespace() != "" || hit(m, bounds.Identity) {
-		t.Errorf("found %v, error %v, bound hit: %t", found, err, hit(m, bounds.Identity))
+	if err != nil || found == nil || found.GetNamespace() != "" || hit(m, bounds.ObjectIdentity) {
+		t.Errorf("found %v, error %v, bound hit: %t", found, err, hit(m, bounds.ObjectIdentity))
 	}
 	if namespaced, err := m.Namespaced(kind); err != nil || namespaced {
 		t.Errorf("namespaced: %t, error %v", namespaced, err)

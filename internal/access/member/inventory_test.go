@@ -237,20 +237,20 @@ func TestAnInventoryRecoversFromAListBeyondItsBounds(t *testing.T) {
 	f := newFleet(t, 3, pageSize)
 	f.varied = true
 	m := openAt(t, f.URL)
-	m.bounds.Limits.RequestBytes = 1000
+	m.bounds.Limits.ResourceListBytes = 1000
 	_, _, _, err := m.Inventory(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return hit(m, bounds.Requests), nil
+		return hit(m, bounds.ResourceLists), nil
 	})
 	if err != nil {
 		t.Fatalf("the bound was not hit: %v", err)
 	}
 	for _, exceeded := range m.Exceeded() {
 		if exceeded.Subject != "pods.v1" {
-			t.Errorf("%v, want Pods only", exceeded.What())
+			t.Errorf("%v, want Pods only", exceeded.Description())
 		}
 	}
 	f.mu.Lock()

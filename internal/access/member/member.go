@@ -89,22 +89,22 @@ type Member struct {
 	kinds kinds
 
 	// bounds limits what the member sends.
-	bounds *bounds.Caches
+	bounds *bounds.MemberBounds
 }
 
 // open connects to a member. Nothing is asked of it yet, so that a member that
 // does not answer can be opened too.
 func open(ctx context.Context, name string, config *rest.Config, proof *identity, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
-	limits, ledger := bounds.DefaultLimits(), bounds.NewLedger(name, time.Now)
+	limits, ledger := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
 	connections := tracked(config)
 	proof.around(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return bounds.Transport(listening(next, alive), limits, ledger)
+		return bounds.NewTransport(listening(next, alive), limits, ledger)
 	})
 	m := &Member{
 		Name: name, config: config, notify: notify, returned: func(schema.GroupVersionKind) {}, liveness: alive, shown: shown,
 		probeLimit: probeTimeout, connections: connections, identity: proof, ended: make(chan struct{}), kinds: newKinds(),
-		bounds: &bounds.Caches{Limits: limits, Ledger: ledger, Now: time.Now},
+		bounds: &bounds.MemberBounds{Limits: limits, Hits: ledger, Now: time.Now},
 	}
 	if err := m.connect(); err != nil {
 		return nil, fmt.Errorf("connecting to member %q: %w", name, err)
@@ -162,7 +162,7 @@ func (m *Member) renewClient() error {
 	if err != nil {
 		return fmt.Errorf("making client: %w", err)
 	}
-	made = verifying(made, m.bounds.Ledger, m.ask)
+	made = verifying(made, m.bounds.Hits, m.ask)
 	m.client.Store(&made)
 	return nil
 }

@@ -119,7 +119,7 @@ func (s feed[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
 		counted, ok, err := s.reduce(event.Object)
 		if err = cmp.Or(s.within.refused(err), s.within.checkHeld()); err != nil {
-			return watch.Event{Type: watch.Error, Object: bounds.AsStatus(err)}, true
+			return watch.Event{Type: watch.Error, Object: bounds.NewErrorStatus(err)}, true
 		}
 		if ok {
 			version := ""

@@ -60,7 +60,7 @@ func (w within) check(objects int, size domain.Size) error {
 	limits := w.member.bounds.Limits
 	return cmp.Or(
 		w.member.exceeds(w.bound, w.subject, "objects", objects, w.limit),
-		w.member.exceeds(bounds.Requests, w.subject, "bytes in different lists of resources", size.Bytes, limits.RequestBytes),
+		w.member.exceeds(bounds.ResourceLists, w.subject, "bytes in different lists of resources", size.Bytes, limits.ResourceListBytes),
 		w.member.exceeds(bounds.ResourceNames, w.subject, "different names of resources", size.Names, limits.ResourceNames))
 }
 
@@ -69,6 +69,6 @@ func (w within) refused(err error) error {
 	if !errors.Is(err, domain.ErrResourceNames) {
 		return err
 	}
-	err = w.member.bounds.Ledger.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: w.subject, Detail: "an object has " + err.Error()})
+	err = w.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: w.subject, Detail: "an object has " + err.Error()})
 	return fmt.Errorf("reading %s: %w", w.subject, err)
 }

@@ -18,7 +18,7 @@ func (c *controller) reportBounds(cluster *clusterv1alpha1.Cluster, target *memb
 	}
 	var exceeded []string
 	for _, one := range target.Exceeded() {
-		exceeded = append(exceeded, one.What())
+		exceeded = append(exceeded, one.Description())
 	}
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
 	if condition := domain.BoundsCondition(stored, exceeded, cluster.Generation, metav1.NewTime(c.now())); condition != nil {

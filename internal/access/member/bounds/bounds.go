@@ -1,14 +1,14 @@
-// Package bounds answers "how much of the control plane can one member take?": it
-// limits what a member cluster sends, before the answer takes memory or time.
+// Package bounds answers "how much of the control plane's memory and time can one member use?":
+// it limits what a member cluster sends before it uses memory or time.
 //
 // Invariants:
-//   - Every limit is a field of Limits with a unit, and a default in DefaultLimits.
-//   - A limit that is hit ends one request or one watch with an *ExceededError, which names
-//     the cluster, the subject, the limit and what was measured. Other kinds and other
-//     members go on.
-//   - What hits a limit is never data: not an empty list, not "not found".
-//   - Nothing is copied. Bytes are counted as they pass, and objects are weighed where
-//     they are.
+//   - Every limit is a field of Limits with a unit, and has a default in DefaultLimits.
+//   - A limit that is exceeded ends one request or one watch with an *ExceededError. The error
+//     names the cluster, the subject, the limit and the measured value. Other kinds and other
+//     members are not affected.
+//   - An answer beyond a limit is never data: not an empty list, not "not found".
+//   - Nothing is copied. Bytes are counted while they are read. The memory of objects is
+//     estimated in place.
 package bounds
 
 import (
@@ -21,40 +21,38 @@ type Bound string
 
 // The bounds.
 const (
-	// AnswerBytes bounds the body of one answer, decompressed.
+	// AnswerBytes limits the decompressed body of one answer.
 	AnswerBytes Bound = "answer-bytes"
-	// EventBytes bounds one event of a watch, decompressed.
+	// EventBytes limits one decompressed event of a watch.
 	EventBytes Bound = "event-bytes"
-	// Values bounds the JSON objects, arrays and elements of arrays in one answer or one
-	// event.
-	Values Bound = "json-values"
-	// Decoded bounds the memory that one answer or event takes when it is decoded into
-	// Go types.
-	Decoded Bound = "decoded-bytes"
-	// WatchTime bounds how long a watch lasts.
+	// JSONValues limits the JSON objects, arrays and elements of arrays in one answer or event.
+	JSONValues Bound = "json-values"
+	// DecodedBytes limits the memory that one answer or event takes when it is decoded into Go
+	// types.
+	DecodedBytes Bound = "decoded-bytes"
+	// WatchTime limits the duration of a watch.
 	WatchTime Bound = "watch-time"
-	// Redirect is a redirect. None is followed.
+	// Redirect is a redirect by a member. Redirects are not followed.
 	Redirect Bound = "redirect"
-	// Identity is an object that is not the one that was asked for.
-	Identity Bound = "identity"
-	// Objects bounds how many objects of a kind a cache holds.
+	// ObjectIdentity is an answer with another object than the requested one.
+	ObjectIdentity Bound = "identity"
+	// Objects limits the objects of a kind in a cache.
 	Objects Bound = "objects"
-	// ObjectBytes bounds the memory that the cache of a kind takes.
+	// ObjectBytes limits the memory of the cache of a kind.
 	ObjectBytes Bound = "object-bytes"
-	// Unmarked bounds the objects without the managed label in one list or watch.
-	Unmarked Bound = "unmarked-objects"
-	// Pages bounds the pages of one list.
+	// UnlabeledObjects limits the objects without the managed label in one list or watch.
+	UnlabeledObjects Bound = "unmarked-objects"
+	// Pages limits the pages of one list.
 	Pages Bound = "pages"
-	// Groups bounds the group versions that discovery lists, and Resources their
-	// resources.
-	Groups    Bound = "group-versions"
-	Resources Bound = "resources"
-	// Nodes and Pods bound what is counted for the room in a member.
+	// GroupVersions limits the group versions of discovery, and Resources their resources.
+	GroupVersions Bound = "group-versions"
+	Resources     Bound = "resources"
+	// Nodes and Pods limit the objects that the inventory counts.
 	Nodes Bound = "nodes"
 	Pods  Bound = "pods"
-	// Requests bounds the different lists of resources that nodes offer or Pods want,
-	// ResourceNames the resources that these lists name.
-	Requests      Bound = "resource-lists"
+	// ResourceLists limits the different resource lists that nodes offer or Pods request.
+	// ResourceNames limits the resources that these lists name.
+	ResourceLists Bound = "resource-lists"
 	ResourceNames Bound = "resource-names"
 )
 
@@ -63,92 +61,93 @@ const (
 	mib = 1 << 20
 )
 
-// Limits are how much a member may send.
+// Limits are the limits for the answers of one member.
 type Limits struct {
-	// AnswerBytes is the largest body of an answer, in bytes. A list is read in pages,
-	// and a page that is larger is asked for again with fewer objects. etcd takes
-	// objects of 1.5 MiB at most.
+	// AnswerBytes is the maximum size of the body of an answer, in bytes. A list is read in
+	// pages. A larger page is requested again with fewer objects. etcd stores objects of 1.5
+	// MiB at most.
 	AnswerBytes int64
-	// EventBytes is the largest event of a watch, in bytes.
+	// EventBytes is the maximum size of one event of a watch, in bytes.
 	EventBytes int64
-	// Values is how many JSON objects, arrays and elements of arrays one answer or event
-	// may hold. Each takes up to 320 bytes of memory for 3 bytes of text.
-	Values int64
-	// DecodedBytes is how much memory one answer or event of nodes or Pods may take when
+	// JSONValues is the maximum number of JSON objects, arrays and elements of arrays in one
+	// answer or event. Each takes up to 320 bytes of memory for 3 bytes of text.
+	JSONValues int64
+	// DecodedBytes is the maximum memory that one answer or event of nodes or Pods takes when
 	// it is decoded, in bytes.
 	DecodedBytes int64
-	// HeaderBytes is the largest header of an answer, in bytes.
+	// HeaderBytes is the maximum size of the header of an answer, in bytes.
 	HeaderBytes int64
-	// ErrorBytes is how much of the body of an error is read, MessageBytes how much of
-	// its message is kept, both in bytes. Causes is how many of its causes are kept.
+	// ErrorBytes is the maximum size of the body of an error, in bytes. MessageBytes is the
+	// maximum size of its message, in bytes. Causes is the maximum number of its causes. The
+	// rest is cut off.
 	ErrorBytes   int64
 	MessageBytes int
 	Causes       int
-	// RetryAfter is the longest time for which a member can ask a client to wait.
+	// RetryAfter is the longest delay that a member can request with the Retry-After header.
 	RetryAfter time.Duration
-	// WatchGrace is how long a watch may last beyond the time that was asked for, and
-	// WatchTime how long it may last if none was asked for.
+	// WatchGrace is the time for which a watch may exceed its requested timeout. WatchTime is
+	// the maximum duration of a watch without a requested timeout.
 	WatchGrace, WatchTime time.Duration
 
-	// Page is how many objects a page of a list is asked for, MinPages the least
-	// number of pages that a list may have.
-	Page, MinPages int64
-	// Objects is how many objects of one kind a cache holds beyond those that were
-	// delivered, PerDelivered how many for each of these.
-	Objects, PerDelivered int64
-	// ObjectBytes is the memory in bytes that the cache of one kind takes beyond what
-	// was delivered. BytesPerDelivered is the memory for each delivered object, and
-	// BytesPerByte the memory for each byte of its manifest.
+	// PageSize is the number of objects that are requested for one page of a list. MinPages is
+	// the number of pages that any list may have.
+	PageSize, MinPages int64
+	// Objects is the number of objects of one kind that a cache may hold in addition to the
+	// delivered ones. ObjectsPerDelivered is the additional number for each delivered object.
+	Objects, ObjectsPerDelivered int64
+	// ObjectBytes is the memory in bytes that the cache of one kind may take if nothing was
+	// delivered. BytesPerDelivered is the additional memory for each delivered object, and
+	// BytesPerByte the additional memory for each byte of its manifest.
 	ObjectBytes, BytesPerDelivered, BytesPerByte int64
-	// Unmarked is how many objects without the managed label are dropped from one list
-	// or watch before it ends.
-	Unmarked int64
+	// UnlabeledObjects is the number of objects without the managed label that are dropped from
+	// one list or watch before it is ended.
+	UnlabeledObjects int64
 
-	// GroupVersions and Resources bound discovery.
+	// GroupVersions and Resources limit discovery.
 	GroupVersions, Resources int
-	// Nodes and Pods bound the inventory; Kubernetes supports 5 000 and 150 000.
+	// Nodes and Pods limit the inventory. Kubernetes supports 5 000 nodes and 150 000 Pods.
 	Nodes, Pods int
-	// RequestBytes bounds the texts of the different lists of resources of all nodes, and
-	// of all Pods, in bytes. Most Pods of a cluster share one of a few lists.
-	// ResourceNames is how many resources the nodes, and the Pods, may name.
-	RequestBytes, ResourceNames int
+	// ResourceListBytes is the maximum size of the different resource lists of all nodes, and
+	// of all Pods, in bytes. Most Pods of a cluster share a few lists. ResourceNames is the
+	// maximum number of resources that the nodes, and the Pods, may name.
+	ResourceListBytes, ResourceNames int
 }
 
-// DefaultLimits return the limits of every member. With them one hostile member costs
-// less than 64 MiB.
+// DefaultLimits returns the limits of every member. With them one hostile member costs less
+// than 64 MiB.
 func DefaultLimits() Limits {
 	return Limits{
-		AnswerBytes: 4 * mib, EventBytes: 4 * mib, Values: 128 * kib, DecodedBytes: 16 * mib, HeaderBytes: 64 * kib,
+		AnswerBytes: 4 * mib, EventBytes: 4 * mib, JSONValues: 128 * kib, DecodedBytes: 16 * mib, HeaderBytes: 64 * kib,
 		ErrorBytes: 64 * kib, MessageBytes: 2 * kib, Causes: 32, RetryAfter: 10 * time.Second,
 		WatchGrace: 30 * time.Second, WatchTime: time.Hour,
-		Page: 250, MinPages: 100, Objects: 1000, PerDelivered: 2,
+		PageSize: 250, MinPages: 100, Objects: 1000, ObjectsPerDelivered: 2,
 		ObjectBytes: 2 * mib, BytesPerDelivered: 64 * kib, BytesPerByte: 8,
-		Unmarked:      10_000,
-		GroupVersions: 2000, Resources: 20_000, Nodes: 10_000, Pods: 300_000, RequestBytes: 4 * mib, ResourceNames: 256,
+		UnlabeledObjects: 10_000,
+		GroupVersions:    2000, Resources: 20_000, Nodes: 10_000, Pods: 300_000, ResourceListBytes: 4 * mib, ResourceNames: 256,
 	}
 }
 
-// ExceededError is the error of a limit that a member hit.
+// ExceededError reports that a member exceeded a limit.
 type ExceededError struct {
 	Cluster string
 	Bound   Bound
-	// Subject is what was asked for, such as "deployments.v1.apps".
+	// Subject is the requested resource, such as "deployments.v1.apps".
 	Subject string
-	// Limit is the limit, Measured what was counted when it was hit.
+	// Measured is the value at which the request was ended.
 	Limit, Measured int64
-	// Unit is that of both.
+	// Unit is the unit of Limit and Measured.
 	Unit string
-	// Detail replaces limit and measure for what is no amount.
+	// Detail replaces Limit and Measured if the bound is not an amount.
 	Detail string
 }
 
 // Error implements error.
 func (e *ExceededError) Error() string {
-	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.What())
+	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.Description())
 }
 
-// What is the error without the cluster.
-func (e *ExceededError) What() string {
+// Description returns the message without the cluster.
+func (e *ExceededError) Description() string {
 	if e.Detail != "" {
 		return fmt.Sprintf("%s: %s (bound %s)", e.Subject, e.Detail, e.Bound)
 	}

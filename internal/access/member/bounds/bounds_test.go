@@ -14,33 +14,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// eventsOf is the body of a watch with events of at most 20 bytes.
-func eventsOf(body io.Reader) (io.Reader, *Ledger) {
-	ledger := NewLedger("m1", time.Now)
+// newWatchBody returns the body of a watch with events of at most 20 bytes.
+func newWatchBody(body io.Reader) (io.Reader, *HitTracker) {
+	ledger := NewHitTracker("m1", time.Now)
 	limits := DefaultLimits()
 	limits.EventBytes = 20
-	t := &transport{limits: limits, ledger: ledger}
+	t := &transport{limits: limits, hits: ledger}
 	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", http.NoBody)
 	ctx := request.Context()
-	return t.events(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
+	return t.boundWatchBody(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
 }
 
-func TestEventsAreBoundedOneByOne(t *testing.T) {
+func TestWatchEventSizeBound(t *testing.T) {
 	small := `{"type":"ADDED"}`
 	for name, tc := range map[string]struct {
 		body string
 		want bool
 	}{
-		"many small events":                           {strings.Repeat(small+"\n", 100), true},
-		"one large event":                             {`{"type":"` + strings.Repeat("x", 20) + `"}`, false},
-		"a large event after small ones":              {small + "\n" + small + "\n" + `{"a":"` + strings.Repeat("x", 20) + `"}`, false},
-		"newlines between the fields end nothing":     {`{"a":{}` + strings.Repeat(",\n\"b\":{}\n", 5) + "}", false},
-		"braces and newlines in a string end nothing": {`{"a":"` + strings.Repeat("}\n{", 10) + `"}`, false},
-		"a newline in a string ends nothing":          {`{"a":"` + strings.Repeat("x\n", 15) + `"}`, false},
+		"many small events":                                   {strings.Repeat(small+"\n", 100), true},
+		"one large event":                                     {`{"type":"` + strings.Repeat("x", 20) + `"}`, false},
+		"a large event after small ones":                      {small + "\n" + small + "\n" + `{"a":"` + strings.Repeat("x", 20) + `"}`, false},
+		"newlines between fields do not end an event":         {`{"a":{}` + strings.Repeat(",\n\"b\":{}\n", 5) + "}", false},
+		"braces and newlines in a string do not end an event": {`{"a":"` + strings.Repeat("}\n{", 10) + `"}`, false},
+		"a newline in a string does not end an event":         {`{"a":"` + strings.Repeat("x\n", 15) + `"}`, false},
 	} {
 		for reader, of := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader} {
 			t.Run(name+" "+reader, func(t *testing.T) {
-				body, ledger := eventsOf(of(strings.NewReader(tc.body)))
+				body, ledger := newWatchBody(of(strings.NewReader(tc.body)))
 				read, err := io.ReadAll(body)
 				var exceeded *ExceededError
 				if tc.want && (err != nil || string(read) != tc.body) {
@@ -54,16 +54,16 @@ func TestEventsAreBoundedOneByOne(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsAtItsTime(t *testing.T) {
+func TestWatchTimeBound(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	limits, ledger := DefaultLimits(), NewLedger("m1", time.Now)
+	limits, ledger := DefaultLimits(), NewHitTracker("m1", time.Now)
 	limits.WatchTime = 50 * time.Millisecond
-	client := &http.Client{Transport: Transport(&http.Transport{}, limits, ledger)}
+	client := &http.Client{Transport: NewTransport(&http.Transport{}, limits, ledger)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/pods?watch=true", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -74,14 +74,14 @@ func TestAWatchEndsAtItsTime(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if _, err := io.ReadAll(response.Body); err != nil {
-		t.Errorf("the watch ends with %v, want as any other", err)
+		t.Errorf("the watch ends with %v, want no error", err)
 	}
 	if recent := ledger.Recent(); len(recent) != 1 || recent[0].Bound != WatchTime {
 		t.Errorf("recorded %v", recent)
 	}
 }
 
-func TestMediaTypesAreReadAsClientsDo(t *testing.T) {
+func TestIsProtobufMediaType(t *testing.T) {
 	for media, want := range map[string]bool{
 		"application/vnd.kubernetes.protobuf":              true,
 		"Application/vnd.kubernetes.Protobuf":              true,
@@ -96,33 +96,33 @@ func TestMediaTypesAreReadAsClientsDo(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAnAPIIsAJSONObject(t *testing.T) {
+func TestAPIAnswerMustBeObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path, accept, body string
 		want               bool
 	}{
-		"an object":                             {"/apis", "application/json", " {}", true},
-		"YAML, whatever its media type":         {"/apis", "application/json", "- - - a", false},
-		"protobuf that was not asked for":       {"/apis", "application/json", "k8s\x00", false},
-		"protobuf that was asked for":           {"/api/v1/pods", "application/vnd.kubernetes.protobuf,application/json", "k8s\x00", true},
-		"text of a path that belongs to no API": {"/readyz", "", "ok", true},
-		"nothing":                               {"/apis", "application/json", "", true},
+		"an object":                          {"/apis", "application/json", " {}", true},
+		"YAML with the media type of JSON":   {"/apis", "application/json", "- - - a", false},
+		"protobuf that was not requested":    {"/apis", "application/json", "k8s\x00", false},
+		"protobuf that was requested":        {"/api/v1/pods", "application/vnd.kubernetes.protobuf,application/json", "k8s\x00", true},
+		"text at a path outside of the APIs": {"/readyz", "", "ok", true},
+		"no content":                         {"/apis", "application/json", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewLedger("m1", time.Now)
-			limited := &transport{limits: DefaultLimits(), ledger: ledger}
+			ledger := NewHitTracker("m1", time.Now)
+			limited := &transport{limits: DefaultLimits(), hits: ledger}
 			request := httptest.NewRequest(http.MethodGet, tc.path, http.NoBody)
 			request.Header.Set("Accept", tc.accept)
-			_, err := io.ReadAll(limited.answer(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
+			_, err := io.ReadAll(limited.boundBody(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
 			var exceeded *ExceededError
-			if tc.want != (err == nil) || err != nil && (!errors.As(err, &exceeded) || exceeded.Bound != Identity) {
+			if tc.want != (err == nil) || err != nil && (!errors.As(err, &exceeded) || exceeded.Bound != ObjectIdentity) {
 				t.Errorf("err = %v", err)
 			}
 		})
 	}
 }
 
-func TestSubjects(t *testing.T) {
+func TestSubjectOfURL(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/pods":                                     "pods.v1",
 		"/api/v1/namespaces/shop/pods/web":                 "pods.v1",
@@ -139,31 +139,31 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-func TestALedgerRemembersALimitedNumberForALimitedTime(t *testing.T) {
+func TestHitTrackerRetention(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	ledger, counted := NewLedger("m1", func() time.Time { return now }), 0
-	ledger.CountBy(func(string, Bound) { counted++ })
-	for i := range 2 * remembered {
+	ledger, counted := NewHitTracker("m1", func() time.Time { return now }), 0
+	ledger.SetCounter(func(string, Bound) { counted++ })
+	for i := range 2 * maxHits {
 		if err := ledger.Record(ExceededError{Bound: Objects, Subject: strings.Repeat("x", i), Limit: 1, Measured: 2, Unit: "objects"}); !strings.Contains(err.Error(), `cluster "m1"`) {
 			t.Errorf("err = %v", err)
 		}
 	}
-	if recent := ledger.Recent(); len(recent) != remembered || counted != 2*remembered {
-		t.Errorf("%d are remembered, %d counted", len(recent), counted)
+	if recent := ledger.Recent(); len(recent) != maxHits || counted != 2*maxHits {
+		t.Errorf("%d hits are tracked, %d counted", len(recent), counted)
 	}
-	now = now.Add(Memory)
+	now = now.Add(HitRetention)
 	if recent := ledger.Recent(); len(recent) != 0 {
-		t.Errorf("after their time %d are remembered", len(recent))
+		t.Errorf("after the retention %d hits are tracked", len(recent))
 	}
 }
 
-func BenchmarkWeighAnObject(b *testing.B) {
+func BenchmarkEstimateMemory(b *testing.B) {
 	object := map[string]any{"spec": map[string]any{"containers": []any{}}}
 	for range 50 {
 		object["spec"].(map[string]any)["containers"] = append(object["spec"].(map[string]any)["containers"].([]any), //nolint:forcetypeassert // made above
 			map[string]any{"name": "web", "image": "nginx", "env": []any{map[string]any{"name": "A", "value": "B"}}})
 	}
 	for b.Loop() {
-		Weigh(object)
+		EstimateMemory(object)
 	}
 }

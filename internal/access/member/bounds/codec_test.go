@@ -24,8 +24,8 @@ func podScheme() *kruntime.Scheme {
 	return scheme
 }
 
-// decoderOf is what a client decodes a media type with.
-func decoderOf(t testing.TB, caches *Caches, mediaType string) kruntime.Decoder {
+// newDecoder returns the decoder of a client for a media type.
+func newDecoder(t testing.TB, caches *MemberBounds, mediaType string) kruntime.Decoder {
 	t.Helper()
 	codec := caches.Codec(podScheme())
 	info, ok := kruntime.SerializerInfoForMediaType(codec.SupportedMediaTypes(), mediaType)
@@ -35,46 +35,46 @@ func decoderOf(t testing.TB, caches *Caches, mediaType string) kruntime.Decoder 
 	return codec.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion)
 }
 
-// inEnvelope is an object in protobuf.
-func inEnvelope(kind string, raw []byte) []byte {
+// protobufObject returns an object in protobuf.
+func protobufObject(kind string, raw []byte) []byte {
 	envelope := kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
 	text, err := envelope.Marshal()
 	if err != nil {
 		panic(err)
 	}
-	return append(bytes.Clone(protobufMark), text...)
+	return append(bytes.Clone(protobufPrefix), text...)
 }
 
-// delimited is a field with something in it.
-func delimited(number uint64, inner []byte) []byte {
+// protobufField returns a length-delimited field.
+func protobufField(number uint64, inner []byte) []byte {
 	text := binary.AppendUvarint(nil, number<<3|wireBytes)
 	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
 }
 
-func TestWhatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
+func TestDecodedMemoryBound(t *testing.T) {
 	const size = 1 << 20
 	emptyItems := bytes.Repeat([]byte{0x12, 0}, size)
 	// The number of the field is 2 in its lower 32 bits, and the length has bits beyond 64.
 	odd := append(binary.AppendUvarint(nil, (1<<32|2)<<3|wireBytes), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02)
-	pod := delimited(2, delimited(2, nil))
+	pod := protobufField(2, protobufField(2, nil))
 	for name, tc := range map[string]struct {
 		kind, mediaType string
 		text            []byte
 	}{
-		"Pods of two bytes":                         {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", emptyItems)},
-		"nodes of two bytes":                        {"NodeList", kruntime.ContentTypeProtobuf, inEnvelope("NodeList", emptyItems)},
-		"Pods of two bytes behind a group":          {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", append([]byte{0x7b, 0x7c}, emptyItems...))},
-		"Pods in odd numbers":                       {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", bytes.Repeat(odd, size/16))},
-		"Pods, and then something that is no field": {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", append(bytes.Clone(emptyItems), 0xff))},
-		"containers of two bytes":                   {"", kruntime.ContentTypeProtobuf, inEnvelope("Pod", delimited(2, emptyItems))},
-		"Pods with a container":                     {"PodList", kruntime.ContentTypeProtobuf, inEnvelope("PodList", bytes.Repeat(delimited(2, pod), size/8))},
-		"nulls":                                     {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("null,", size) + `null]}`)},
-		"empty objects":                             {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("{},", size) + `{}]}`)},
-		"empty containers":                          {"", kruntime.ContentTypeJSON, []byte(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[` + strings.Repeat("{},", size) + `{}]}}`)},
+		"Pods of two bytes":                             {"PodList", kruntime.ContentTypeProtobuf, protobufObject("PodList", emptyItems)},
+		"nodes of two bytes":                            {"NodeList", kruntime.ContentTypeProtobuf, protobufObject("NodeList", emptyItems)},
+		"Pods of two bytes after a group":               {"PodList", kruntime.ContentTypeProtobuf, protobufObject("PodList", append([]byte{0x7b, 0x7c}, emptyItems...))},
+		"Pods with an overlong field number and length": {"PodList", kruntime.ContentTypeProtobuf, protobufObject("PodList", bytes.Repeat(odd, size/16))},
+		"Pods followed by an invalid field":             {"PodList", kruntime.ContentTypeProtobuf, protobufObject("PodList", append(bytes.Clone(emptyItems), 0xff))},
+		"containers of two bytes":                       {"", kruntime.ContentTypeProtobuf, protobufObject("Pod", protobufField(2, emptyItems))},
+		"Pods with a container":                         {"PodList", kruntime.ContentTypeProtobuf, protobufObject("PodList", bytes.Repeat(protobufField(2, pod), size/8))},
+		"nulls":                                         {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("null,", size) + `null]}`)},
+		"empty objects":                                 {"PodList", kruntime.ContentTypeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("{},", size) + `{}]}`)},
+		"empty containers":                              {"", kruntime.ContentTypeJSON, []byte(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[` + strings.Repeat("{},", size) + `{}]}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewLedger("m1", time.Now)
-			decoder := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: ledger, Now: time.Now}, tc.mediaType)
+			ledger := NewHitTracker("m1", time.Now)
+			decoder := newDecoder(t, &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}, tc.mediaType)
 			var into kruntime.Object
 			switch tc.kind {
 			case "PodList":
@@ -84,10 +84,10 @@ func TestWhatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
 			}
 			_, _, err := decoder.Decode(tc.text, nil, into)
 			var exceeded *ExceededError
-			if !errors.As(err, &exceeded) || exceeded.Bound != Decoded || exceeded.Cluster != "m1" {
-				t.Errorf("err = %v, want the bound %s", err, Decoded)
+			if !errors.As(err, &exceeded) || exceeded.Bound != DecodedBytes || exceeded.Cluster != "m1" {
+				t.Errorf("err = %v, want the bound %s", err, DecodedBytes)
 			}
-			// Of a list fewer objects can be asked for: nothing is lost yet.
+			// A list can be requested with fewer objects, so no hit is recorded yet.
 			if want := into == nil; len(ledger.Recent()) == 1 != want {
 				t.Errorf("recorded %v, want %v", ledger.Recent(), want)
 			}
@@ -95,17 +95,18 @@ func TestWhatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotAskedForIsNotDecoded(t *testing.T) {
-	decoder := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}, kruntime.ContentTypeProtobuf)
-	for kind, want := range map[string]error{"Pod": nil, "Status": nil, "Secret": errUnknownKind, "": errUnknownKind} {
-		if _, _, err := decoder.Decode(inEnvelope(kind, nil), nil, nil); !errors.Is(err, want) {
+func TestDecoderRejectsUnexpectedKind(t *testing.T) {
+	decoder := newDecoder(t, &MemberBounds{Limits: DefaultLimits(), Hits: NewHitTracker("m1", time.Now)}, kruntime.ContentTypeProtobuf)
+	for kind, want := range map[string]error{"Pod": nil, "Status": nil, "Secret": errUnexpectedKind, "": errUnexpectedKind} {
+		if _, _, err := decoder.Decode(protobufObject(kind, nil), nil, nil); !errors.Is(err, want) {
 			t.Errorf("kind %q: err = %v, want %v", kind, err, want)
 		}
 	}
 }
 
-// TestWeighingDoesNotUnderestimate compares with what the decoder takes.
-func TestWeighingDoesNotUnderestimate(t *testing.T) {
+// TestMemoryEstimateCoversDecodedSize compares the estimate with the memory that the decoder
+// takes.
+func TestMemoryEstimateCoversDecodedSize(t *testing.T) {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
 	for i := range 250 {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", i), Labels: map[string]string{"app": "web", "tier": "front"}}}
@@ -122,31 +123,31 @@ func TestWeighingDoesNotUnderestimate(t *testing.T) {
 	if err := protobuf.NewSerializer(scheme, scheme).Encode(list, &text); err != nil {
 		t.Fatal(err)
 	}
-	codec, ok := (&Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}).Codec(scheme).(*codec)
+	codec, ok := (&MemberBounds{Limits: DefaultLimits(), Hits: NewHitTracker("m1", time.Now)}).Codec(scheme).(*codec)
 	if !ok {
 		t.Fatal("no codec")
 	}
-	_, weight, err := codec.weigh(text.Bytes(), &corev1.PodList{})
+	_, weight, err := codec.estimate(text.Bytes(), &corev1.PodList{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := live()
+	before := liveHeapBytes()
 	decoded := &corev1.PodList{}
-	if _, _, err := decoderOf(t, &Caches{Limits: DefaultLimits(), Ledger: NewLedger("m1", time.Now)}, kruntime.ContentTypeProtobuf).Decode(text.Bytes(), nil, decoded); err != nil {
-		t.Fatalf("a page of honest Pods: %v", err)
+	if _, _, err := newDecoder(t, &MemberBounds{Limits: DefaultLimits(), Hits: NewHitTracker("m1", time.Now)}, kruntime.ContentTypeProtobuf).Decode(text.Bytes(), nil, decoded); err != nil {
+		t.Fatalf("a page of ordinary Pods: %v", err)
 	}
-	taken := live() - before
+	taken := liveHeapBytes() - before
 	if len(decoded.Items) != len(list.Items) {
 		t.Errorf("%d of %d Pods", len(decoded.Items), len(list.Items))
 	}
 	if weight < taken || weight > 4*taken {
-		t.Errorf("weighs %d KiB, takes %d KiB", weight>>10, taken>>10)
+		t.Errorf("the estimate is %d KiB, the decoded size is %d KiB", weight>>10, taken>>10)
 	}
 	runtime.KeepAlive(decoded)
 	runtime.KeepAlive(list)
 }
 
-func live() int64 {
+func liveHeapBytes() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

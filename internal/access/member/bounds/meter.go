@@ -6,42 +6,42 @@ import (
 	"net/url"
 )
 
-// meter counts the bytes and the JSON values that are read through it, since its last
-// reset, and ends in an error at a limit.
-type meter struct {
+// bodyMeter counts the bytes and the JSON values that are read through it since its last reset.
+// It returns an error when a limit is exceeded.
+type bodyMeter struct {
 	io.ReadCloser
 	subject *url.URL
 	record  func(ExceededError) error
-	// object is true while nothing came of an answer that has to be an object, protobuf
-	// if it may be one in protobuf.
-	object, protobuf bool
-	// binary is true for what is no JSON, and has no values to count.
-	binary bool
-	// size is the bound on bytes.
-	size                        Bound
+	// expectsObject is true until the first byte of an answer that must be an object was read.
+	// allowsProtobuf is true if the answer may be a protobuf object.
+	expectsObject, allowsProtobuf bool
+	// isBinary is true for content without JSON values to count.
+	isBinary bool
+	// bytesBound is the bound that limits the bytes.
+	bytesBound                  Bound
 	bytesAllowed, valuesAllowed int64
 
 	bytes  int64
-	values values
+	values valueCounter
 	err    error
 }
 
 // Read implements io.Reader.
-func (m *meter) Read(p []byte) (int, error) {
+func (m *bodyMeter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
 	}
 	n, err := m.ReadCloser.Read(p)
-	if exceeded := m.add(p[:n]); exceeded != nil {
+	if exceeded := m.countAll(p[:n]); exceeded != nil {
 		m.err = exceeded
 		return 0, exceeded
 	}
 	return n, err
 }
 
-// add counts bytes that were read.
-func (m *meter) add(read []byte) error {
-	if err := m.begin(read); err != nil {
+// countAll counts bytes that were read.
+func (m *bodyMeter) countAll(read []byte) error {
+	if err := m.checkFirstByte(read); err != nil {
 		return err
 	}
 	for len(read) > 0 {
@@ -54,41 +54,42 @@ func (m *meter) add(read []byte) error {
 	return nil
 }
 
-// begin looks at the first byte of an answer. Some decoders go by it, and not by the
-// media type: what begins in any other way they take for YAML.
-func (m *meter) begin(read []byte) error {
-	if !m.object {
+// checkFirstByte validates the first byte of an answer. Some decoders decide by it and not by
+// the media type: they decode anything else as YAML.
+func (m *bodyMeter) checkFirstByte(read []byte) error {
+	if !m.expectsObject {
 		return nil
 	}
 	text := bytes.TrimLeft(read, " \t\r\n")
 	if len(text) == 0 {
 		return nil
 	}
-	m.object = false
-	m.binary = m.protobuf && text[0] == protobufMark[0]
-	if text[0] == '{' || m.binary {
+	m.expectsObject = false
+	m.isBinary = m.allowsProtobuf && text[0] == protobufPrefix[0]
+	if text[0] == '{' || m.isBinary {
 		return nil
 	}
-	return m.record(ExceededError{Bound: Identity, Subject: subjectOf(m.subject), Detail: "the member answers with something that is not a JSON object"})
+	return m.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(m.subject), Detail: "the member answers with something that is not a JSON object"})
 }
 
-// count counts bytes up to the end of a JSON object or array, and reports whether one
-// ended.
-func (m *meter) count(read []byte) (counted int, ended bool, err error) {
+// count counts bytes up to the end of a top-level JSON value, and reports whether one ended.
+func (m *bodyMeter) count(read []byte) (counted int, ended bool, err error) {
 	counted = len(read)
-	if !m.binary {
-		counted, ended = m.values.read(read)
+	if !m.isBinary {
+		counted, ended = m.values.scan(read)
 	}
 	m.bytes += int64(counted)
 	switch {
 	case m.bytes > m.bytesAllowed:
-		err = m.record(ExceededError{Bound: m.size, Subject: subjectOf(m.subject), Limit: m.bytesAllowed, Measured: m.bytesAllowed + 1, Unit: "bytes"})
+		err = m.record(ExceededError{Bound: m.bytesBound, Subject: subjectOf(m.subject), Limit: m.bytesAllowed, Measured: m.bytesAllowed + 1, Unit: "bytes"})
 	case m.values.count > m.valuesAllowed:
-		err = m.record(ExceededError{Bound: Values, Subject: subjectOf(m.subject), Limit: m.valuesAllowed, Measured: m.valuesAllowed + 1, Unit: "JSON objects, arrays and elements of arrays"})
+		err = m.record(ExceededError{Bound: JSONValues, Subject: subjectOf(m.subject), Limit: m.valuesAllowed, Measured: m.valuesAllowed + 1, Unit: "JSON objects, arrays and elements of arrays"})
 	}
 	return counted, ended, err
 }
 
-func (m *meter) isLarge() bool { return m.bytes > largeBytes || m.values.count > largeValues }
+func (m *bodyMeter) isLarge() bool { return m.bytes > largeBytes || m.values.count > largeValues }
 
-func (m *meter) reset() { m.bytes, m.values = 0, values{open: m.values.open[:0]} }
+func (m *bodyMeter) reset() {
+	m.bytes, m.values = 0, valueCounter{openBrackets: m.values.openBrackets[:0]}
+}

@@ -8,62 +8,61 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ReadPage reads a page of a list and hands it to take. It asks for fewer objects as long
-// as a page is too large, and leaves in o how many were asked for last. A page that is
-// too large is recorded only if one with a single object is, too: until then nothing is
-// lost.
+// ReadPage reads a page of a list and passes it to take. While a page is too large, it requests
+// fewer objects. It stores the last number in o.Limit. A page that is too large is recorded
+// only if it has a single object: until then no data is missing.
 //
-// A large page keeps its place among the large answers of the member until take has
-// returned: most of its memory is taken after its body was read.
-func (c *Caches) ReadPage(ctx context.Context, o *metav1.ListOptions,
+// A large page holds its slot among the large answers of the member until take has returned,
+// because most of its memory is allocated after its body was read.
+func (c *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
 ) error {
 	for {
-		err := readOnce(ctx, *o, list, take)
+		err := readPageOnce(ctx, *o, list, take)
 		var large *ExceededError
 		if !errors.As(err, &large) || !large.isTooLarge() {
 			return err
 		}
 		if o.Limit <= 1 {
-			return c.Ledger.Record(*large)
+			return c.Hits.Record(*large)
 		}
 		o.Limit = max(1, o.Limit/4)
 	}
 }
 
-func readOnce(ctx context.Context, o metav1.ListOptions,
+func readPageOnce(ctx context.Context, o metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
 ) error {
-	of := &attempt{}
-	defer of.leave()
-	page, err := list(context.WithValue(ctx, attemptKey{}, of), o)
+	attempt := &pageAttempt{}
+	defer attempt.releaseSlot()
+	page, err := list(context.WithValue(ctx, pageAttemptKey{}, attempt), o)
 	if err != nil {
 		return err
 	}
 	return take(page)
 }
 
-// isTooLarge reports whether an answer with fewer objects may be within the bound.
+// isTooLarge reports whether an answer with fewer objects may be within the limits.
 func (e *ExceededError) isTooLarge() bool {
-	return e.Bound == AnswerBytes || e.Bound == Values || e.Bound == Decoded
+	return e.Bound == AnswerBytes || e.Bound == JSONValues || e.Bound == DecodedBytes
 }
 
-// attempt is one request for a page. Its context carries it to the transport.
-type attempt struct {
-	// place is where the attempt holds one, nil if it holds none.
-	place chan struct{}
+// pageAttempt is one request for a page. Its context passes it to the transport.
+type pageAttempt struct {
+	// slots is the semaphore of which the attempt holds a slot. It is nil if it holds none.
+	slots chan struct{}
 }
 
-type attemptKey struct{}
+type pageAttemptKey struct{}
 
-func attemptOf(ctx context.Context) *attempt {
-	of, _ := ctx.Value(attemptKey{}).(*attempt)
-	return of
+func pageAttemptFrom(ctx context.Context) *pageAttempt {
+	attempt, _ := ctx.Value(pageAttemptKey{}).(*pageAttempt)
+	return attempt
 }
 
-func (a *attempt) leave() {
-	if a.place != nil {
-		<-a.place
-		a.place = nil
+func (a *pageAttempt) releaseSlot() {
+	if a.slots != nil {
+		<-a.slots
+		a.slots = nil
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// lister lists from a server whose objects are each so many bytes, or values, large.
-func lister(t *testing.T, object string, ledger *Ledger) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+// newLister returns a function that lists from a server. Each object in its lists is the given
+// text.
+func newLister(t *testing.T, object string, ledger *HitTracker) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit := 0
@@ -31,7 +32,7 @@ func lister(t *testing.T, object string, ledger *Ledger) func(context.Context, m
 		_, _ = io.WriteString(w, `{}]}`)
 	}))
 	t.Cleanup(server.Close)
-	client := &http.Client{Transport: Transport(&http.Transport{}, DefaultLimits(), ledger)}
+	client := &http.Client{Transport: NewTransport(&http.Transport{}, DefaultLimits(), ledger)}
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/v1/configmaps?limit=%d", server.URL, o.Limit), http.NoBody)
 		if err != nil {
@@ -41,7 +42,7 @@ func lister(t *testing.T, object string, ledger *Ledger) func(context.Context, m
 		if err != nil {
 			return nil, err
 		}
-		// As client-go does: the body is closed before it is decoded.
+		// Like client-go: the body is closed before it is decoded.
 		defer response.Body.Close()
 		if _, err := io.ReadAll(response.Body); err != nil {
 			return nil, fmt.Errorf("reading the answer: %w", err)
@@ -50,24 +51,24 @@ func lister(t *testing.T, object string, ledger *Ledger) func(context.Context, m
 	}
 }
 
-func TestOnlyAPageOfOneObjectThatIsTooLargeIsRecorded(t *testing.T) {
+func TestReadPageRecordsOnlySingleObjectPages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object string
 		limit  int64
 		want   Bound
 	}{
-		"250 objects of 30 KB":                     {`{"a":"` + strings.Repeat("x", 30<<10) + `"}`, 62, ""},
-		"objects of a thousand values":             {`[` + strings.Repeat("{},", 1000) + `{}]`, 62, ""},
-		"an object with many braces in its text":   {`{"a":"` + strings.Repeat("{", 200_000) + `"}`, 15, ""},
-		"an object that is larger than an answer":  {`{"a":"` + strings.Repeat("x", 5<<20) + `"}`, 1, AnswerBytes},
-		"an object with more values than may be":   {`[` + strings.Repeat("{},", 200_000) + `{}]`, 1, Values},
-		"an object with more elements than may be": {`[` + strings.Repeat("0,", 200_000) + `0]`, 1, Values},
+		"250 objects of 30 KB":                    {`{"a":"` + strings.Repeat("x", 30<<10) + `"}`, 62, ""},
+		"objects of a thousand values":            {`[` + strings.Repeat("{},", 1000) + `{}]`, 62, ""},
+		"an object with many braces in its text":  {`{"a":"` + strings.Repeat("{", 200_000) + `"}`, 15, ""},
+		"an object that is larger than an answer": {`{"a":"` + strings.Repeat("x", 5<<20) + `"}`, 1, AnswerBytes},
+		"an object with too many values":          {`[` + strings.Repeat("{},", 200_000) + `{}]`, 1, JSONValues},
+		"an object with too many elements":        {`[` + strings.Repeat("0,", 200_000) + `0]`, 1, JSONValues},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewLedger("m1", time.Now)
-			caches := &Caches{Limits: DefaultLimits(), Ledger: ledger, Now: time.Now}
+			ledger := NewHitTracker("m1", time.Now)
+			caches := &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}
 			options := metav1.ListOptions{Limit: 250}
-			err := caches.ReadPage(t.Context(), &options, lister(t, tc.object, ledger), func(runtime.Object) error { return nil })
+			err := caches.ReadPage(t.Context(), &options, newLister(t, tc.object, ledger), func(runtime.Object) error { return nil })
 			var exceeded *ExceededError
 			recent := ledger.Recent()
 			if tc.want == "" && (err != nil || len(recent) > 0) {
@@ -77,20 +78,20 @@ func TestOnlyAPageOfOneObjectThatIsTooLargeIsRecorded(t *testing.T) {
 				t.Errorf("err = %v, recorded %v, want the bound %s", err, recent, tc.want)
 			}
 			if options.Limit != tc.limit {
-				t.Errorf("%d objects were asked for last, want %d", options.Limit, tc.limit)
+				t.Errorf("the last request had the limit %d, want %d", options.Limit, tc.limit)
 			}
 		})
 	}
 }
 
-func TestALargePageKeepsItsPlaceUntilItIsDecoded(t *testing.T) {
+func TestLargePageHoldsSlotUntilDecoded(t *testing.T) {
 	for name, object := range map[string]string{
 		"in bytes": `{"a":"` + strings.Repeat("x", 16<<10) + `"}`, "in values": strings.TrimSuffix(strings.Repeat("{},", 100), ","),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewLedger("m1", time.Now)
-			caches := &Caches{Limits: DefaultLimits(), Ledger: ledger, Now: time.Now}
-			list := lister(t, object, ledger)
+			ledger := NewHitTracker("m1", time.Now)
+			caches := &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}
+			list := newLister(t, object, ledger)
 			var decoding, most atomic.Int32
 			var kinds sync.WaitGroup
 			for range 20 {
@@ -99,7 +100,7 @@ func TestALargePageKeepsItsPlaceUntilItIsDecoded(t *testing.T) {
 						if now := decoding.Add(1); now > most.Load() {
 							most.Store(now)
 						}
-						// Others run meanwhile.
+						// Other requests run meanwhile.
 						_, _ = list(t.Context(), metav1.ListOptions{Limit: 1})
 						decoding.Add(-1)
 						return nil
@@ -110,8 +111,8 @@ func TestALargePageKeepsItsPlaceUntilItIsDecoded(t *testing.T) {
 				})
 			}
 			kinds.Wait()
-			if most.Load() > largeAnswers {
-				t.Errorf("%d large pages of one member are decoded at once, want at most %d", most.Load(), largeAnswers)
+			if most.Load() > maxLargeAnswers {
+				t.Errorf("%d large pages of one member are decoded at once, want at most %d", most.Load(), maxLargeAnswers)
 			}
 		})
 	}

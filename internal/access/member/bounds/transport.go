@@ -18,29 +18,29 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Transport bounds what comes through another transport. It belongs outside of what
-// adds credentials.
-func Transport(next http.RoundTripper, limits Limits, ledger *Ledger) http.RoundTripper {
-	boundHeaders(next, limits.HeaderBytes)
-	return &transport{next: next, limits: limits, ledger: ledger, large: make(chan struct{}, largeAnswers)}
+// NewTransport limits the answers of another transport. It must wrap the transports that add
+// credentials.
+func NewTransport(next http.RoundTripper, limits Limits, ledger *HitTracker) http.RoundTripper {
+	limitHTTPTransport(next, limits.HeaderBytes)
+	return &transport{next: next, limits: limits, hits: ledger, largeSlots: make(chan struct{}, maxLargeAnswers)}
 }
 
-// streamBuffer is how many bytes of one answer or watch wait to be read. The library's
-// 4 MiB for each watch of a member add up.
-const streamBuffer = 1 << 20
+// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of
+// 4 MiB for each watch of a member adds up.
+const maxStreamBuffer = 1 << 20
 
-// boundHeaders changes a transport that has no connections yet.
-func boundHeaders(next http.RoundTripper, limit int64) {
+// limitHTTPTransport sets limits on an HTTP transport that has no connections yet.
+func limitHTTPTransport(next http.RoundTripper, limit int64) {
 	for {
 		switch below := next.(type) {
 		case *http.Transport:
-			// The default transport belongs to the process.
+			// The whole process shares the default transport.
 			if below != http.DefaultTransport && below.MaxResponseHeaderBytes == 0 {
 				below.MaxResponseHeaderBytes = limit
 				if below.HTTP2 == nil {
 					below.HTTP2 = &http.HTTP2Config{}
 				}
-				below.HTTP2.MaxReceiveBufferPerStream = streamBuffer
+				below.HTTP2.MaxReceiveBufferPerStream = maxStreamBuffer
 			}
 			return
 		case utilnet.RoundTripperWrapper:
@@ -52,20 +52,21 @@ func boundHeaders(next http.RoundTripper, limit int64) {
 }
 
 const (
-	// largeBytes and largeValues are what makes an answer or an event a large one, in
+	// largeBytes and largeValues are the sizes above which an answer or an event is large, in
 	// bytes and in values.
 	largeBytes  = 512 << 10
 	largeValues = 4 << 10
-	// largeAnswers is how many large answers of one member are read and decoded at once.
-	largeAnswers = 1
+	// maxLargeAnswers is the number of large answers of one member that are read and decoded at
+	// once.
+	maxLargeAnswers = 1
 )
 
 type transport struct {
 	next   http.RoundTripper
 	limits Limits
-	ledger *Ledger
-	// large holds a place for each large answer that is being read.
-	large chan struct{}
+	hits   *HitTracker
+	// largeSlots is a semaphore for the large answers that are being read.
+	largeSlots chan struct{}
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper.
@@ -74,43 +75,43 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if reconnect.Watches(request) {
-		return t.watch(request)
+		return t.roundTripWatch(request)
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.head(request, response); err != nil {
+	if err := t.checkResponse(request, response); err != nil {
 		return nil, err
 	}
 	if response.StatusCode < http.StatusBadRequest {
-		response.Body = t.answer(request, response)
+		response.Body = t.boundBody(request, response)
 	}
 	return response, nil
 }
 
-// watch sends a watch, which ends by itself at the time that it was asked to: a member
-// that forgets the time would keep a cache as it was for ever.
-func (t *transport) watch(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeoutCause(request.Context(), t.watchTime(request.URL), errWatchTime)
+// roundTripWatch sends a watch and ends it after its requested timeout. Without that, a member
+// that ignores the timeout could keep a cache stale for ever.
+func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(request.Context(), t.maxWatchTime(request.URL), errWatchTooLong)
 	response, err := t.next.RoundTrip(request.WithContext(ctx))
 	if err == nil {
-		err = t.head(request, response)
+		err = t.checkResponse(request, response)
 	}
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	if response.StatusCode < http.StatusBadRequest {
-		response.Body = t.events(request, response, ctx, cancel)
+		response.Body = t.boundWatchBody(request, response, ctx, cancel)
 		return response, nil
 	}
-	// The body of an error was read whole.
+	// The whole body of an error was read already.
 	cancel()
 	return response, nil
 }
 
-func (t *transport) watchTime(asked *url.URL) time.Duration {
+func (t *transport) maxWatchTime(asked *url.URL) time.Duration {
 	seconds, err := strconv.ParseInt(asked.Query().Get("timeoutSeconds"), 10, 64)
 	if err != nil || seconds <= 0 || time.Duration(seconds)*time.Second > t.limits.WatchTime {
 		return t.limits.WatchTime
@@ -118,15 +119,15 @@ func (t *transport) watchTime(asked *url.URL) time.Duration {
 	return time.Duration(seconds)*time.Second + t.limits.WatchGrace
 }
 
-// head refuses redirects and brings errors into a bounded form. The body is closed if
-// it returns an error.
-func (t *transport) head(request *http.Request, response *http.Response) error {
+// checkResponse rejects redirects and limits the body of an error. The body is closed if it
+// returns an error.
+func (t *transport) checkResponse(request *http.Request, response *http.Response) error {
 	code := response.StatusCode
 	if code >= http.StatusMultipleChoices && code < http.StatusBadRequest && code != http.StatusNotModified {
 		_ = response.Body.Close()
-		return t.ledger.Record(ExceededError{
+		return t.hits.Record(ExceededError{
 			Bound: Redirect, Subject: subjectOf(request.URL),
-			Detail: fmt.Sprintf("it answers %d with a redirect to %q, and no redirect of a member is followed", code, host(response)),
+			Detail: fmt.Sprintf("the member answers %d with a redirect to %q; redirects of members are not followed", code, redirectHost(response)),
 		})
 	}
 	if after := response.Header.Get("Retry-After"); after != "" {
@@ -136,13 +137,13 @@ func (t *transport) head(request *http.Request, response *http.Response) error {
 		}
 	}
 	if code >= http.StatusBadRequest {
-		return t.limits.boundError(response)
+		return t.limits.boundErrorBody(response)
 	}
 	return nil
 }
 
-// host is where a redirect leads to.
-func host(response *http.Response) string {
+// redirectHost returns the host to which a redirect leads.
+func redirectHost(response *http.Response) string {
 	location, err := response.Location()
 	if err != nil {
 		return ""
@@ -150,29 +151,29 @@ func host(response *http.Response) string {
 	return conditions.Shorten(conditions.Printable(location.Host), 128)
 }
 
-func (t *transport) answer(request *http.Request, response *http.Response) io.ReadCloser {
+func (t *transport) boundBody(request *http.Request, response *http.Response) io.ReadCloser {
 	if response.Body == nil || response.Body == http.NoBody {
 		return response.Body
 	}
-	record := t.ledger.Record
-	if attemptOf(request.Context()) != nil {
-		record = t.ledger.recordLost
+	record := t.hits.Record
+	if pageAttemptFrom(request.Context()) != nil {
+		record = t.hits.recordUnlessPageTooLarge
 	}
-	return &turn{ctx: request.Context(), places: t.large, meter: &meter{
+	return &slotBody{ctx: request.Context(), slots: t.largeSlots, bodyMeter: &bodyMeter{
 		ReadCloser: response.Body, subject: request.URL, record: record,
-		object: len(apiPath(request.URL)) > 0, protobuf: strings.Contains(request.Header.Get("Accept"), runtime.ContentTypeProtobuf),
-		size: AnswerBytes, bytesAllowed: t.limits.AnswerBytes, valuesAllowed: t.limits.Values,
+		expectsObject: len(apiPath(request.URL)) > 0, allowsProtobuf: strings.Contains(request.Header.Get("Accept"), runtime.ContentTypeProtobuf),
+		bytesBound: AnswerBytes, bytesAllowed: t.limits.AnswerBytes, valuesAllowed: t.limits.JSONValues,
 	}}
 }
 
-// isProtobuf reports whether clients take an answer for protobuf.
+// isProtobuf reports whether clients decode an answer as protobuf.
 func isProtobuf(response *http.Response) bool {
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return mediaType == runtime.ContentTypeProtobuf
 }
 
-// apiPath is the path that a URL asks an API server for from "api" or "apis" on; it is
-// empty if there is no such part.
+// apiPath returns the path of a URL from "api" or "apis" on. It is empty if there is no such
+// part.
 func apiPath(asked *url.URL) []string {
 	path := strings.Split(strings.Trim(asked.Path, "/"), "/")
 	for len(path) > 0 && path[0] != "api" && path[0] != "apis" {
@@ -181,8 +182,8 @@ func apiPath(asked *url.URL) []string {
 	return path
 }
 
-// subjectOf names what a URL asks for: "deployments.v1.apps", or its path if it asks
-// for no resource.
+// subjectOf returns the resource that a URL requests, such as "deployments.v1.apps", or its
+// path if it requests no resource.
 func subjectOf(asked *url.URL) string {
 	path, prefix := apiPath(asked), 2
 	if len(path) > 0 && path[0] == "apis" {

@@ -1,6 +1,6 @@
 package bounds
 
-// Sizes in bytes of what the decoder makes, on 64 bit machines.
+// Sizes in bytes of the values that the decoder makes, on 64-bit machines.
 const (
 	valueBytes  = 16
 	stringBytes = 16
@@ -10,9 +10,9 @@ const (
 	groupSlots  = 8
 )
 
-// Weigh estimates the memory in bytes of a decoded JSON value. It follows the value to
-// its end and allocates nothing.
-func Weigh(value any) int64 {
+// EstimateMemory estimates the memory in bytes of a decoded JSON value. It visits the whole
+// value and allocates nothing.
+func EstimateMemory(value any) int64 {
 	switch v := value.(type) {
 	case map[string]any:
 		weight := int64(mapBytes)
@@ -21,13 +21,13 @@ func Weigh(value any) int64 {
 			weight += groups * (groupBytes + groupSlots*(stringBytes+valueBytes))
 		}
 		for key, inner := range v {
-			weight += int64(len(key)) + Weigh(inner)
+			weight += int64(len(key)) + EstimateMemory(inner)
 		}
 		return weight
 	case []any:
 		weight := int64(sliceBytes + valueBytes*len(v))
 		for _, inner := range v {
-			weight += Weigh(inner)
+			weight += EstimateMemory(inner)
 		}
 		return weight
 	case string:

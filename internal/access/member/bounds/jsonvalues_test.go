@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhatCountsInJSON(t *testing.T) {
+func TestCountJSONValues(t *testing.T) {
 	for text, want := range map[string]int64{
 		`{}`:                           1,
 		`{"a":[{},{}]}`:                4,
@@ -20,9 +20,9 @@ func TestWhatCountsInJSON(t *testing.T) {
 		`{"a":1,"b":2}`:                1,
 	} {
 		for _, step := range []int{1, len(text)} {
-			counted := values{}
+			counted := valueCounter{}
 			for rest := text; rest != ""; {
-				n, _ := counted.read([]byte(rest[:min(step, len(rest))]))
+				n, _ := counted.scan([]byte(rest[:min(step, len(rest))]))
 				rest = rest[n:]
 			}
 			if counted.count != want {
@@ -32,9 +32,9 @@ func TestWhatCountsInJSON(t *testing.T) {
 	}
 }
 
-// TestValuesOfAnyJSON checks that the count is that of the decoded values, however the
-// text is cut.
-func TestValuesOfAnyJSON(t *testing.T) {
+// TestCountJSONValuesOfRandomText checks that the count is that of the decoded values, however
+// the text is split.
+func TestCountJSONValuesOfRandomText(t *testing.T) {
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any](1.5), rapid.Map(rapid.String(), func(s string) any { return s }))
 	rapid.Check(t, func(t *rapid.T) {
 		value := leaf
@@ -49,31 +49,31 @@ func TestValuesOfAnyJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted, ends := values{}, 0
+		counted, ends := valueCounter{}, 0
 		for rest := text; len(rest) > 0; {
-			n, ended := counted.read(rest[:rapid.IntRange(1, len(rest)).Draw(t, "step")])
+			n, ended := counted.scan(rest[:rapid.IntRange(1, len(rest)).Draw(t, "step")])
 			if ended {
 				ends++
 			}
 			rest = rest[n:]
 		}
-		if want := 1 + inside(whole["a"], false); counted.count != want || ends != 1 {
+		if want := 1 + countNested(whole["a"], false); counted.count != want || ends != 1 {
 			t.Errorf("%s counts %d and ends %d times, want %d and once", text, counted.count, ends, want)
 		}
 	})
 }
 
-func inside(value any, element bool) (count int64) {
+func countNested(value any, element bool) (count int64) {
 	switch v := value.(type) {
 	case map[string]any:
 		count = 1
 		for _, inner := range v {
-			count += inside(inner, false)
+			count += countNested(inner, false)
 		}
 	case []any:
 		count = 1
 		for _, inner := range v {
-			count += inside(inner, true)
+			count += countNested(inner, true)
 		}
 	default:
 		if element {
@@ -87,9 +87,9 @@ func BenchmarkCountValues(b *testing.B) {
 	text := []byte(strings.Repeat(`{"metadata":{"name":"web","labels":{"app":"web"}},"list":[1,2,"three"]},`, 10_000))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		counted := values{}
+		counted := valueCounter{}
 		for rest := text; len(rest) > 0; {
-			n, _ := counted.read(rest)
+			n, _ := counted.scan(rest)
 			rest = rest[n:]
 		}
 	}

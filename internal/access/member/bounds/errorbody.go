@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// boundError replaces the body of an error by one that is bounded and printable:
-// messages of members go into conditions, events, logs and onto terminals.
-func (l Limits) boundError(response *http.Response) error {
+// boundErrorBody replaces the body of an error by a limited and printable one. The messages of
+// members are shown in conditions, events, logs and terminals.
+func (l Limits) boundErrorBody(response *http.Response) error {
 	if isProtobuf(response) {
 		response.Body = struct {
 			io.Reader
@@ -28,16 +28,16 @@ func (l Limits) boundError(response *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("reading an error of the member: %w", err)
 	}
-	body = l.cleanError(body, response)
+	body = l.cleanErrorBody(body, response)
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	response.Header.Del("Content-Length")
 	return nil
 }
 
-// cleanError returns the body as it is if it is short and printable, else the Status
-// in it, shortened, or else its text, shortened.
-func (l Limits) cleanError(body []byte, response *http.Response) []byte {
-	if len(body) <= l.MessageBytes && plain(body) {
+// cleanErrorBody returns the body unchanged if it is short and printable. Otherwise it returns
+// the shortened Status in the body, or else the shortened text.
+func (l Limits) cleanErrorBody(body []byte, response *http.Response) []byte {
+	if len(body) <= l.MessageBytes && isPlainText(body) {
 		return body
 	}
 	status := metav1.Status{}
@@ -52,36 +52,35 @@ func (l Limits) cleanError(body []byte, response *http.Response) []byte {
 	return cleaned
 }
 
-// maxName is how long a name of a Kubernetes object may be.
-const maxName = 253
+// maxNameLength is the maximum length of the name of a Kubernetes object, in bytes.
+const maxNameLength = 253
 
-// reasonForm is that of a reason.
-var reasonForm = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
+// validReason matches a valid reason.
+var validReason = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
 func (l Limits) cleanStatus(status *metav1.Status) {
-	short := func(text string, bytes int) string { return conditions.Shorten(conditions.Printable(text), bytes) }
-	status.Message = short(status.Message, l.MessageBytes)
-	if !reasonForm.MatchString(string(status.Reason)) {
+	shorten := func(text string, bytes int) string { return conditions.Shorten(conditions.Printable(text), bytes) }
+	status.Message = shorten(status.Message, l.MessageBytes)
+	if !validReason.MatchString(string(status.Reason)) {
 		status.Reason = ""
 	}
 	details := status.Details
 	if details == nil {
 		return
 	}
-	details.Name, details.Group, details.Kind = short(details.Name, maxName), short(details.Group, maxName), short(details.Kind, maxName)
+	details.Name, details.Group, details.Kind = shorten(details.Name, maxNameLength), shorten(details.Group, maxNameLength), shorten(details.Kind, maxNameLength)
 	details.UID = ""
 	details.RetryAfterSeconds = min(max(0, details.RetryAfterSeconds), int32(l.RetryAfter.Seconds()))
 	details.Causes = details.Causes[:min(len(details.Causes), l.Causes)]
 	for i := range details.Causes {
 		cause := &details.Causes[i]
-		cause.Type = metav1.CauseType(short(string(cause.Type), maxName))
-		cause.Field, cause.Message = short(cause.Field, maxName), short(cause.Message, maxName)
+		cause.Type = metav1.CauseType(shorten(string(cause.Type), maxNameLength))
+		cause.Field, cause.Message = shorten(cause.Field, maxNameLength), shorten(cause.Message, maxNameLength)
 	}
 }
 
-// plain reports whether a body is text in printable ASCII without escapes, which most
-// errors are.
-func plain(body []byte) bool {
+// isPlainText reports whether a body is printable ASCII without escapes, as most errors are.
+func isPlainText(body []byte) bool {
 	for i, b := range body {
 		switch {
 		case b == '\\' && i+1 < len(body) && body[i+1] != '"' && body[i+1] != '\\' && body[i+1] != '/':

@@ -1,0 +1,102 @@
+package bounds
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxHits is the maximum number of tracked hits of one member.
+	maxHits = 32
+	// HitRetention is the time for which an exceeded limit is tracked. It is longer than the
+	// longest backoff of a watch.
+	HitRetention = 2 * time.Minute
+)
+
+// HitTracker tracks which limits a member exceeded recently. Each of them is a hit.
+type HitTracker struct {
+	cluster string
+	now     func() time.Time
+
+	mu sync.Mutex
+	// count counts each hit.
+	count func(cluster string, bound Bound)
+	hits  map[hitKey]*lastHit
+}
+
+type hitKey struct {
+	bound   Bound
+	subject string
+}
+
+type lastHit struct {
+	exceeded *ExceededError
+	time     time.Time
+}
+
+// NewHitTracker returns the tracker of a member.
+func NewHitTracker(cluster string, now func() time.Time) *HitTracker {
+	return &HitTracker{cluster: cluster, now: now, count: func(string, Bound) {}, hits: map[hitKey]*lastHit{}}
+}
+
+// SetCounter makes the tracker call count for each later hit.
+func (l *HitTracker) SetCounter(count func(cluster string, bound Bound)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count = count
+}
+
+// Record tracks and counts a hit, and returns it as an error that names the cluster.
+func (l *HitTracker) Record(e ExceededError) error {
+	e.Cluster = l.cluster
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(l.cluster, e.Bound)
+	key, now := hitKey{e.Bound, e.Subject}, l.now()
+	if known := l.hits[key]; known != nil {
+		known.exceeded, known.time = &e, now
+		return &e
+	}
+	if len(l.hits) >= maxHits {
+		l.removeExpired(now)
+	}
+	if len(l.hits) < maxHits {
+		l.hits[key] = &lastHit{&e, now}
+	}
+	return &e
+}
+
+// recordUnlessPageTooLarge is Record for the answer of a list request. It does not track a page
+// that is too large, because a smaller page may be within the limits.
+func (l *HitTracker) recordUnlessPageTooLarge(e ExceededError) error {
+	if !e.isTooLarge() {
+		return l.Record(e)
+	}
+	e.Cluster = l.cluster
+	return &e
+}
+
+// Recent returns the hits within HitRetention, ordered by subject and bound.
+func (l *HitTracker) Recent() []ExceededError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.removeExpired(l.now())
+	recent := make([]ExceededError, 0, len(l.hits))
+	for _, known := range l.hits {
+		recent = append(recent, *known.exceeded)
+	}
+	slices.SortFunc(recent, func(a, b ExceededError) int {
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Bound, b.Bound))
+	})
+	return recent
+}
+
+func (l *HitTracker) removeExpired(now time.Time) {
+	for key, known := range l.hits {
+		if now.Sub(known.time) >= HitRetention {
+			delete(l.hits, key)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package bounds
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// boundedSource lists and watches one kind within the limits of its cache. One reflector uses
+// it.
+type boundedSource struct {
+	toolscache.ListerWatcherWithContext
+	kind   schema.GroupVersionKind
+	bounds *MemberBounds
+
+	mu sync.Mutex
+	// account is the current size of the cache.
+	account *cacheAccount
+}
+
+// BoundedListerWatcher limits the objects that the cache of a kind gets from its member.
+func (c *MemberBounds) BoundedListerWatcher(from toolscache.ListerWatcher, kind schema.GroupVersionKind) toolscache.ListerWatcher {
+	return &boundedSource{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(from), kind: kind, bounds: c, account: c.newCacheAccount(kind)}
+}
+
+// List implements cache.ListerWatcher.
+func (s *boundedSource) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+// Watch implements cache.ListerWatcher.
+func (s *boundedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext reads the whole list in pages, whatever the reflector requests: an API server
+// answers a list from its cache without pages.
+func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", s.bounds.Limits.PageSize
+	whole, account := &unstructured.UnstructuredList{}, s.bounds.newCacheAccount(s.kind)
+	unmarked, pages := int64(0), int64(0)
+	for {
+		err := s.bounds.ReadPage(ctx, &o, s.ListerWatcherWithContext.ListWithContext, func(object runtime.Object) (err error) {
+			page, ok := object.(*unstructured.UnstructuredList)
+			if !ok {
+				return s.recordWrongObject(fmt.Sprintf("%T instead of a list", object))
+			}
+			whole.Object = page.Object
+			unmarked, err = s.addManaged(page, whole, account, unmarked)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if o.Continue = whole.GetContinue(); o.Continue == "" {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.account = account
+			return whole, nil
+		}
+		if pages++; pages > s.bounds.Limits.MinPages+int64(len(whole.Items)) {
+			return nil, s.bounds.Hits.Record(ExceededError{Bound: Pages, Subject: account.subject, Detail: fmt.Sprintf("the list continues after %d pages with few objects", s.bounds.Limits.MinPages)})
+		}
+	}
+}
+
+// addManaged adds the objects of a page that have the managed label to a list.
+func (s *boundedSource) addManaged(page, whole *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
+	for i := range page.Items {
+		object := &page.Items[i]
+		if !hasManagedLabel(object) {
+			if unmarked++; unmarked > s.bounds.Limits.UnlabeledObjects {
+				return unmarked, s.recordUnlabeled(account.subject)
+			}
+			continue
+		}
+		if err := s.validateObject(object); err != nil {
+			return unmarked, err
+		}
+		object.SetManagedFields(nil)
+		if err := account.put(object); err != nil {
+			return unmarked, err
+		}
+		whole.Items = append(whole.Items, *object)
+	}
+	page.Items = nil
+	return unmarked, nil
+}
+
+// validateObject returns an error for an object that cannot be of this kind.
+func (s *boundedSource) validateObject(object *unstructured.Unstructured) error {
+	if kind := object.GroupVersionKind(); kind != s.kind {
+		return s.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Shorten(conditions.Printable(kind.String()), 128)))
+	}
+	if len(object.GetName()) == 0 || len(object.GetName()) > maxNameLength || len(object.GetNamespace()) > maxNameLength {
+		return s.recordWrongObject("an object without a valid name")
+	}
+	return nil
+}
+
+func (s *boundedSource) recordWrongObject(answer string) error {
+	return s.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: subjectOfKind(s.kind), Detail: "the member answers with " + answer})
+}
+
+func (s *boundedSource) recordUnlabeled(subject string) error {
+	limit := s.bounds.Limits.UnlabeledObjects
+	return s.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the member was asked to leave out"})
+}
+
+// WatchWithContext watches within the limits.
+func (s *boundedSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	events, err := s.ListerWatcherWithContext.WatchWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	w := &boundedWatch{source: s, incoming: events, result: make(chan watch.Event), done: make(chan struct{}), account: s.currentAccount()}
+	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+		w.account, w.isInitial = s.bounds.newCacheAccount(s.kind), true
+	}
+	go w.run()
+	return w, nil
+}
+
+func (s *boundedSource) currentAccount() *cacheAccount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.account
+}
+
+// boundedWatch passes on the events that concern the cache.
+type boundedWatch struct {
+	source   *boundedSource
+	incoming watch.Interface
+	result   chan watch.Event
+	done     chan struct{}
+	stopOnce sync.Once
+
+	account *cacheAccount
+	// isInitial is true until all initial events have arrived.
+	isInitial bool
+	unlabeled int64
+}
+
+// ResultChan implements watch.Interface.
+func (w *boundedWatch) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface.
+func (w *boundedWatch) Stop() {
+	w.stopOnce.Do(func() {
+		close(w.done)
+		w.incoming.Stop()
+	})
+}
+
+func (w *boundedWatch) run() {
+	defer close(w.result)
+	for event := range w.incoming.ResultChan() {
+		event, ok, err := w.filter(event)
+		if err != nil {
+			w.send(watch.Event{Type: watch.Error, Object: NewErrorStatus(err)})
+			w.Stop()
+			return
+		}
+		if ok && !w.send(event) {
+			return
+		}
+	}
+}
+
+func (w *boundedWatch) send(event watch.Event) bool {
+	select {
+	case w.result <- event:
+		return true
+	case <-w.done:
+		return false
+	}
+}
+
+// filter reports whether an event concerns the cache. An object that lost its label counts as
+// deleted, as it does for an API server that selects by label.
+func (w *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
+	object, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type == watch.Error {
+		return event, true, nil
+	}
+	if event.Type == watch.Bookmark {
+		w.handleBookmark(object)
+		return event, true, nil
+	}
+	if event.Type != watch.Deleted && !hasManagedLabel(object) {
+		if w.unlabeled++; w.unlabeled > w.source.bounds.Limits.UnlabeledObjects {
+			return event, false, w.source.recordUnlabeled(w.account.subject)
+		}
+		event.Type = watch.Deleted
+	}
+	if event.Type == watch.Deleted {
+		return event, w.account.remove(object), nil
+	}
+	if err := w.source.validateObject(object); err != nil {
+		return event, false, err
+	}
+	object.SetManagedFields(nil)
+	return event, true, w.account.put(object)
+}
+
+// handleBookmark replaces the size of the cache at the end of the initial events: from then on
+// the cache holds these objects.
+func (w *boundedWatch) handleBookmark(object *unstructured.Unstructured) {
+	if !w.isInitial || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		return
+	}
+	w.isInitial = false
+	w.source.mu.Lock()
+	defer w.source.mu.Unlock()
+	w.source.account = w.account
+}
+
+// NewErrorStatus returns the object of an error event. The reflector then lists again after a
+// backoff.
+func NewErrorStatus(err error) *metav1.Status {
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: 502, Reason: "MemberBoundExceeded", Message: err.Error(),
+	}
+}

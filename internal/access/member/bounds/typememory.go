@@ -1,0 +1,141 @@
+package bounds
+
+import (
+	"encoding/binary"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// typeMemory describes how much memory a Go type takes when it is decoded from protobuf.
+type typeMemory struct {
+	fields map[uint32]fieldMemory
+}
+
+// fieldMemory is the memory that one occurrence of a field takes.
+type fieldMemory struct {
+	// fixedBytes is the memory in bytes of the field without its text. bytesPerByte is the
+	// memory for each byte of its text.
+	fixedBytes, bytesPerByte int64
+	// message is nil for a field that is not a message.
+	message *typeMemory
+}
+
+// sliceGrowth is the factor by which a slice takes more memory because it grew from smaller
+// ones.
+const sliceGrowth = 2
+
+// typeMemories are the descriptions by type.
+type typeMemories map[reflect.Type]*typeMemory
+
+// forType returns the description of a type.
+func (s typeMemories) forType(goType reflect.Type) *typeMemory {
+	if known := s[goType]; known != nil {
+		return known
+	}
+	made := &typeMemory{fields: map[uint32]fieldMemory{}}
+	s[goType] = made
+	if goType.Kind() != reflect.Struct {
+		return made
+	}
+	for i := range goType.NumField() {
+		// The tag is "bytes,2,rep,name=items".
+		tag := strings.Split(goType.Field(i).Tag.Get("protobuf"), ",")
+		if len(tag) < 2 {
+			continue
+		}
+		if number, err := strconv.ParseUint(tag[1], 10, 32); err == nil {
+			made.fields[uint32(number)] = s.forField(goType.Field(i).Type)
+		}
+	}
+	return made
+}
+
+func (s typeMemories) forField(goType reflect.Type) fieldMemory {
+	size := int64(goType.Size())
+	switch goType.Kind() {
+	case reflect.Pointer:
+		return fieldMemory{fixedBytes: int64(goType.Elem().Size()), bytesPerByte: 1, message: s.forType(goType.Elem())}
+	case reflect.Map:
+		// The keys and values are texts and quantities.
+		return fieldMemory{fixedBytes: sliceGrowth * int64(mapBytes+goType.Key().Size()+goType.Elem().Size()), bytesPerByte: 1}
+	case reflect.Slice:
+		element := goType.Elem()
+		if element.Kind() == reflect.Struct {
+			return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: 1, message: s.forType(element)}
+		}
+		// Numbers can be packed, one in each byte.
+		return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: sliceGrowth * int64(element.Size())}
+	case reflect.Struct:
+		return fieldMemory{bytesPerByte: 1, message: s.forType(goType)}
+	default:
+		return fieldMemory{fixedBytes: size, bytesPerByte: 1}
+	}
+}
+
+// The wire types of protobuf.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+// estimate returns an upper bound for the memory in bytes that a text takes when it is decoded.
+// It reads the text as the generated decoders do, and ends where they return an error.
+func (s *typeMemory) estimate(text []byte) (weight int64) {
+	for len(text) > 0 {
+		tag, n := varint(text)
+		if n == 0 {
+			return weight
+		}
+		text = text[n:]
+		// The generated decoders truncate the number to 32 bits.
+		known := s.fields[uint32(tag>>3)]
+		weight += known.fixedBytes
+		length, rest, ok := payload(tag&7, text)
+		if !ok || length > uint64(len(rest)) {
+			return weight
+		}
+		text = rest
+		weight += known.bytesPerByte * int64(length) //nolint:gosec // it is at most the length of the text
+		if known.message != nil && tag&7 == wireBytes {
+			weight += known.message.estimate(text[:length])
+		}
+		text = text[length:]
+	}
+	return weight
+}
+
+// payload returns the length of the value after a tag, and the text that begins with it. The
+// length of a group is 0: its fields count like fields outside of it.
+func payload(wire uint64, text []byte) (length uint64, rest []byte, ok bool) {
+	n := 0
+	switch wire {
+	case wireVarint:
+		_, n = varint(text)
+		return uint64(n), text, n > 0 //nolint:gosec // it is 10 at most
+	case wireFixed64:
+		length = 8
+	case wireFixed32:
+		length = 4
+	case wireBytes:
+		if length, n = varint(text); n == 0 {
+			return 0, text, false
+		}
+	}
+	return length, text[n:], true
+}
+
+// varint returns a number and its length in bytes, or 0 if there is none. Unlike
+// binary.Uvarint, and like the generated decoders, it drops bits beyond 64.
+func varint(text []byte) (number uint64, n int) {
+	for n < min(len(text), binary.MaxVarintLen64) {
+		b := text[n]
+		number |= uint64(b&0x7f) << (7 * n)
+		if n++; b < 0x80 {
+			return number, n
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,114 @@
+package bounds
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// errWatchTooLong is the cause with which a watch is ended after its maximum duration.
+var errWatchTooLong = errors.New("the watch lasted too long")
+
+// boundWatchBody limits each event in the body of a watch.
+func (t *transport) boundWatchBody(request *http.Request, response *http.Response, ctx context.Context, cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
+	counted := bodyMeter{
+		ReadCloser: response.Body, subject: request.URL, record: t.hits.Record,
+		bytesBound: EventBytes, bytesAllowed: t.limits.EventBytes, valuesAllowed: t.limits.JSONValues,
+	}
+	stream := watchBody{bodyMeter: &counted, ctx: ctx, cancel: cancel, hits: t.hits}
+	if isProtobuf(response) {
+		return &protobufWatchBody{watchBody: stream}
+	}
+	return &jsonWatchBody{watchBody: stream}
+}
+
+// watchBody is the body of a watch with a maximum duration.
+type watchBody struct {
+	*bodyMeter
+	ctx    context.Context //nolint:containedctx // it is that of the request
+	cancel context.CancelFunc
+	hits   *HitTracker
+}
+
+// readBody reads from the member, and records if the maximum duration ended the watch.
+func (s *watchBody) readBody(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && errors.Is(context.Cause(s.ctx), errWatchTooLong) {
+		s.err = s.hits.Record(ExceededError{
+			Bound: WatchTime, Subject: subjectOf(s.subject), Detail: "the watch did not end after the requested timeout",
+		})
+		// The server should have ended the watch at this time, so this is a normal end and not
+		// a failure.
+		return n, io.EOF
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *watchBody) Close() error {
+	defer s.cancel()
+	return s.ReadCloser.Close()
+}
+
+// jsonWatchBody is a watch in JSON: a sequence of objects, and each is an event.
+type jsonWatchBody struct{ watchBody }
+
+// Read implements io.Reader.
+func (l *jsonWatchBody) Read(p []byte) (int, error) {
+	n, err := l.readBody(p)
+	for rest := p[:n]; len(rest) > 0; {
+		counted, ended, exceeded := l.count(rest)
+		if exceeded != nil {
+			l.err = exceeded
+			return 0, exceeded
+		}
+		if ended {
+			l.reset()
+		}
+		rest = rest[counted:]
+	}
+	return n, err
+}
+
+// protobufWatchBody is a watch in protobuf: each event has a prefix of 4 bytes with its length.
+type protobufWatchBody struct {
+	watchBody
+	lengthPrefix [4]byte
+	// prefixRead is the number of bytes of the prefix that were read. eventLeft is the number
+	// of bytes of the event that were not read yet.
+	prefixRead int
+	eventLeft  int64
+}
+
+// Read implements io.Reader.
+func (f *protobufWatchBody) Read(p []byte) (int, error) {
+	n, err := f.readBody(p)
+	for rest := p[:n]; len(rest) > 0; {
+		if f.eventLeft > 0 {
+			taken := min(f.eventLeft, int64(len(rest)))
+			f.eventLeft -= taken
+			rest = rest[taken:]
+			continue
+		}
+		f.lengthPrefix[f.prefixRead] = rest[0]
+		rest = rest[1:]
+		if f.prefixRead++; f.prefixRead < len(f.lengthPrefix) {
+			continue
+		}
+		f.prefixRead, f.eventLeft = 0, int64(binary.BigEndian.Uint32(f.lengthPrefix[:]))
+		if f.eventLeft > f.bytesAllowed {
+			f.err = f.record(ExceededError{
+				Bound: EventBytes, Subject: subjectOf(f.subject),
+				Detail: fmt.Sprintf("an event is %d bytes long, %d are allowed", f.eventLeft, f.bytesAllowed),
+			})
+			return 0, f.err
+		}
+	}
+	return n, err
+}
