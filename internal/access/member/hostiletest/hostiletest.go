@@ -1,6 +1,6 @@
-// Package hostiletest is a member cluster for tests that can be told to do harm: it
-// speaks enough of the Kubernetes API to be a member, and each Mode is one attack.
-// What it sends is made while it is sent, so that its memory is not that of the test.
+// Package hostiletest provides a member cluster for tests that can be made hostile: it serves
+// enough of the Kubernetes API to be a member, and each Mode is one attack. Answers are
+// generated while they are sent, so that their memory does not count for the test.
 package hostiletest
 
 import (
@@ -22,39 +22,39 @@ import (
 type Member struct {
 	*httptest.Server
 
-	mu      sync.Mutex
-	mode    Mode
-	objects map[string]map[string]any
-	version int
-	changed chan struct{}
-	// ended ends all requests.
-	ended chan struct{}
+	mu              sync.Mutex
+	mode            Mode
+	objects         map[string]map[string]any
+	resourceVersion int
+	changed         chan struct{}
+	// closed ends all requests.
+	closed chan struct{}
 }
 
-// New starts a member that is honest. It ends with the test.
+// New starts an honest member. It ends with the test.
 func New(t testing.TB) *Member {
 	t.Helper()
-	m := &Member{objects: map[string]map[string]any{}, changed: make(chan struct{}), ended: make(chan struct{})}
+	m := &Member{objects: map[string]map[string]any{}, changed: make(chan struct{}), closed: make(chan struct{})}
 	m.Server = httptest.NewUnstartedServer(m)
 	m.EnableHTTP2 = true
 	m.StartTLS()
 	t.Cleanup(func() {
-		close(m.ended)
+		close(m.closed)
 		m.CloseClientConnections()
 		m.Close()
 	})
 	return m
 }
 
-// Turn makes the member act by a mode from now on. Watches end.
+// Turn sets the mode of the member. Open watches end.
 func (m *Member) Turn(mode Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mode = mode
-	m.wake()
+	m.notifyWatches()
 }
 
-// CA is the certificate of the member in PEM.
+// CA returns the certificate of the member in PEM.
 func (m *Member) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: m.Certificate().Raw})
 }
@@ -67,7 +67,7 @@ func (m *Member) Has(path string) bool {
 	return m.objects[path] != nil
 }
 
-func (m *Member) wake() {
+func (m *Member) notifyWatches() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
@@ -84,13 +84,13 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/readyz", path == "/healthz":
 		_, _ = w.Write([]byte("ok"))
 	case path == "/version":
-		write(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
+		writeJSON(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
 	case path == "/api":
-		write(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		writeJSON(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case path == "/apis":
-		write(w, http.StatusOK, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
+		writeJSON(w, http.StatusOK, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
 	case path == "/api/v1":
-		write(w, http.StatusOK, resources())
+		writeJSON(w, http.StatusOK, resourceList())
 	case strings.HasPrefix(path, "/api/v1/"):
 		m.serveObjects(w, r)
 	default:
@@ -98,12 +98,12 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kinds are those that the member serves, by resource.
+// kinds are the served kinds by resource.
 var kinds = map[string]string{
 	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "nodes": "Node", "pods": "Pod", "serviceaccounts": "ServiceAccount",
 }
 
-func resources() metav1.APIResourceList {
+func resourceList() metav1.APIResourceList {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1"}
 	for resource, kind := range kinds {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
@@ -114,8 +114,8 @@ func resources() metav1.APIResourceList {
 	return list
 }
 
-// asked returns the resource and the name of the object that a path names.
-func asked(path string) (resource, name string) {
+// parsePath returns the resource and the name of the object in a path.
+func parsePath(path string) (resource, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")[2:]
 	at := 0
 	if len(parts) > 2 && parts[0] == "namespaces" {
@@ -129,12 +129,12 @@ func asked(path string) (resource, name string) {
 }
 
 func (m *Member) serveObjects(w http.ResponseWriter, r *http.Request) {
-	resource, name := asked(r.URL.Path)
+	resource, name := parsePath(r.URL.Path)
 	switch {
 	case kinds[resource] == "":
 		http.NotFound(w, r)
 	case r.Method == http.MethodPost:
-		m.create(w, r)
+		m.createObject(w, r)
 	case name != "":
 		m.serveObject(w, r, resource, name)
 	case r.URL.Query().Get("watch") != "":
@@ -142,14 +142,14 @@ func (m *Member) serveObjects(w http.ResponseWriter, r *http.Request) {
 	default:
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		write(w, http.StatusOK, map[string]any{
-			"apiVersion": "v1", "kind": kinds[resource] + "List", "items": m.list(r, resource),
-			"metadata": map[string]any{"resourceVersion": strconv.Itoa(m.version)},
+		writeJSON(w, http.StatusOK, map[string]any{
+			"apiVersion": "v1", "kind": kinds[resource] + "List", "items": m.selectObjects(r, resource),
+			"metadata": map[string]any{"resourceVersion": strconv.Itoa(m.resourceVersion)},
 		})
 	}
 }
 
-func (m *Member) create(w http.ResponseWriter, r *http.Request) {
+func (m *Member) createObject(w http.ResponseWriter, r *http.Request) {
 	object := map[string]any{}
 	if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -159,21 +159,21 @@ func (m *Member) create(w http.ResponseWriter, r *http.Request) {
 	defer m.mu.Unlock()
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	m.store(r.URL.Path+"/"+name, object, "uid-"+name)
-	write(w, http.StatusCreated, object)
+	m.storeObject(r.URL.Path+"/"+name, object, "uid-"+name)
+	writeJSON(w, http.StatusCreated, object)
 }
 
-// store keeps an object; m.mu is held.
-func (m *Member) store(path string, object map[string]any, uid string) {
+// storeObject stores an object. The caller holds m.mu.
+func (m *Member) storeObject(path string, object map[string]any, uid string) {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
 		object["metadata"] = metadata
 	}
-	m.version++
-	metadata["uid"], metadata["resourceVersion"] = uid, strconv.Itoa(m.version)
+	m.resourceVersion++
+	metadata["uid"], metadata["resourceVersion"] = uid, strconv.Itoa(m.resourceVersion)
 	m.objects[path] = object
-	m.wake()
+	m.notifyWatches()
 }
 
 func (m *Member) serveObject(w http.ResponseWriter, r *http.Request, resource, name string) {
@@ -182,7 +182,7 @@ func (m *Member) serveObject(w http.ResponseWriter, r *http.Request, resource, n
 	object := m.objects[r.URL.Path]
 	switch {
 	case object == nil:
-		write(w, http.StatusNotFound, metav1.Status{
+		writeJSON(w, http.StatusNotFound, metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
 			Message: resource + ` "` + name + `" not found`, Details: &metav1.StatusDetails{Name: name, Kind: resource},
 		})
@@ -192,38 +192,38 @@ func (m *Member) serveObject(w http.ResponseWriter, r *http.Request, resource, n
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		m.store(r.URL.Path, updated, "uid-"+name)
-		write(w, http.StatusOK, updated)
+		m.storeObject(r.URL.Path, updated, "uid-"+name)
+		writeJSON(w, http.StatusOK, updated)
 	case r.Method == http.MethodDelete:
 		delete(m.objects, r.URL.Path)
-		m.wake()
-		write(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"})
+		m.notifyWatches()
+		writeJSON(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"})
 	default:
-		write(w, http.StatusOK, object)
+		writeJSON(w, http.StatusOK, object)
 	}
 }
 
-// list returns the objects that a request selects; m.mu is held.
-func (m *Member) list(r *http.Request, resource string) []map[string]any {
+// selectObjects returns the objects that a request selects. The caller holds m.mu.
+func (m *Member) selectObjects(r *http.Request, resource string) []map[string]any {
 	items := []map[string]any{}
-	marked := strings.Contains(r.URL.Query().Get("labelSelector"), workv1alpha1.ManagedByKarmadaLabel)
+	onlyManaged := strings.Contains(r.URL.Query().Get("labelSelector"), workv1alpha1.ManagedByKarmadaLabel)
 	for path, object := range m.objects {
 		if !strings.Contains(path, "/"+resource+"/") {
 			continue
 		}
 		metadata, _ := object["metadata"].(map[string]any)
 		labels, _ := metadata["labels"].(map[string]any)
-		if !marked || labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue {
+		if !onlyManaged || labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue {
 			items = append(items, object)
 		}
 	}
 	return items
 }
 
-// watch tells of all objects, and ends when something changes: the next list shows it.
+// watch sends all objects, and ends when an object changes: the next list contains the change.
 func (m *Member) watch(w http.ResponseWriter, r *http.Request, resource string) {
 	m.mu.Lock()
-	changed, items, version := m.changed, m.list(r, resource), strconv.Itoa(m.version)
+	changed, items, version := m.changed, m.selectObjects(r, resource), strconv.Itoa(m.resourceVersion)
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
@@ -244,12 +244,12 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request, resource string) 
 	flush(w)
 	select {
 	case <-changed:
-	case <-m.ended:
+	case <-m.closed:
 	case <-r.Context().Done():
 	}
 }
 
-func write(w http.ResponseWriter, code int, body any) {
+func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body)

@@ -13,34 +13,34 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Mode is one way to do harm; the zero value does none.
+// Mode is one attack. The zero value is honest.
 type Mode struct {
 	// attack reports whether it answered the request.
 	attack func(m *Member, w http.ResponseWriter, r *http.Request) bool
 }
 
-// Honest does no harm.
+// Honest answers all requests correctly.
 func Honest() Mode { return Mode{} }
 
-// HugeList answers each list with 100 MiB of marked objects, whatever the limit is.
+// HugeList answers each list with 100 MiB of managed objects, whatever the limit is.
 func HugeList() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, ""))
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, ""))
 		for i := range 100 {
-			if !filled(w, object(kind, fmt.Sprintf("fat-%d", i), true, "FILLER")+",") {
+			if !writeWithFiller(w, objectJSON(kind, fmt.Sprintf("fat-%d", i), true, "FILLER")+",") {
 				return
 			}
 		}
-		_, _ = fmt.Fprintf(w, `%s]}`, object(kind, "last", true, ""))
+		_, _ = fmt.Fprintf(w, `%s]}`, objectJSON(kind, "last", true, ""))
 	})
 }
 
 // filler is 1 MiB of text.
 var filler = strings.Repeat("x", 1<<20)
 
-// filled writes text with the filler in its place, in parts, so that the filler is in
-// memory once. It reports whether the client still reads.
-func filled(w io.Writer, text string) bool {
+// writeWithFiller writes text in parts and replaces FILLER by the filler, so that the filler is
+// in memory once. It reports whether the client still reads.
+func writeWithFiller(w io.Writer, text string) bool {
 	start, end, found := strings.Cut(text, "FILLER")
 	if !found {
 		_, err := io.WriteString(w, text)
@@ -54,63 +54,63 @@ func filled(w io.Writer, text string) bool {
 	return true
 }
 
-// EndlessList answers each list with one that does not end.
+// EndlessList answers each list with an endless one.
 func EndlessList() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, ""))
-		forever(w, func(i int) string { return object(kind, fmt.Sprintf("o-%d", i), true, "") + "," })
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, ""))
+		writeForever(w, func(i int) string { return objectJSON(kind, fmt.Sprintf("o-%d", i), true, "") + "," })
 	})
 }
 
-// EndlessPages answers each list with an empty page that another one follows.
+// EndlessPages answers each list with an empty page and a continue token.
 func EndlessPages() Mode {
-	return onLists(func(w io.Writer, kind string) { _, _ = io.WriteString(w, head(kind, "more")+"]}") })
+	return onListRequests(func(w io.Writer, kind string) { _, _ = io.WriteString(w, listPrefix(kind, "more")+"]}") })
 }
 
-// Large texts are made once: tests measure the memory of the process.
+// Large texts are made once, because tests measure the memory of the process.
 var (
-	smallValues = strings.Repeat(`{"a":0},`, 400_000) + "{}]}]}"
-	arrays      = strings.Repeat("[", 2_000_000)
-	nulls       = strings.Repeat("null,", 800_000) + "null]}"
-	groups      = "groups:\n" + strings.Repeat("-\n", 1_000_000)
-	emptyPods   = inProtobuf("PodList", bytes.Repeat([]byte{0x12, 0}, 2_000_000))
-	podEvent    = eventOf(inProtobuf("Pod", delimited(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000))))
+	smallValues  = strings.Repeat(`{"a":0},`, 400_000) + "{}]}]}"
+	nestedArrays = strings.Repeat("[", 2_000_000)
+	nulls        = strings.Repeat("null,", 800_000) + "null]}"
+	yamlGroups   = "groups:\n" + strings.Repeat("-\n", 1_000_000)
+	emptyPods    = protobufObject("PodList", bytes.Repeat([]byte{0x12, 0}, 2_000_000))
+	podEvent     = protobufEvent(protobufObject("Pod", protobufField(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000))))
 )
 
-// eventOf is the event of a watch in protobuf, with its length before it.
-func eventOf(object []byte) []byte {
-	event := append(delimited(1, []byte("ADDED")), delimited(2, delimited(1, object))...)
+// protobufEvent returns the event of a watch in protobuf, with its length as a prefix.
+func protobufEvent(object []byte) []byte {
+	event := append(protobufField(1, []byte("ADDED")), protobufField(2, protobufField(1, object))...)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...) //nolint:gosec // 4 MB
 }
 
-// DenseList answers each list with as many JSON objects as fit.
+// DenseList answers each list with the maximum number of JSON objects per byte.
 func DenseList() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, "")+`{"data":[`)
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, "")+`{"data":[`)
 		_, _ = io.WriteString(w, smallValues)
 	})
 }
 
-// DeepList answers each list with arrays in arrays.
-func DeepList() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, "")+`{"data":`)
-		_, _ = io.WriteString(w, arrays)
+// NestedList answers each list with nested arrays.
+func NestedList() Mode {
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, "")+`{"data":`)
+		_, _ = io.WriteString(w, nestedArrays)
 	})
 }
 
-// NullList answers each list with as many nulls as fit.
+// NullList answers each list with the maximum number of nulls per byte.
 func NullList() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, ""))
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, ""))
 		_, _ = io.WriteString(w, nulls)
 	})
 }
 
-// EmptyPods answers lists of Pods in protobuf with two million Pods of two bytes.
+// EmptyPods answers lists of Pods in protobuf with 2 million Pods of 2 bytes.
 func EmptyPods() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
-		if !lists(r) || kindOf(r) != "Pod" {
+		if !isListRequest(r) || kindOf(r) != "Pod" {
 			return false
 		}
 		w.Header().Set("Content-Type", "Application/vnd.kubernetes.Protobuf")
@@ -119,8 +119,7 @@ func EmptyPods() Mode {
 	}}
 }
 
-// EmptyContainers tells in each watch of Pods of one with two million containers of two
-// bytes.
+// EmptyContainers sends a Pod with 2 million containers of 2 bytes in each watch of Pods.
 func EmptyContainers() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") == "" || kindOf(r) != "Pod" {
@@ -132,142 +131,142 @@ func EmptyContainers() Mode {
 	}}
 }
 
-// inProtobuf is an object as API servers send it.
-func inProtobuf(kind string, raw []byte) []byte {
-	meta := append(delimited(1, []byte("v1")), delimited(2, []byte(kind))...)
-	return append([]byte("k8s\x00"), append(delimited(1, meta), delimited(2, raw)...)...)
+// protobufObject returns an object as API servers send it.
+func protobufObject(kind string, raw []byte) []byte {
+	meta := append(protobufField(1, []byte("v1")), protobufField(2, []byte(kind))...)
+	return append([]byte("k8s\x00"), append(protobufField(1, meta), protobufField(2, raw)...)...)
 }
 
-// delimited is a field in protobuf.
-func delimited(number uint64, inner []byte) []byte {
+// protobufField returns a length-delimited field.
+func protobufField(number uint64, inner []byte) []byte {
 	text := binary.AppendUvarint(nil, number<<3|2)
 	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
 }
 
-// YAMLDiscovery answers discovery in YAML that calls itself JSON.
+// YAMLDiscovery answers discovery in YAML with the media type of JSON.
 func YAMLDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, groups)
+		_, _ = io.WriteString(w, yamlGroups)
 		return true
 	}}
 }
 
-// GzipBomb answers each list with spaces without end, a thousand of them in a byte.
+// GzipBomb answers each list with endless spaces, of which one byte holds a thousand.
 func GzipBomb() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
-		if !lists(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			return lists(r)
+		if !isListRequest(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			return isListRequest(r)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		packed := gzip.NewWriter(w)
-		forever(packed, func(int) string { return spaces })
+		writeForever(packed, func(int) string { return spaces })
 		return true
 	}}
 }
 
 var spaces = strings.Repeat(" ", 1<<16)
 
-// LyingKind answers lists with Secrets.
-func LyingKind() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		_, _ = io.WriteString(w, head(kind, "")+object("Secret", "one", true, "")+"]}")
+// WrongKind answers lists with Secrets.
+func WrongKind() Mode {
+	return onListRequests(func(w io.Writer, kind string) {
+		_, _ = io.WriteString(w, listPrefix(kind, "")+objectJSON("Secret", "one", true, "")+"]}")
 	})
 }
 
-// DuplicateKeys answers lists with objects that bear the label only as long as the
-// second of two equal keys is not read.
+// DuplicateKeys answers lists with objects that have the managed label in the first of two
+// equal keys only.
 func DuplicateKeys() Mode {
-	return onLists(func(w io.Writer, kind string) {
-		marked, _ := strings.CutSuffix(object(kind, "two-faced", true, ""), "}")
-		_, _ = io.WriteString(w, head(kind, "")+marked+`,"metadata":{"name":"two-faced","namespace":"default"}}]}`)
+	return onListRequests(func(w io.Writer, kind string) {
+		marked, _ := strings.CutSuffix(objectJSON(kind, "two-faced", true, ""), "}")
+		_, _ = io.WriteString(w, listPrefix(kind, "")+marked+`,"metadata":{"name":"two-faced","namespace":"default"}}]}`)
 	})
 }
 
-// EndlessEvent begins an event in each watch that does not end.
+// EndlessEvent begins an endless event in each watch.
 func EndlessEvent() Mode {
-	return onWatches(func(w io.Writer, kind string) {
+	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":"`, kind)
-		forever(w, func(int) string { return strings.ReplaceAll(spaces, " ", "x") })
+		writeForever(w, func(int) string { return strings.ReplaceAll(spaces, " ", "x") })
 	})
 }
 
-// EndlessLines begins an event with newlines between its fields that does not end.
-func EndlessLines() Mode {
-	return onWatches(func(w io.Writer, kind string) {
+// EndlessMultilineEvent begins an endless event with newlines between its fields.
+func EndlessMultilineEvent() Mode {
+	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":{"a":{}`, kind)
-		forever(w, func(i int) string { return fmt.Sprintf(",\n\"k%d\":{\n}\n", i) })
+		writeForever(w, func(i int) string { return fmt.Sprintf(",\n\"k%d\":{\n}\n", i) })
 	})
 }
 
-// ManyMarked tells in each watch of objects without end that are marked.
-func ManyMarked() Mode { return many(true, "") }
+// EndlessManagedObjects sends endless managed objects in each watch.
+func EndlessManagedObjects() Mode { return endlessObjects(true, "") }
 
-// FatMarked tells in each watch of marked objects of 1 MiB without end.
-func FatMarked() Mode { return many(true, "FILLER") }
+// FatMarked sends endless managed objects of 1 MiB in each watch.
+func FatMarked() Mode { return endlessObjects(true, "FILLER") }
 
-// ManyUnmarked tells in each watch of objects without end that are not marked.
-func ManyUnmarked() Mode { return many(false, "") }
+// EndlessUnlabeledObjects sends endless objects without the managed label in each watch.
+func EndlessUnlabeledObjects() Mode { return endlessObjects(false, "") }
 
-func many(marked bool, with string) Mode {
-	return onWatches(func(w io.Writer, kind string) {
-		for i := 0; filled(w, `{"type":"ADDED","object":`+object(kind, fmt.Sprintf("o-%d", i), marked, with)+"}\n"); i++ {
+func endlessObjects(managed bool, with string) Mode {
+	return onWatchRequests(func(w io.Writer, kind string) {
+		for i := 0; writeWithFiller(w, `{"type":"ADDED","object":`+objectJSON(kind, fmt.Sprintf("o-%d", i), managed, with)+"}\n"); i++ {
 		}
 	})
 }
 
-// ManyNodes answers lists of nodes with pages without end.
-func ManyNodes() Mode {
+// EndlessNodes answers lists of nodes with endless pages.
+func EndlessNodes() Mode {
 	page := 0
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
-		if !lists(r) || kindOf(r) != "Node" {
+		if !isListRequest(r) || kindOf(r) != "Node" {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
 		nodes := make([]string, 250)
 		for i := range nodes {
-			nodes[i] = object("Node", fmt.Sprintf("n-%d-%d", page, i), false, "")
+			nodes[i] = objectJSON("Node", fmt.Sprintf("n-%d-%d", page, i), false, "")
 		}
 		page++
-		_, _ = io.WriteString(w, head("Node", "more")+strings.Join(nodes, ",")+"]}")
+		_, _ = io.WriteString(w, listPrefix("Node", "more")+strings.Join(nodes, ",")+"]}")
 		return true
 	}}
 }
 
-// LyingName answers a request for an object with another one.
-func LyingName() Mode {
-	return onObjects(func(w http.ResponseWriter, r *http.Request) {
+// WrongObject answers a request for an object with another one.
+func WrongObject() Mode {
+	return onGetRequests(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, object(kindOf(r), "another", true, ""))
+		_, _ = io.WriteString(w, objectJSON(kindOf(r), "another", true, ""))
 	})
 }
 
-// Redirect sends all requests but health to another server.
+// Redirect redirects all requests except health probes to another server.
 func Redirect(to string) Mode {
-	return onAll(func(w http.ResponseWriter, r *http.Request) {
+	return onAllExceptHealth(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 }
 
-// NotFound answers 404 to all requests but health, as a proxy without a backend does.
-func NotFound() Mode { return onAll(http.NotFound) }
+// NotFound answers 404 to all requests except health probes, like a proxy without a backend.
+func NotFound() Mode { return onAllExceptHealth(http.NotFound) }
 
-// HTML answers all requests but health with a page.
+// HTML answers all requests except health probes with a web page.
 func HTML() Mode {
-	return onAll(func(w http.ResponseWriter, _ *http.Request) {
+	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<html><body>Sign in</body></html>")
 	})
 }
 
-// HugeError refuses all requests but health with a message of 10 MiB that a terminal
-// would obey.
+// HugeError rejects all requests except health probes with a message of 10 MiB that contains
+// terminal escapes.
 func HugeError() Mode {
-	return onAll(func(w http.ResponseWriter, _ *http.Request) {
+	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Retry-After", "100000000")
 		w.WriteHeader(http.StatusForbidden)
@@ -279,20 +278,20 @@ func HugeError() Mode {
 	})
 }
 
-// EscapedError refuses all requests but health with a short message that a terminal
-// would obey.
+// EscapedError rejects all requests except health probes with a short message that contains
+// terminal escapes.
 func EscapedError() Mode {
-	return onAll(func(w http.ResponseWriter, _ *http.Request) {
+	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no\u001b[2J\u001b]0;owned\u0007"}`)
 	})
 }
 
-// HugeHeader answers all requests but health with a header of 1 MiB, most of it in
+// HugeHeader answers all requests except health probes with a header of 1 MiB, most of it in
 // warnings.
 func HugeHeader() Mode {
-	return onAll(func(w http.ResponseWriter, _ *http.Request) {
+	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		for range 16 {
 			w.Header().Add("Warning", `299 - "`+strings.ReplaceAll(spaces, " ", "w")+`"`)
 		}
@@ -300,7 +299,7 @@ func HugeHeader() Mode {
 	})
 }
 
-// HugeDiscovery lists a hundred thousand groups.
+// HugeDiscovery lists 10 000 groups.
 func HugeDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
@@ -316,8 +315,8 @@ func HugeDiscovery() Mode {
 	}}
 }
 
-// SlowDrip answers all requests but health byte by byte.
-func SlowDrip() Mode {
+// SlowAnswer answers all requests except health probes byte by byte.
+func SlowAnswer() Mode {
 	return Mode{func(m *Member, w http.ResponseWriter, r *http.Request) bool {
 		if isHealth(r) {
 			return false
@@ -330,7 +329,7 @@ func SlowDrip() Mode {
 			case <-ticker.C:
 			case <-r.Context().Done():
 				return true
-			case <-m.ended:
+			case <-m.closed:
 				return true
 			}
 			_, _ = io.WriteString(w, " ")
@@ -339,14 +338,14 @@ func SlowDrip() Mode {
 	}}
 }
 
-func onLists(body func(w io.Writer, kind string)) Mode {
+func onListRequests(body func(w io.Writer, kind string)) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("sendInitialEvents") != "" {
-			// As a server that does not stream lists.
-			write(w, http.StatusUnprocessableEntity, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
+			// Like a server that does not stream lists.
+			writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
 			return true
 		}
-		if !lists(r) {
+		if !isListRequest(r) {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -355,7 +354,7 @@ func onLists(body func(w io.Writer, kind string)) Mode {
 	}}
 }
 
-func onWatches(body func(w io.Writer, kind string)) Mode {
+func onWatchRequests(body func(w io.Writer, kind string)) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") == "" {
 			return false
@@ -366,9 +365,9 @@ func onWatches(body func(w io.Writer, kind string)) Mode {
 	}}
 }
 
-func onObjects(answer http.HandlerFunc) Mode {
+func onGetRequests(answer http.HandlerFunc) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
-		if !strings.HasPrefix(r.URL.Path, "/api/v1/") || r.Method != http.MethodGet || lists(r) || r.URL.Query().Get("watch") != "" {
+		if !strings.HasPrefix(r.URL.Path, "/api/v1/") || r.Method != http.MethodGet || isListRequest(r) || r.URL.Query().Get("watch") != "" {
 			return false
 		}
 		answer(w, r)
@@ -376,7 +375,7 @@ func onObjects(answer http.HandlerFunc) Mode {
 	}}
 }
 
-func onAll(answer http.HandlerFunc) Mode {
+func onAllExceptHealth(answer http.HandlerFunc) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if !isHealth(r) {
 			answer(w, r)
@@ -387,11 +386,11 @@ func onAll(answer http.HandlerFunc) Mode {
 
 func isHealth(r *http.Request) bool { return r.URL.Path == "/readyz" || r.URL.Path == "/healthz" }
 
-func lists(r *http.Request) bool {
+func isListRequest(r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, "/api/v1/") || r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" {
 		return false
 	}
-	_, name := asked(r.URL.Path)
+	_, name := parsePath(r.URL.Path)
 	return name == ""
 }
 
@@ -399,26 +398,26 @@ func kindOf(r *http.Request) string {
 	if !strings.HasPrefix(r.URL.Path, "/api/v1/") {
 		return "ConfigMap"
 	}
-	resource, _ := asked(r.URL.Path)
+	resource, _ := parsePath(r.URL.Path)
 	return kinds[resource]
 }
 
-// head is the beginning of a list.
-func head(kind, next string) string {
+// listPrefix returns the beginning of a list.
+func listPrefix(kind, next string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"%sList","metadata":{"resourceVersion":"1","continue":%q},"items":[`, kind, next)
 }
 
-func object(kind, name string, marked bool, filler string) string {
+func objectJSON(kind, name string, managed bool, filler string) string {
 	labels := ""
-	if marked {
+	if managed {
 		labels = fmt.Sprintf(`,"labels":{%q:%q}`, workv1alpha1.ManagedByKarmadaLabel, workv1alpha1.ManagedByKarmadaLabelValue)
 	}
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":"1"%s},"data":{"filler":%q}}`,
 		kind, name, name, labels, filler)
 }
 
-// forever writes until the client is gone.
-func forever(w io.Writer, chunk func(i int) string) {
+// writeForever writes until the client closes the connection.
+func writeForever(w io.Writer, chunk func(i int) string) {
 	var buffer bytes.Buffer
 	for i := 0; ; i++ {
 		buffer.WriteString(chunk(i))
