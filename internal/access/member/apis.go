@@ -14,62 +14,62 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// apis are the APIs of a member as they were read last, and the tags under which
-// its server gave them. A server that still has those tags is not asked again: what
-// it serves seldom changes, and to read it all takes a hundred times as long.
-type apis struct {
+// apiCache holds the APIs of a member and the ETags of the answers. If the server still has
+// these ETags, the APIs are not read again: they seldom change, and reading all of them takes
+// 100 times as long.
+type apiCache struct {
 	mu          sync.Mutex
-	tags        map[string]string
+	etags       map[string]string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
 }
 
-// apiRoots are the paths under which all APIs are described.
+// apiRoots are the paths of discovery.
 var apiRoots = []string{"/api", "/apis"}
 
-// APIs are the APIs that the member serves. complete is false, and an error says
-// why, when some groups are not known. The answer is the caller's.
+// APIs returns the APIs that the member serves. If some groups are unknown, complete is false
+// and the error is the cause. The caller owns the result.
 func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEnablement, complete bool, err error) {
-	known := &m.apis
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	tags := m.tags(ctx)
-	if known.current(tags) {
-		return cloned(known.enablements), known.complete, nil
+	cached := &m.apis
+	cached.mu.Lock()
+	defer cached.mu.Unlock()
+	tags := m.readETags(ctx)
+	if cached.isCurrent(tags) {
+		return cloneEnablements(cached.enablements), cached.complete, nil
 	}
-	lists, err := m.resources(ctx)
-	known.enablements, known.complete = domain.Enablements(lists), err == nil
-	// The tags are those of before: what has changed since is read next time.
-	known.tags = tags
+	lists, err := m.readResources(ctx)
+	cached.enablements, cached.complete = domain.Enablements(lists), err == nil
+	// These ETags were read before the APIs: a later change is noticed the next time.
+	cached.etags = tags
 	if err != nil || len(lists) == 0 {
-		// A group that failed may work next time under the same tag.
-		known.tags = nil
+		// A group that failed may work the next time under the same ETag.
+		cached.etags = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("asking member %q for its APIs: %w", m.Name, err)
 	}
-	return cloned(known.enablements), known.complete, err
+	return cloneEnablements(cached.enablements), cached.complete, err
 }
 
-// current tells that the server still has what was read.
-func (a *apis) current(tags map[string]string) bool {
-	if len(a.tags) != len(apiRoots) || len(tags) != len(apiRoots) {
+// isCurrent reports whether the server still has the APIs that were read.
+func (a *apiCache) isCurrent(tags map[string]string) bool {
+	if len(a.etags) != len(apiRoots) || len(tags) != len(apiRoots) {
 		return false
 	}
 	for _, root := range apiRoots {
-		if tags[root] != a.tags[root] {
+		if tags[root] != a.etags[root] {
 			return false
 		}
 	}
 	return true
 }
 
-// tags are the tags of what the server has now; fewer than roots when it gives
-// none, as servers older than Kubernetes 1.26 do.
-func (m *Member) tags(ctx context.Context) map[string]string {
+// readETags returns the current ETags of the server. It returns nil if a root has none, as in
+// servers before Kubernetes 1.26.
+func (m *Member) readETags(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	for _, root := range apiRoots {
-		tag, err := m.tag(ctx, root)
+		tag, err := m.readETag(ctx, root)
 		if err != nil || tag == "" {
 			return nil
 		}
@@ -78,25 +78,25 @@ func (m *Member) tags(ctx context.Context) map[string]string {
 	return found
 }
 
-func (m *Member) tag(ctx context.Context, root string) (string, error) {
+func (m *Member) readETag(ctx context.Context, root string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.discovery.RESTClient().Get().AbsPath(root).URL().String(), http.NoBody)
 	if err != nil {
 		return "", fmt.Errorf("asking member %q for the version of its APIs: %w", m.Name, err)
 	}
 	request.Header.Set("Accept", discovery.AcceptV2)
-	if known := m.apis.tags[root]; known != "" {
-		request.Header.Set("If-None-Match", known)
+	if cached := m.apis.etags[root]; cached != "" {
+		request.Header.Set("If-None-Match", cached)
 	}
 	response, err := m.http.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("asking member %q for the version of its APIs: %w", m.Name, err)
 	}
 	defer response.Body.Close()
-	// An answer that is not wanted is read all the same, for the connection.
+	// The body is read even if it is not needed, so that the connection can be reused.
 	_, _ = io.Copy(io.Discard, response.Body)
 	switch response.StatusCode {
 	case http.StatusNotModified:
-		return m.apis.tags[root], nil
+		return m.apis.etags[root], nil
 	case http.StatusOK:
 		return response.Header.Get("ETag"), nil
 	default:
@@ -104,7 +104,7 @@ func (m *Member) tag(ctx context.Context, root string) (string, error) {
 	}
 }
 
-func cloned(enablements []clusterv1alpha1.APIEnablement) []clusterv1alpha1.APIEnablement {
+func cloneEnablements(enablements []clusterv1alpha1.APIEnablement) []clusterv1alpha1.APIEnablement {
 	copies := slices.Clone(enablements)
 	for i := range copies {
 		copies[i].Resources = slices.Clone(copies[i].Resources)

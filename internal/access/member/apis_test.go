@@ -15,29 +15,29 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// catalogue is an API server that describes its APIs under a tag.
-type catalogue struct {
+// discoveryServer is an API server that describes its APIs under an ETag.
+type discoveryServer struct {
 	*httptest.Server
-	tag       string
+	etag      string
 	freshness apidiscoveryv2.DiscoveryFreshness
 	kinds     []string
-	// given is how often the whole description was given.
-	given int
+	// fullReads is the number of times that the whole description was read.
+	fullReads int
 }
 
-func newCatalogue(t *testing.T, tag string) *catalogue {
+func newDiscoveryServer(t *testing.T, tag string) *discoveryServer {
 	t.Helper()
-	c := &catalogue{tag: tag, freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, kinds: []string{"Deployment"}}
+	c := &discoveryServer{etag: tag, freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, kinds: []string{"Deployment"}}
 	mux := http.NewServeMux()
 	core := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: "v1", Freshness: c.freshness}}}
-	mux.HandleFunc("/api", c.describe(func() []apidiscoveryv2.APIGroupDiscovery { return []apidiscoveryv2.APIGroupDiscovery{core} }))
-	mux.HandleFunc("/apis", c.describe(func() []apidiscoveryv2.APIGroupDiscovery { return []apidiscoveryv2.APIGroupDiscovery{c.apps()} }))
+	mux.HandleFunc("/api", c.serveGroups(func() []apidiscoveryv2.APIGroupDiscovery { return []apidiscoveryv2.APIGroupDiscovery{core} }))
+	mux.HandleFunc("/apis", c.serveGroups(func() []apidiscoveryv2.APIGroupDiscovery { return []apidiscoveryv2.APIGroupDiscovery{c.appsGroup()} }))
 	c.Server = httptest.NewServer(mux)
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *catalogue) apps() apidiscoveryv2.APIGroupDiscovery {
+func (c *discoveryServer) appsGroup() apidiscoveryv2.APIGroupDiscovery {
 	version := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: c.freshness}
 	for _, kind := range c.kinds {
 		version.Resources = append(version.Resources, apidiscoveryv2.APIResourceDiscovery{
@@ -47,17 +47,17 @@ func (c *catalogue) apps() apidiscoveryv2.APIGroupDiscovery {
 	return apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: "apps"}, Versions: []apidiscoveryv2.APIVersionDiscovery{version}}
 }
 
-func (c *catalogue) describe(groups func() []apidiscoveryv2.APIGroupDiscovery) http.HandlerFunc {
+func (c *discoveryServer) serveGroups(groups func() []apidiscoveryv2.APIGroupDiscovery) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if c.tag != "" {
-			w.Header().Set("ETag", c.tag)
-			if r.Header.Get("If-None-Match") == c.tag {
+		if c.etag != "" {
+			w.Header().Set("ETag", c.etag)
+			if r.Header.Get("If-None-Match") == c.etag {
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
 		}
 		if r.URL.Path == "/apis" {
-			c.given++
+			c.fullReads++
 		}
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		list := apidiscoveryv2.APIGroupDiscoveryList{Items: groups()}
@@ -66,8 +66,8 @@ func (c *catalogue) describe(groups func() []apidiscoveryv2.APIGroupDiscovery) h
 	}
 }
 
-func TestAPIsAreReadAgainOnlyWhenTheyChanged(t *testing.T) {
-	c := newCatalogue(t, "one")
+func TestAPIsAreReadAgainOnChange(t *testing.T) {
+	c := newDiscoveryServer(t, "one")
 	m := openAt(t, c.URL)
 	ask := func(complete bool, kinds ...string) {
 		t.Helper()
@@ -87,22 +87,22 @@ func TestAPIsAreReadAgainOnlyWhenTheyChanged(t *testing.T) {
 		}
 	}
 	ask(true, "Deployment")
-	before := c.given
+	before := c.fullReads
 	ask(true, "Deployment")
 	ask(true, "Deployment")
-	if c.given != before {
-		t.Errorf("what did not change was read %d times more", c.given-before)
+	if c.fullReads != before {
+		t.Errorf("unchanged APIs were read %d more times", c.fullReads-before)
 	}
-	c.tag, c.kinds = "two", []string{"Deployment", "StatefulSet"}
+	c.etag, c.kinds = "two", []string{"Deployment", "StatefulSet"}
 	ask(true, "Deployment", "StatefulSet")
-	c.tag, c.freshness = "three", apidiscoveryv2.DiscoveryFreshnessStale
+	c.etag, c.freshness = "three", apidiscoveryv2.DiscoveryFreshnessStale
 	ask(false)
 	c.freshness = apidiscoveryv2.DiscoveryFreshnessCurrent
 	ask(true, "Deployment", "StatefulSet")
 }
 
-func TestAServerWithoutTagsIsReadEachTime(t *testing.T) {
-	c := newCatalogue(t, "")
+func TestAPIsWithoutETagAreReadEachTime(t *testing.T) {
+	c := newDiscoveryServer(t, "")
 	m := openAt(t, c.URL)
 	for range 2 {
 		if got, _, err := m.APIs(t.Context()); err != nil || len(got) != 2 {
@@ -119,8 +119,8 @@ func TestAServerWithoutTagsIsReadEachTime(t *testing.T) {
 func openAt(t testing.TB, url string) *Member {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	alive := &liveness{lost: func(string) {}, recovered: func(string) {}}
-	m, err := open(ctx, "m1", &rest.Config{Host: url, QPS: -1}, nil, alive, &credentials{}, func(Event) {})
+	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
+	m, err := openMember(ctx, "m1", &rest.Config{Host: url, QPS: -1}, nil, health, &credentials{}, func(Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,74 +21,72 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// secretMaxAge is how old a token may be before its Secret is read again, where
-// nobody tells of changes.
+// secretMaxAge is the age after which a Secret is read again if it is not watched.
 const secretMaxAge = 5 * time.Minute
 
 // Options configure Clusters.
 type Options struct {
 	// Karmada reads Clusters from a cache of the control plane.
 	Karmada client.Reader
-	// Secrets reads the clusters' Secrets; it should ask the control plane, for a
-	// cache of all Secrets would hold what is none of our business.
+	// Secrets reads the Secrets of clusters. It should read from the API server: a cache of all
+	// Secrets would hold unrelated ones.
 	Secrets client.Reader
-	// Follow watches the names and versions of the clusters' Secrets, so that a change
-	// counts at once; nil reads them again every few minutes, and when a member
-	// refuses what it is shown.
+	// Follow watches the names and versions of the Secrets of clusters, so that a change takes
+	// effect at once. If it is nil, Secrets are read again every few minutes, and when a member
+	// rejects the credentials.
 	Follow metadata.Interface
-	// Local leads a process that runs in a member to it, without its Secret; nil
-	// reaches all members by what their Clusters say.
+	// Local returns the configuration for a process that runs in a member and does not need its
+	// Secret. If it is nil, all members are reached as their Clusters describe.
 	Local Local
-	// Throttle limits the requests to each member; the zero value does not.
+	// Throttle limits the rate of requests to each member. The zero value sets no limit.
 	Throttle Throttle
-	// Wrap is put around the transport to every member, watches included; nil puts
-	// nothing there.
+	// Wrap wraps the transport to every member, for watches too. It may be nil.
 	Wrap transport.WrapperFunc
-	// Delivered says how much the control plane wants to be in a member, which bounds
-	// what the caches of the member hold; nil means nothing.
+	// Delivered returns the size of the objects that the control plane wants in a member. It
+	// limits the caches of the member. nil means none.
 	Delivered func(cluster string) bounds.Delivered
-	// Metrics count what is opened and closed; nil counts nothing.
+	// Metrics counts opened and closed members. nil counts nothing.
 	Metrics *Metrics
-	// Now is the clock; nil means the system's.
+	// Now is the clock. nil means the system clock.
 	Now func() time.Time
 }
 
-// Clusters opens members when they are first needed, keeps them open, and opens
-// them anew when their Cluster says that they are elsewhere.
+// Clusters opens members when they are first needed and keeps them open. It opens a member
+// again when its Cluster has another address.
 type Clusters struct {
 	options Options
 
 	mu          sync.Mutex
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
-	entries     map[string]*entry
+	entries     map[string]*memberEntry
 	subscribers []func(Event)
-	// onLoss and onRecovery are told what members do.
+	// onLoss and onRecovery are called when the health of a member changes.
 	onLoss, onRecovery []func(name string)
-	onReturn           []func(name string, kind schema.GroupVersionKind)
-	// users are the Secrets in use by the names of clusters, refreshing the clusters
+	onWatchRestored    []func(name string, kind schema.GroupVersionKind)
+	// secretsInUse are the Secrets by the name of their cluster. refreshing are the clusters
 	// whose changed Secret is about to be read.
-	users      map[string]types.NamespacedName
-	refreshing map[string]bool
-	versions   *versions
+	secretsInUse   map[string]types.NamespacedName
+	refreshing     map[string]bool
+	secretVersions *secretVersions
 }
 
-// entry is one member with what it was opened with.
-type entry struct {
-	mu        sync.Mutex
-	member    *Member
-	forgotten bool
-	from      source
-	shown     *credentials
-	// secret and version are what was read, at readAt.
-	secret  types.NamespacedName
-	version string
-	readAt  time.Time
-	// liveness outlives the connection, and is known without waiting for one.
-	liveness *liveness
+// memberEntry is one member with the inputs of its connection.
+type memberEntry struct {
+	mu          sync.Mutex
+	member      *Member
+	isClosed    bool
+	source      connectionSource
+	credentials *credentials
+	// secretKey and secretVersion identify the Secret that was read at secretReadAt.
+	secretKey     types.NamespacedName
+	secretVersion string
+	secretReadAt  time.Time
+	// health outlives the connection. Reading it does not wait for a connection.
+	health *healthTracker
 }
 
-// source is the part of a Cluster and its Secret that a connection depends on.
-type source struct {
+// connectionSource is the part of a Cluster and its Secret that determines the connection.
+type connectionSource struct {
 	uid         types.UID
 	id          string
 	endpoint    string
@@ -98,21 +96,21 @@ type source struct {
 	ca          string
 }
 
-func (s source) equal(other source) bool {
+func (s connectionSource) equal(other connectionSource) bool {
 	return s.uid == other.uid && s.id == other.id && s.endpoint == other.endpoint && s.insecure == other.insecure &&
 		s.proxy == other.proxy && s.ca == other.ca && maps.Equal(s.proxyHeader, other.proxyHeader)
 }
 
-// NewClusters makes an empty set; ctx bounds the life of everything it opens.
+// NewClusters returns an empty set. All members that it opens are closed when ctx ends.
 func NewClusters(ctx context.Context, options Options) *Clusters {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	c := &Clusters{
-		options: options, ctx: ctx, entries: map[string]*entry{},
-		users: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
+		options: options, ctx: ctx, entries: map[string]*memberEntry{},
+		secretsInUse: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
 	}
-	c.versions = &versions{karmada: options.Follow, changed: c.secretChanged, spaces: map[string]followed{}}
+	c.secretVersions = &secretVersions{karmada: options.Follow, onChange: c.refreshUsers, namespaces: map[string]namespaceWatch{}}
 	return c
 }
 
@@ -124,29 +122,29 @@ func (c *Clusters) Subscribe(notify func(Event)) {
 	c.subscribers = append(c.subscribers, notify)
 }
 
-func (c *Clusters) publish(event Event) {
+func (c *Clusters) publishEvent(event Event) {
 	for _, notify := range c.subscribers {
 		notify(event)
 	}
 }
 
-// OnReturn calls notify for every kind that a member serves again after the watch of
-// the kind had ended, or lets be watched again. Its objects may have changed meanwhile.
-// OnReturn must be called before the first Get. notify must return quickly.
+// OnReturn calls notify for every kind whose watch in a member was restored: the member serves
+// the kind again, or allows to watch it again. Its objects may have changed meanwhile. OnReturn
+// must be called before the first Get. notify must return quickly.
 func (c *Clusters) OnReturn(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.onReturn = append(c.onReturn, notify)
+	c.onWatchRestored = append(c.onWatchRestored, notify)
 }
 
-func (c *Clusters) publishReturn(name string, kind schema.GroupVersionKind) {
-	for _, notify := range c.onReturn {
+func (c *Clusters) publishRestoredWatch(name string, kind schema.GroupVersionKind) {
+	for _, notify := range c.onWatchRestored {
 		notify(name, kind)
 	}
 }
 
-// Get returns the way into the member called name. It asks the member nothing,
-// so it does not block on one that does not answer.
+// Get returns the member with this name. It sends no request to the member, so it does not
+// block on a member that does not answer.
 func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
@@ -155,97 +153,97 @@ func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 	return c.For(ctx, cluster)
 }
 
-// For is Get for a Cluster that was read already.
+// For is Get for a Cluster that was already read.
 func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	for {
-		opened, err := c.through(ctx, c.entry(cluster.Name), cluster)
-		if !errors.Is(err, errForgotten) {
+		opened, err := c.getFromEntry(ctx, c.entry(cluster.Name), cluster)
+		if !errors.Is(err, errEntryClosed) {
 			return opened, err
 		}
 	}
 }
 
-// errForgotten tells that an entry is none any more.
-var errForgotten = errors.New("the member was forgotten")
+// errEntryClosed reports that an entry was removed.
+var errEntryClosed = errors.New("the entry of the member was removed")
 
-// through is For by an entry. One that was forgotten since it was taken must hold
-// nothing any more, for nobody would close it.
-func (c *Clusters) through(ctx context.Context, e *entry, cluster *clusterv1alpha1.Cluster) (*Member, error) {
+// getFromEntry is For for an entry. An entry that was removed must not hold an open member,
+// because nothing would close it.
+func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.forgotten {
-		return nil, errForgotten
+	if e.isClosed {
+		return nil, errEntryClosed
 	}
-	if e.member != nil && c.current(e, cluster) {
-		c.options.Metrics.reused()
+	if e.member != nil && c.isCurrent(e, cluster) {
+		c.options.Metrics.countReused()
 		return e.member, nil
 	}
-	secret, err := c.credentialsOf(ctx, cluster)
+	secret, err := c.secretOrEmpty(ctx, cluster)
 	if err != nil {
-		if e.member != nil && c.unmoved(e, cluster) {
-			// A control plane that does not answer is no reason to let go of a
-			// member that does. Nor is a Secret that is gone; that is told.
-			e.shown.missing.Store(apierrors.IsNotFound(err))
-			c.options.Metrics.reused()
+		if e.member != nil && c.hasSameSource(e, cluster) {
+			// If the control plane does not answer, or the Secret does not exist, an open
+			// member that works is kept. A missing Secret is reported.
+			e.credentials.isSecretMissing.Store(apierrors.IsNotFound(err))
+			c.options.Metrics.countReused()
 			return e.member, nil
 		}
 		return nil, err
 	}
-	return c.reopen(ctx, e, cluster, secret)
+	return c.openEntry(ctx, e, cluster, secret)
 }
 
-func (c *Clusters) reopen(ctx context.Context, e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
-	from := sourceOf(cluster)
+func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
+	from := newConnectionSource(cluster)
 	from.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
-	if e.member != nil && e.from.equal(from) {
-		if _, err := c.configure(cluster, secret, e.shown); err != nil {
+	if e.member != nil && e.source.equal(from) {
+		if _, err := c.newConfig(cluster, secret, e.credentials); err != nil {
 			return nil, err
 		}
-		c.note(e, cluster, secret)
-		c.options.Metrics.reused()
+		c.recordSecret(e, cluster, secret)
+		c.options.Metrics.countReused()
 		return e.member, nil
 	}
-	if err := c.stillThere(ctx, cluster); err != nil {
+	if err := c.checkClusterExists(ctx, cluster); err != nil {
 		return nil, err
 	}
-	shown := &credentials{now: c.options.Now, read: func(ctx context.Context, ref types.NamespacedName) (*corev1.Secret, error) {
+	creds := &credentials{now: c.options.Now, readSecret: func(ctx context.Context, ref types.NamespacedName) (*corev1.Secret, error) {
 		return c.readSecret(ctx, cluster.Name, ref)
 	}}
-	config, err := c.configure(cluster, secret, shown)
+	config, err := c.newConfig(cluster, secret, creds)
 	if err != nil {
 		return nil, err
 	}
 	config.Wrap(c.options.Wrap)
-	proof, err := newIdentity(cluster, config, c.options.Metrics)
+	verifier, err := newIdentityVerifier(cluster, config, c.options.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := open(c.ctx, cluster.Name, config, proof, e.liveness, shown, c.publish)
+	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, c.publishEvent)
 	if err != nil {
 		return nil, err
 	}
-	opened.bound(c.options)
-	opened.returned = func(kind schema.GroupVersionKind) { c.publishReturn(cluster.Name, kind) }
-	c.options.Metrics.opened()
+	opened.configureBounds(c.options)
+	opened.onWatchRestored = func(kind schema.GroupVersionKind) { c.publishRestoredWatch(cluster.Name, kind) }
+	c.options.Metrics.countOpened()
 	if e.member != nil {
-		c.close(e)
+		c.closeEntry(e)
 	}
-	e.member, e.from, e.shown = opened, from, shown
-	c.note(e, cluster, secret)
+	e.member, e.source, e.credentials = opened, from, creds
+	c.recordSecret(e, cluster, secret)
 	return opened, nil
 }
 
-// note remembers which Secret was read, and shows how long it is good for.
-func (c *Clusters) note(e *entry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
-	e.secret, e.version, e.readAt = client.ObjectKeyFromObject(secret), secret.ResourceVersion, c.options.Now()
-	if known := e.shown.known.Load(); known != nil {
-		c.options.Metrics.valid(cluster.Name, known.Validity)
+// recordSecret records which Secret was read, and sets the metric of its expiration.
+func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
+	e.secretKey, e.secretVersion, e.secretReadAt = client.ObjectKeyFromObject(secret), secret.ResourceVersion, c.options.Now()
+	if known := e.credentials.details.Load(); known != nil {
+		c.options.Metrics.setCredentialExpiry(cluster.Name, known.Validity)
 	}
 }
 
-// stillThere keeps a cluster from being opened by who has not heard yet that it is
-// gone: nobody would close it.
-func (c *Clusters) stillThere(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// checkClusterExists prevents that a member is opened for a stale copy of a deleted Cluster,
+// because nothing would close it.
+func (c *Clusters) checkClusterExists(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: cluster.Name}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading cluster %q: %w", cluster.Name, err)
@@ -253,76 +251,76 @@ func (c *Clusters) stillThere(ctx context.Context, cluster *clusterv1alpha1.Clus
 	return nil
 }
 
-// current tells whether an open member can be used without reading its Secret.
-func (c *Clusters) current(e *entry, cluster *clusterv1alpha1.Cluster) bool {
-	if !c.unmoved(e, cluster) {
+// isCurrent reports whether an open member can be used without reading its Secret again.
+func (c *Clusters) isCurrent(e *memberEntry, cluster *clusterv1alpha1.Cluster) bool {
+	if !c.hasSameSource(e, cluster) {
 		return false
 	}
-	young := c.options.Now().Sub(e.readAt) < secretMaxAge
-	if e.shown.secret.Load() == nil {
+	young := c.options.Now().Sub(e.secretReadAt) < secretMaxAge
+	if e.credentials.secretKey.Load() == nil {
 		return young
 	}
-	ref, ok := secretOf(cluster)
-	if !ok || ref != e.secret {
+	ref, ok := secretKeyOf(cluster)
+	if !ok || ref != e.secretKey {
 		return false
 	}
-	if version, known := c.versions.of(c.ctx, ref); known {
-		return version == e.version
+	if version, known := c.secretVersions.get(c.ctx, ref); known {
+		return version == e.secretVersion
 	}
 	return young
 }
 
-func (c *Clusters) unmoved(e *entry, cluster *clusterv1alpha1.Cluster) bool {
-	from := sourceOf(cluster)
-	from.ca = e.from.ca
-	return e.from.equal(from)
+func (c *Clusters) hasSameSource(e *memberEntry, cluster *clusterv1alpha1.Cluster) bool {
+	from := newConnectionSource(cluster)
+	from.ca = e.source.ca
+	return e.source.equal(from)
 }
 
-func sourceOf(cluster *clusterv1alpha1.Cluster) source {
-	return source{
+func newConnectionSource(cluster *clusterv1alpha1.Cluster) connectionSource {
+	return connectionSource{
 		uid: cluster.UID, id: cluster.Spec.ID, endpoint: cluster.Spec.APIEndpoint, insecure: cluster.Spec.InsecureSkipTLSVerification,
 		proxy: cluster.Spec.ProxyURL, proxyHeader: cluster.Spec.ProxyHeader,
 	}
 }
 
-// Forget closes the member called name.
+// Forget closes the member with this name.
 func (c *Clusters) Forget(name string) {
 	c.mu.Lock()
 	e := c.entries[name]
 	delete(c.entries, name)
-	delete(c.users, name)
+	delete(c.secretsInUse, name)
 	needed := map[string]bool{}
-	for _, ref := range c.users {
+	for _, ref := range c.secretsInUse {
 		needed[ref.Namespace] = true
 	}
 	c.mu.Unlock()
-	c.versions.keep(func(namespace string) bool { return needed[namespace] })
-	c.options.Metrics.valid(name, domain.Validity{})
-	c.options.Metrics.unbounded(name)
+	c.secretVersions.stopUnneeded(func(namespace string) bool { return needed[namespace] })
+	c.options.Metrics.setCredentialExpiry(name, domain.Validity{})
+	c.options.Metrics.deleteMember(name)
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forgotten = true
+	e.isClosed = true
 	if e.member != nil {
-		c.close(e)
+		c.closeEntry(e)
 	}
 }
 
-// close closes what an entry holds; e.mu is held.
-func (c *Clusters) close(e *entry) {
+// closeEntry closes the member of an entry. The caller holds e.mu.
+func (c *Clusters) closeEntry(e *memberEntry) {
 	e.member.close()
 	e.member = nil
-	c.options.Metrics.closed()
+	c.options.Metrics.countClosed()
 }
 
-func (c *Clusters) entry(name string) *entry {
+func (c *Clusters) entry(name string) *memberEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.entries[name]
 	if !ok {
-		e = &entry{liveness: c.livenessOf(name)}
+		e = &memberEntry{health: c.newHealthTracker(name)}
 		c.entries[name] = e
 	}
 	return e

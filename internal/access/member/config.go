@@ -17,26 +17,27 @@ import (
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
-// errNoCredentials tells that a Cluster cannot be reached by its own description.
-var errNoCredentials = errors.New("the Cluster says not how to reach its API server")
+// errNoConnectionData reports that a Cluster does not contain all data to connect to its API
+// server.
+var errNoConnectionData = errors.New("the Cluster does not describe how to reach its API server")
 
-// Throttle limits the requests to one member; the zero value does not.
+// Throttle limits the rate of requests to one member. The zero value sets no limit.
 type Throttle struct {
 	QPS   float32
 	Burst int
 }
 
-// configFor makes the client configuration of a push mode Cluster from its
-// description and its Secret.
-func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle Throttle, shown *credentials) (*rest.Config, error) {
+// newPushConfig returns the client configuration of a push mode Cluster from its spec and its
+// Secret.
+func newPushConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle Throttle, creds *credentials) (*rest.Config, error) {
 	if cluster.Spec.APIEndpoint == "" {
-		return nil, fmt.Errorf("cluster %q: spec.apiEndpoint is empty: %w", cluster.Name, errNoCredentials)
+		return nil, fmt.Errorf("cluster %q: spec.apiEndpoint is empty: %w", cluster.Name, errNoConnectionData)
 	}
-	if tokenIn(secret) == "" {
+	if tokenFrom(secret) == "" {
 		return nil, fmt.Errorf("cluster %q: secret %s/%s has no key %q: %w",
-			cluster.Name, secret.Namespace, secret.Name, clusterv1alpha1.SecretTokenKey, errNoCredentials)
+			cluster.Name, secret.Namespace, secret.Name, clusterv1alpha1.SecretTokenKey, errNoConnectionData)
 	}
-	shown.take(cluster, secret)
+	creds.use(cluster, secret)
 	config := &rest.Config{Host: cluster.Spec.APIEndpoint, QPS: throttle.QPS, Burst: throttle.Burst, UserAgent: FieldManager}
 	if throttle.QPS == 0 {
 		config.QPS = -1
@@ -47,16 +48,16 @@ func configFor(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle
 	} else {
 		config.CAData = secret.Data[clusterv1alpha1.SecretCADataKey]
 	}
-	if err := useProxy(config, cluster); err != nil {
+	if err := setProxy(config, cluster); err != nil {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return withinTime(RequestTimeout, authorized(next, shown))
+		return withTimeout(RequestTimeout, authenticated(next, creds))
 	})
 	return config, nil
 }
 
-func useProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
+func setProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 	if cluster.Spec.ProxyURL == "" {
 		return nil
 	}
@@ -85,13 +86,13 @@ func useProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// withinTime ends a request that takes longer than the limit, so that a member that
-// accepts and never answers holds nobody for longer. A watch has no end of its own.
+// withTimeout ends a request after the limit, so that a member that accepts connections and
+// never answers does not block the caller. Watches have no timeout.
 //
-// What a member says after its time is no answer: over HTTP/1.1 the end of the
-// connection can make a handler return, which reads like an empty success, or like the
-// end of a list of which half was sent.
-func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
+// An answer after the limit is an error: over HTTP/1.1 the end of the connection can make a
+// handler return, which looks like an empty success, or like the end of a list of which half
+// was sent.
+func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
 			return next.RoundTrip(request)
@@ -106,20 +107,20 @@ func withinTime(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 			cancel()
 			return nil, err
 		}
-		response.Body = &timely{ReadCloser: response.Body, ctx: ctx, cancel: cancel}
+		response.Body = &timeoutBody{ReadCloser: response.Body, ctx: ctx, cancel: cancel}
 		return response, nil
 	}}
 }
 
-// timely is the body of an answer that came in time, whose end must do so, too.
-type timely struct {
+// timeoutBody is the body of an answer that came in time. Its end must come in time, too.
+type timeoutBody struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // it is that of the request
 	cancel context.CancelFunc
 }
 
 // Read implements io.Reader.
-func (t *timely) Read(p []byte) (int, error) {
+func (t *timeoutBody) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) && t.ctx.Err() != nil {
 		err = t.ctx.Err()
@@ -128,7 +129,7 @@ func (t *timely) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (t *timely) Close() error {
+func (t *timeoutBody) Close() error {
 	defer t.cancel()
 	return t.ReadCloser.Close()
 }

@@ -17,121 +17,121 @@ import (
 )
 
 const (
-	// rereadPause is how long after a refusal the Secret is not read again: a member
-	// that refuses everything must not make us ask for every request.
-	rereadPause = time.Second
-	// rereadTimeout bounds how long a refused request waits for the Secret.
+	// rereadDelay is the time for which the Secret is not read again after a rejected token.
+	// Otherwise a member that rejects everything would cause a read for every request.
+	rereadDelay = time.Second
+	// rereadTimeout is the maximum time for which a rejected request waits for the Secret.
 	rereadTimeout = 5 * time.Second
-	// maxRefusal is how much of a refusal is read, so that its connection can be used
-	// again.
-	maxRefusal = 4096
+	// maxRejectionBody is the number of bytes that are read of a rejection, so that its
+	// connection can be reused.
+	maxRejectionBody = 4096
 )
 
-// credentials are what may change while connections stay as they are.
+// credentials are the credentials of a member, which can change while its connections stay
+// open.
 type credentials struct {
-	// read reads a Secret from the control plane.
-	read func(context.Context, types.NamespacedName) (*corev1.Secret, error)
-	now  func() time.Time
-	// secret is the Secret that the token is from, nil for a member that has none.
-	secret atomic.Pointer[types.NamespacedName]
+	// readSecret reads a Secret from the control plane.
+	readSecret func(context.Context, types.NamespacedName) (*corev1.Secret, error)
+	now        func() time.Time
+	// secretKey is the Secret with the token, nil for a member without one.
+	secretKey atomic.Pointer[types.NamespacedName]
 
-	// token is what is shown to the member.
+	// token is the bearer token that is sent to the member.
 	token atomic.Pointer[string]
-	// refused tells that the member does not take it, missing that its Secret is gone.
-	refused, missing atomic.Bool
-	// known is what the Secret says of itself, nil for a member that has none.
-	known atomic.Pointer[domain.Credentials]
+	// isRejected is true if the member rejects the token. isSecretMissing is true if its Secret
+	// does not exist.
+	isRejected, isSecretMissing atomic.Bool
+	// details describe the Secret and its validity, nil for a member without one.
+	details atomic.Pointer[domain.Credentials]
 
-	rereading sync.Mutex
-	reread    time.Time
+	rereadMu   sync.Mutex
+	lastReread time.Time
 }
 
-func tokenIn(secret *corev1.Secret) string {
+func tokenFrom(secret *corev1.Secret) string {
 	return string(bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey]))
 }
 
-// take shows what the Secret holds from now on.
-func (c *credentials) take(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
-	token := tokenIn(secret)
+// use makes later requests use the Secret.
+func (c *credentials) use(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
+	token := tokenFrom(secret)
 	if before := c.token.Swap(&token); before == nil || *before != token {
-		c.refused.Store(false)
+		c.isRejected.Store(false)
 	}
-	c.missing.Store(false)
+	c.isSecretMissing.Store(false)
 	ref := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
-	c.secret.Store(&ref)
-	c.known.Store(&domain.Credentials{
+	c.secretKey.Store(&ref)
+	c.details.Store(&domain.Credentials{
 		Secret:   ref.String(),
 		Validity: domain.ValidityOf(secret.Data, cluster.Spec.InsecureSkipTLSVerification),
 	})
 }
 
-// renew returns another token than the one that was refused, if there is one.
-func (c *credentials) renew(ctx context.Context, refused string) (token string, ok bool) {
-	c.rereading.Lock()
-	defer c.rereading.Unlock()
+// readNewToken returns a token other than the rejected one, if there is one.
+func (c *credentials) readNewToken(ctx context.Context, refused string) (token string, ok bool) {
+	c.rereadMu.Lock()
+	defer c.rereadMu.Unlock()
 	if now := c.token.Load(); now != nil && *now != refused {
 		return *now, true
 	}
-	c.refused.Store(true)
-	now, ref := c.now(), c.secret.Load()
-	if ref == nil || !c.reread.IsZero() && now.Sub(c.reread) < rereadPause {
+	c.isRejected.Store(true)
+	now, ref := c.now(), c.secretKey.Load()
+	if ref == nil || !c.lastReread.IsZero() && now.Sub(c.lastReread) < rereadDelay {
 		return "", false
 	}
-	c.reread = now
+	c.lastReread = now
 	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
 	defer cancel()
-	secret, err := c.read(ctx, *ref)
-	if err != nil || tokenIn(secret) == "" || tokenIn(secret) == refused {
+	secret, err := c.readSecret(ctx, *ref)
+	if err != nil || tokenFrom(secret) == "" || tokenFrom(secret) == refused {
 		return "", false
 	}
-	// Whether more than the token has changed is seen when the member is next asked
-	// for.
-	token = tokenIn(secret)
+	// If more than the token has changed, that is noticed when the member is requested the next
+	// time.
+	token = tokenFrom(secret)
 	c.token.Store(&token)
 	return token, true
 }
 
-// authorized sends the current token. When the member refuses it and there is a
-// newer one by now, the request is sent again with that: a token that was replaced
-// costs nobody an error.
-func authorized(next http.RoundTripper, shown *credentials) http.RoundTripper {
+// authenticated sends the current token with each request. If the member rejects it and there
+// is a newer one, the request is sent again: a rotated token causes no error for the caller.
+func authenticated(next http.RoundTripper, creds *credentials) http.RoundTripper {
 	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
-		token := shown.token.Load()
-		response, err := next.RoundTrip(bearing(request, *token))
+		token := creds.token.Load()
+		response, err := next.RoundTrip(withBearerToken(request, *token))
 		if err != nil {
 			return nil, err
 		}
 		if response.StatusCode != http.StatusUnauthorized {
-			shown.refused.Store(false)
+			creds.isRejected.Store(false)
 			return response, nil
 		}
-		newer, ok := shown.renew(request.Context(), *token)
+		newer, ok := creds.readNewToken(request.Context(), *token)
 		if !ok {
 			return response, nil
 		}
-		again, ok := replay(bearing(request, newer))
+		again, ok := prepareResend(withBearerToken(request, newer))
 		if !ok {
 			return response, nil
 		}
-		_, _ = io.CopyN(io.Discard, response.Body, maxRefusal)
+		_, _ = io.CopyN(io.Discard, response.Body, maxRejectionBody)
 		_ = response.Body.Close()
 		response, err = next.RoundTrip(again)
 		if err == nil {
-			shown.refused.Store(response.StatusCode == http.StatusUnauthorized)
+			creds.isRejected.Store(response.StatusCode == http.StatusUnauthorized)
 		}
 		return response, err
 	}}
 }
 
-func bearing(request *http.Request, token string) *http.Request {
+func withBearerToken(request *http.Request, token string) *http.Request {
 	request = request.Clone(request.Context())
 	request.Header.Set("Authorization", "Bearer "+token)
 	return request
 }
 
-// replay makes a request that was sent fit to be sent again, if its body can be
-// had again.
-func replay(request *http.Request) (*http.Request, bool) {
+// prepareResend makes a sent request ready to be sent again, if its body can be read again.
+func prepareResend(request *http.Request) (*http.Request, bool) {
 	if request.Body == nil || request.Body == http.NoBody {
 		return request, true
 	}
@@ -146,17 +146,17 @@ func replay(request *http.Request) (*http.Request, bool) {
 	return request, true
 }
 
-// Credentials are what the member is reached with; known is false for one that is
-// reached without its Secret.
-func (m *Member) Credentials() (shown domain.Credentials, known bool) {
-	if m.shown == nil {
+// Credentials returns the description of the credentials of the member. known is false for a
+// member that is reached without a Secret.
+func (m *Member) Credentials() (creds domain.Credentials, known bool) {
+	if m.credentials == nil {
 		return domain.Credentials{}, false
 	}
-	current := m.shown.known.Load()
+	current := m.credentials.details.Load()
 	if current == nil {
 		return domain.Credentials{}, false
 	}
-	shown = *current
-	shown.Refused, shown.Missing = m.shown.refused.Load(), m.shown.missing.Load()
-	return shown, true
+	creds = *current
+	creds.Refused, creds.Missing = m.credentials.isRejected.Load(), m.credentials.isSecretMissing.Load()
+	return creds, true
 }

@@ -26,17 +26,18 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// shownTo are credentials whose Secret holds what stored points to.
-func shownTo(first string, stored *atomic.Pointer[string], reads *atomic.Int32, now func() time.Time) *credentials {
-	shown := &credentials{now: now, read: func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
+// newTestCredentials returns credentials with the first token. Their Secret holds the stored
+// token.
+func newTestCredentials(first string, stored *atomic.Pointer[string], reads *atomic.Int32, now func() time.Time) *credentials {
+	creds := &credentials{now: now, readSecret: func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
 		reads.Add(1)
-		return secretWith(*stored.Load()), nil
+		return secretWithToken(*stored.Load()), nil
 	}}
-	shown.take(&clusterv1alpha1.Cluster{}, secretWith(first))
-	return shown
+	creds.use(&clusterv1alpha1.Cluster{}, secretWithToken(first))
+	return creds
 }
 
-func TestARequestThatIsSentAgainIsTheSame(t *testing.T) {
+func TestRejectedRequestIsResentWithNewToken(t *testing.T) {
 	tests := map[string]struct {
 		request func(url string) (*http.Request, error)
 		want    int
@@ -48,7 +49,7 @@ func TestARequestThatIsSentAgainIsTheSame(t *testing.T) {
 			func(url string) (*http.Request, error) {
 				return http.NewRequest(http.MethodPost, url, strings.NewReader("the whole object"))
 			}, http.StatusOK, "the whole object"},
-		"with a body that can be read once only it is not sent again": {
+		"with a body that can be read only once": {
 			func(url string) (*http.Request, error) {
 				return http.NewRequest(http.MethodPost, url, io.NopCloser(strings.NewReader("a stream")))
 			}, http.StatusUnauthorized, ""},
@@ -70,12 +71,12 @@ func TestARequestThatIsSentAgainIsTheSame(t *testing.T) {
 			var reads atomic.Int32
 			rotated := "new"
 			stored.Store(&rotated)
-			shown := shownTo("old", &stored, &reads, time.Now)
+			creds := newTestCredentials("old", &stored, &reads, time.Now)
 			request, err := tc.request(server.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := authorized(http.DefaultTransport, shown).RoundTrip(request)
+			response, err := authenticated(http.DefaultTransport, creds).RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,20 +91,20 @@ func TestARequestThatIsSentAgainIsTheSame(t *testing.T) {
 	}
 }
 
-func TestAMemberThatRefusesEverythingDoesNotMakeUsAskForEveryRequest(t *testing.T) {
+func TestRejectedTokenIsReadAgainWithDelay(t *testing.T) {
 	server := newAPIServer(t, "another")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	var stored atomic.Pointer[string]
 	var reads atomic.Int32
 	wrong := "wrong"
 	stored.Store(&wrong)
-	shown := shownTo(wrong, &stored, &reads, func() time.Time { return now })
+	creds := newTestCredentials(wrong, &stored, &reads, func() time.Time { return now })
 	send := func() int {
 		request, err := http.NewRequest(http.MethodGet, server.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := authorized(server.Client().Transport, shown).RoundTrip(request)
+		response, err := authenticated(server.Client().Transport, creds).RoundTrip(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,26 +116,26 @@ func TestAMemberThatRefusesEverythingDoesNotMakeUsAskForEveryRequest(t *testing.
 			t.Fatalf("the answer is %d", status)
 		}
 	}
-	if reads.Load() != 1 || !shown.refused.Load() {
-		t.Fatalf("the Secret was read %d times, refused is %v", reads.Load(), shown.refused.Load())
+	if reads.Load() != 1 || !creds.isRejected.Load() {
+		t.Fatalf("the Secret was read %d times, rejected: %v", reads.Load(), creds.isRejected.Load())
 	}
-	now = now.Add(rereadPause)
-	if stored.Store(server.accepted.Load()); send() != http.StatusOK {
-		t.Error("the right token is not used once it is there")
+	now = now.Add(rereadDelay)
+	if stored.Store(server.acceptedToken.Load()); send() != http.StatusOK {
+		t.Error("the accepted token is not used after the delay")
 	}
-	if reads.Load() != 2 || shown.refused.Load() {
-		t.Errorf("the Secret was read %d times, refused is %v", reads.Load(), shown.refused.Load())
+	if reads.Load() != 2 || creds.isRejected.Load() {
+		t.Errorf("the Secret was read %d times, rejected: %v", reads.Load(), creds.isRejected.Load())
 	}
 }
 
-// following makes the world tell of changes of Secrets.
-func (w *world) following(t *testing.T) *metadatafake.FakeMetadataClient {
+// watchSecrets makes the fixture watch the changes of Secrets.
+func (w *memberFixture) watchSecrets(t *testing.T) *metadatafake.FakeMetadataClient {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	followed := metadatafake.NewSimpleMetadataClient(scheme, metadataOf(w.stored(t)))
+	secretClient := metadatafake.NewSimpleMetadataClient(scheme, metadataOf(w.storedSecret(t)))
 	ctx, cancel := context.WithCancel(t.Context())
 	registry := prometheus.NewRegistry()
 	counted, err := NewMetrics(registry)
@@ -142,27 +143,27 @@ func (w *world) following(t *testing.T) *metadatafake.FakeMetadataClient {
 		t.Fatal(err)
 	}
 	w.members = NewClusters(ctx, Options{
-		Karmada: w.karmada, Secrets: w.karmada, Follow: followed, Metrics: counted, Now: func() time.Time { return w.now },
+		Karmada: w.karmada, Secrets: w.karmada, Follow: secretClient, Metrics: counted, Now: func() time.Time { return w.now },
 	})
 	t.Cleanup(func() { w.members.Forget("m1"); cancel() })
-	w.eventually(t, "changes are told", func() bool {
-		w.get(t)
-		version, known := w.members.versions.of(w.members.ctx, client.ObjectKeyFromObject(secretWith("")))
-		return known && version == w.stored(t).ResourceVersion
+	w.eventually(t, "changes are observed", func() bool {
+		w.mustGet(t)
+		version, known := w.members.secretVersions.get(w.members.ctx, client.ObjectKeyFromObject(secretWithToken("")))
+		return known && version == w.storedSecret(t).ResourceVersion
 	})
-	return followed
+	return secretClient
 }
 
-func (w *world) stored(t *testing.T) *corev1.Secret {
+func (w *memberFixture) storedSecret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(secretWith("")), secret); err != nil {
+	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(secretWithToken("")), secret); err != nil {
 		t.Fatal(err)
 	}
 	return secret
 }
 
-func (w *world) eventually(t *testing.T, what string, right func() bool) {
+func (w *memberFixture) eventually(t *testing.T, what string, right func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true,
 		func(context.Context) (bool, error) { return right(), nil })
@@ -178,117 +179,117 @@ func metadataOf(secret *corev1.Secret) *metav1.PartialObjectMetadata {
 	}
 }
 
-// replace stores a Secret and tells of it.
-func (w *world) replace(t *testing.T, followed *metadatafake.FakeMetadataClient, data map[string][]byte) {
+// replaceSecret stores a Secret and sends the change to the watch.
+func (w *memberFixture) replaceSecret(t *testing.T, secretClient *metadatafake.FakeMetadataClient, data map[string][]byte) {
 	t.Helper()
-	secret := w.stored(t)
+	secret := w.storedSecret(t)
 	secret.Data = data
 	if err := w.karmada.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := followed.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), metadataOf(secret), secret.Namespace); err != nil {
+	if err := secretClient.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), metadataOf(secret), secret.Namespace); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAChangedTokenIsUsedBeforeTheOldOneIsRefused(t *testing.T) {
+func TestChangedTokenIsUsedAtOnce(t *testing.T) {
 	server := newAPIServer(t, "old")
-	w := newWorld(t, server, "old")
-	followed := w.following(t)
-	before := w.get(t)
-	w.replace(t, followed, map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("new\n")})
-	w.eventually(t, "the new token is shown", func() bool { return *before.shown.token.Load() == "new" })
+	w := newMemberFixture(t, server, "old")
+	secretClient := w.watchSecrets(t)
+	before := w.mustGet(t)
+	w.replaceSecret(t, secretClient, map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("new\n")})
+	w.eventually(t, "the new token is used", func() bool { return *before.credentials.token.Load() == "new" })
 	rotated := "new"
-	server.accepted.Store(&rotated)
-	if health := before.Probe(t.Context()); !health.Healthy || server.refused.Load() != 0 {
-		t.Errorf("the member is %+v after %d refusals", health, server.refused.Load())
+	server.acceptedToken.Store(&rotated)
+	if health := before.Probe(t.Context()); !health.Healthy || server.rejectedRequests.Load() != 0 {
+		t.Errorf("the member is %+v after %d rejected requests", health, server.rejectedRequests.Load())
 	}
-	if w.get(t) != before {
+	if w.mustGet(t) != before {
 		t.Error("a new token closed the connections")
 	}
 }
 
-func TestAChangedAuthorityOpensTheMemberAnew(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
-	followed := w.following(t)
-	before := w.get(t)
-	w.replace(t, followed, map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token"), clusterv1alpha1.SecretCADataKey: []byte("other")})
-	w.eventually(t, "the member is opened anew", func() bool { return w.get(t) != before })
+func TestChangedCAReopensMember(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+	secretClient := w.watchSecrets(t)
+	before := w.mustGet(t)
+	w.replaceSecret(t, secretClient, map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token"), clusterv1alpha1.SecretCADataKey: []byte("other")})
+	w.eventually(t, "the member is opened again", func() bool { return w.mustGet(t) != before })
 }
 
-func TestSecretsAreFollowedForAsLongAsAClusterNeedsThem(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
-	w.following(t)
+func TestSecretsAreWatchedWhileNeeded(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+	w.watchSecrets(t)
 	spaces := func() int {
-		w.members.versions.mu.Lock()
-		defer w.members.versions.mu.Unlock()
-		return len(w.members.versions.spaces)
+		w.members.secretVersions.mu.Lock()
+		defer w.members.secretVersions.mu.Unlock()
+		return len(w.members.secretVersions.namespaces)
 	}
-	w.get(t)
+	w.mustGet(t)
 	w.members.Forget("another")
 	if got := spaces(); got != 1 {
-		t.Errorf("Secrets of %d namespaces are followed, want those of the cluster", got)
+		t.Errorf("Secrets of %d namespaces are watched, want those of the cluster", got)
 	}
 	w.members.Forget(w.cluster.Name)
 	if got := spaces(); got != 0 {
-		t.Errorf("Secrets of %d namespaces are followed for no cluster", got)
+		t.Errorf("Secrets of %d namespaces are watched without a cluster", got)
 	}
-	if w.members.versions.of(t.Context(), types.NamespacedName{Namespace: w.cluster.Spec.SecretRef.Namespace, Name: "x"}); spaces() != 1 {
-		t.Errorf("what is needed again is not followed again: %d namespaces", spaces())
+	if w.members.secretVersions.get(t.Context(), types.NamespacedName{Namespace: w.cluster.Spec.SecretRef.Namespace, Name: "x"}); spaces() != 1 {
+		t.Errorf("a namespace that is needed again is not watched: %d namespaces", spaces())
 	}
 }
 
-func TestASecretThatIsGoneIsTold(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
-	followed := w.following(t)
-	target := w.get(t)
-	secret := w.stored(t)
+func TestMissingSecretIsReported(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+	secretClient := w.watchSecrets(t)
+	target := w.mustGet(t)
+	secret := w.storedSecret(t)
 	if err := w.karmada.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := followed.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), secret.Namespace, secret.Name); err != nil {
+	if err := secretClient.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), secret.Namespace, secret.Name); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(t, "it is told", func() bool { known, ok := target.Credentials(); return ok && known.Missing })
-	if health := w.get(t).Probe(t.Context()); !health.Healthy {
-		t.Errorf("what was known is not used: %+v", health)
+	w.eventually(t, "the missing Secret is reported", func() bool { known, ok := target.Credentials(); return ok && known.Missing })
+	if health := w.mustGet(t).Probe(t.Context()); !health.Healthy {
+		t.Errorf("the previous token is not used: %+v", health)
 	}
-	if err := w.karmada.Create(t.Context(), secretWith("token")); err != nil {
+	if err := w.karmada.Create(t.Context(), secretWithToken("token")); err != nil {
 		t.Fatal(err)
 	}
-	if err := followed.Tracker().Add(metadataOf(w.stored(t))); err != nil {
+	if err := secretClient.Tracker().Add(metadataOf(w.storedSecret(t))); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(t, "it is told no more", func() bool { known, ok := target.Credentials(); return ok && !known.Missing })
+	w.eventually(t, "the Secret is no longer reported as missing", func() bool { known, ok := target.Credentials(); return ok && !known.Missing })
 }
 
-func TestTheEndOfATokenIsShown(t *testing.T) {
+func TestTokenExpiryIsReported(t *testing.T) {
 	end := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 	claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, end.Unix()))
 	token := "e30." + claims + ".x"
-	w := newWorld(t, newAPIServer(t, token), token)
-	w.following(t)
-	known, ok := w.get(t).Credentials()
+	w := newMemberFixture(t, newAPIServer(t, token), token)
+	w.watchSecrets(t)
+	known, ok := w.mustGet(t).Credentials()
 	want := domain.Credentials{Secret: "karmada-cluster/m1", Validity: domain.Validity{Until: end, Of: "token"}}
 	if diff := cmp.Diff(want, known); !ok || diff != "" {
 		t.Errorf("credentials (-want +got):\n%s", diff)
 	}
-	shown := w.members.options.Metrics.expires
-	if got := testutil.ToFloat64(shown.WithLabelValues("m1")); got != float64(end.Unix()) {
+	creds := w.members.options.Metrics.credentialExpiry
+	if got := testutil.ToFloat64(creds.WithLabelValues("m1")); got != float64(end.Unix()) {
 		t.Errorf("the metric is %v, want %v", got, end.Unix())
 	}
 	w.members.Forget("m1")
-	if count := testutil.CollectAndCount(shown); count != 0 {
-		t.Errorf("%d series stay of a member that is gone", count)
+	if count := testutil.CollectAndCount(creds); count != 0 {
+		t.Errorf("%d series are left for a closed member", count)
 	}
 }
 
-func TestAClusterThatIsGoneIsNotOpened(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
+func TestDeletedClusterIsNotOpened(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
 	if err := w.karmada.Delete(t.Context(), w.cluster.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.members.For(t.Context(), w.cluster); err == nil {
-		t.Error("it is opened for somebody who has not heard")
+		t.Error("a deleted cluster is opened for a stale copy of it")
 	}
 }

@@ -19,19 +19,19 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// discoveryWorkers is how many group versions of an old server are read at once. The
-// library reads all of them at once.
+// discoveryWorkers is the number of group versions that are read at once from a server without
+// aggregated discovery. The library reads all of them at once.
 const discoveryWorkers = 8
 
-// resources reads the resources of all group versions, within the bounds of discovery.
-// The error names the group versions that could not be read, if some could.
-func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	groups, known, failed, err := m.groups()
+// readResources reads the resources of all group versions within the bounds of discovery. If
+// some group versions could not be read, the error names them.
+func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	groups, known, failed, err := m.readGroups()
 	if err != nil || groups == nil {
 		return nil, err
 	}
 	if known == nil {
-		known, failed = m.readEach(ctx, versionsOf(groups))
+		known, failed = m.readVersions(ctx, groupVersionsOf(groups))
 	}
 	lists := make([]*metav1.APIResourceList, 0, len(known))
 	count := 0
@@ -39,7 +39,7 @@ func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, erro
 		lists = append(lists, known[version])
 		count += len(known[version].APIResources)
 	}
-	if err := m.exceeds(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
+	if err := m.checkBound(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
 		return nil, err
 	}
 	if len(failed) > 0 {
@@ -48,27 +48,27 @@ func (m *Member) resources(ctx context.Context) ([]*metav1.APIResourceList, erro
 	return lists, nil
 }
 
-// groups reads the groups and, if the member aggregates discovery, their resources.
-func (m *Member) groups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+// readGroups reads the groups and, if the member aggregates discovery, their resources.
+func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	groups, known, failed, err := m.discovery.GroupsAndMaybeResources()
 	if err != nil || groups == nil {
 		return nil, nil, nil, err
 	}
-	err = m.exceeds(bounds.GroupVersions, "discovery", "group versions", len(versionsOf(groups)), m.bounds.Limits.GroupVersions)
+	err = m.checkBound(bounds.GroupVersions, "discovery", "group versions", len(groupVersionsOf(groups)), m.bounds.Limits.GroupVersions)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	return groups, known, failed, nil
 }
 
-// inquiry is discovery for one question, which ends with its context.
-type inquiry struct {
-	ctx    context.Context //nolint:containedctx // an inquiry lives as long as one call
+// contextDiscovery is a discovery client whose requests end with a context.
+type contextDiscovery struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as one call
 	member *Member
 }
 
 // ServerResourcesForGroupVersion implements kinds.Discovery.
-func (i inquiry) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+func (i contextDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
 	parsed, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the version
@@ -77,22 +77,22 @@ func (i inquiry) ServerResourcesForGroupVersion(version string) (*metav1.APIReso
 }
 
 // GroupsAndMaybeResources implements kinds.Discovery.
-func (i inquiry) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	return i.member.groups()
+func (i contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return i.member.readGroups()
 }
 
-// ask returns what the member says about a kind now.
-func (m *Member) ask(ctx context.Context, kind schema.GroupVersionKind) served.Answer {
+// queryKind returns whether the member serves a kind now.
+func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) served.Answer {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	answer, err := offered.Ask(inquiry{ctx, m}, kind)
+	answer, err := offered.Ask(contextDiscovery{ctx, m}, kind)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Cannot tell whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
+		klog.FromContext(ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
 	}
 	return answer
 }
 
-func versionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
+func groupVersionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
@@ -102,9 +102,9 @@ func versionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
 	return versions
 }
 
-// readEach asks a server that does not aggregate discovery for each group version. All
-// together have the time of one request.
-func (m *Member) readEach(ctx context.Context, versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
+// readVersions reads each group version from a server without aggregated discovery. All
+// requests share the timeout of one request.
+func (m *Member) readVersions(ctx context.Context, versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	var mu sync.Mutex
@@ -137,7 +137,7 @@ func (m *Member) readVersion(ctx context.Context, version schema.GroupVersion) (
 	list := &metav1.APIResourceList{GroupVersion: version.String()}
 	err := m.discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
 	if apierrors.IsNotFound(err) && version == (schema.GroupVersion{Version: "v1"}) {
-		// A server of one group need not have the core group.
+		// An aggregated server may not have the core group.
 		return list, nil
 	}
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// UnservedError says that a member may have objects of a kind which cannot be read: it
-// does not serve the version that was asked for, and what else it serves is unknown or
-// proves nothing.
+// UnservedError reports that a member may have objects of a kind that cannot be read: it does
+// not serve the requested version, and its other versions are unknown or prove nothing.
 type UnservedError struct {
 	Member string
 	Kind   schema.GroupVersionKind
@@ -31,56 +30,55 @@ func (e *UnservedError) Error() string {
 
 func (e *UnservedError) Unwrap() error { return e.Cause }
 
-// Find returns an object as the member has it now, nil if the member is proven to have
-// none. If the member does not serve the version, the object is read in another version
-// of the group. A kind that a complete answer of discovery shows in no version of its
-// group, and that no CustomResourceDefinition of the member defines, is proven to have no
-// objects; of any other answer the error is an UnservedError. All questions after the
-// first one have the time of one request together.
+// Find reads an object from the member. It returns nil if the member is proven to have none. If
+// the member does not serve the version, the object is read in another version of the group. A
+// kind is proven to have no objects if a complete answer of discovery shows it in no version of
+// its group and no CustomResourceDefinition of the member defines it. For any other answer the
+// error is an UnservedError. All requests after the first share the timeout of one request.
 func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
-	if !isUnserved(err, key.Name) {
-		return found(object, err, key.Name)
+	if !mayBeUnserved(err, key.Name) {
+		return nilIfAbsent(object, err, key.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	versions, answer, failure := offered.AskGroup(inquiry{ctx, m}, kind.GroupKind())
+	versions, answer, failure := offered.AskGroup(contextDiscovery{ctx, m}, kind.GroupKind())
 	if answer == served.Absent {
-		if failure = m.proveUndefined(ctx, kind.GroupKind()); failure == nil {
+		if failure = m.proveKindUndefined(ctx, kind.GroupKind()); failure == nil {
 			return nil, nil
 		}
 	}
 	if failure != nil {
 		return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: failure}
 	}
-	// The mapper may remember what the member served before.
-	if err := m.mapper.forget(); err != nil {
+	// The mapper may hold a version that is no longer served.
+	if err := m.mapper.reset(); err != nil {
 		return nil, err
 	}
-	if err := m.renewClient(); err != nil {
+	if err := m.resetClient(); err != nil {
 		return nil, err
 	}
 	for _, version := range versions {
-		if object, err = m.GetLive(ctx, kind.GroupKind().WithVersion(version), key); !isUnserved(err, key.Name) {
-			return found(object, err, key.Name)
+		if object, err = m.GetLive(ctx, kind.GroupKind().WithVersion(version), key); !mayBeUnserved(err, key.Name) {
+			return nilIfAbsent(object, err, key.Name)
 		}
 	}
 	return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: err}
 }
 
-// IsUnserved reports whether an error of a member says that it does not serve a kind, or
-// does not say whether it does.
+// IsUnserved reports whether an error means that the member does not serve a kind, or that this
+// is unknown.
 func IsUnserved(err error) bool {
-	return meta.IsNoMatchError(err) || errors.As(err, new(*noPathError))
+	return meta.IsNoMatchError(err) || errors.As(err, new(*servedUnknownError))
 }
 
-// isUnserved reports whether an error says nothing about an object because the path of
-// its kind may not be served.
-func isUnserved(err error, name string) bool {
+// mayBeUnserved reports whether an error says nothing about an object because the path of its
+// kind may not be served.
+func mayBeUnserved(err error, name string) bool {
 	return IsUnserved(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
 }
 
-func found(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {
+func nilIfAbsent(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {
 	if served.IsObjectAbsent(err, name) {
 		return nil, nil
 	}

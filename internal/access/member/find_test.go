@@ -22,31 +22,32 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// storage is an API server that stores one Widget, and serves it in some versions or in
+// widgetServer is an API server that stores one Widget, and serves it in some versions or in
 // none.
-type storage struct {
+type widgetServer struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// versions of example.org are served; Widgets only in the versions of widgets.
+	// versions are the served versions of the group example.org. widgets are those with the
+	// kind Widget.
 	versions, widgets []string
 	// definitions are the kinds of CustomResourceDefinitions, by name.
 	definitions map[string]string
-	// hidden says that the definitions cannot be read, lost that the path of the Widget is
-	// not found though it is served.
-	hidden, lost bool
-	// hangs says that a version of the group does not answer.
-	hangs bool
+	// areCRDsForbidden makes the CustomResourceDefinitions unreadable. isWidgetPathMissing
+	// answers 404 at the path of the Widget although its kind is served.
+	areCRDsForbidden, isWidgetPathMissing bool
+	// isHanging makes the discovery of a group version not answer.
+	isHanging bool
 }
 
-func newStorage(t *testing.T) *storage {
-	s := &storage{versions: []string{"v1"}, widgets: []string{"v1"}, definitions: map[string]string{"widgets.example.org": "Widget"}}
+func newWidgetServer(t *testing.T) *widgetServer {
+	s := &widgetServer{versions: []string{"v1"}, widgets: []string{"v1"}, definitions: map[string]string{"widgets.example.org": "Widget"}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }
 
-func (s *storage) change(change func(*storage)) {
+func (s *widgetServer) update(change func(*widgetServer)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s)
@@ -54,39 +55,39 @@ func (s *storage) change(change func(*storage)) {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-func (s *storage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *widgetServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/apis/example.org/"), "/")
 	switch {
 	case r.URL.Path == "/api":
-		answer(w, http.StatusOK, metav1.APIVersions{})
+		writeJSON(w, http.StatusOK, metav1.APIVersions{})
 	case r.URL.Path == "/apis":
-		answer(w, http.StatusOK, metav1.APIGroupList{Groups: s.groups()})
+		writeJSON(w, http.StatusOK, metav1.APIGroupList{Groups: s.groups()})
 	case r.URL.Path == "/apis/apiextensions.k8s.io/v1":
-		answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: "apiextensions.k8s.io/v1", APIResources: []metav1.APIResource{
+		writeJSON(w, http.StatusOK, metav1.APIResourceList{GroupVersion: "apiextensions.k8s.io/v1", APIResources: []metav1.APIResource{
 			{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Verbs: metav1.Verbs{"get", "list", "watch"}},
 		}})
 	case strings.HasPrefix(r.URL.Path, definitionsPath):
 		s.serveDefinitions(w, strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, definitionsPath), "/"))
 	case !strings.HasPrefix(r.URL.Path, "/apis/example.org/"), !slices.Contains(s.versions, version):
 		http.NotFound(w, r)
-	case path == "" && s.hangs:
+	case path == "" && s.isHanging:
 		s.mu.Unlock()
 		<-r.Context().Done()
 		s.mu.Lock()
 	case path == "":
-		answer(w, http.StatusOK, s.kinds(version))
-	case !slices.Contains(s.widgets, version) || s.lost:
+		writeJSON(w, http.StatusOK, s.kinds(version))
+	case !slices.Contains(s.widgets, version) || s.isWidgetPathMissing:
 		http.NotFound(w, r)
 	case path == "namespaces/a/widgets/one":
-		answer(w, http.StatusOK, map[string]any{"apiVersion": "example.org/" + version, "kind": "Widget", "metadata": map[string]any{"namespace": "a", "name": "one"}})
+		writeJSON(w, http.StatusOK, map[string]any{"apiVersion": "example.org/" + version, "kind": "Widget", "metadata": map[string]any{"namespace": "a", "name": "one"}})
 	default:
-		answer(w, http.StatusNotFound, apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, path[strings.LastIndex(path, "/")+1:]).Status())
+		writeJSON(w, http.StatusNotFound, apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, path[strings.LastIndex(path, "/")+1:]).Status())
 	}
 }
 
-func (s *storage) groups() []metav1.APIGroup {
+func (s *widgetServer) groups() []metav1.APIGroup {
 	groups := []metav1.APIGroup{{Name: "apiextensions.k8s.io", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apiextensions.k8s.io/v1", Version: "v1"}}}}
 	group := metav1.APIGroup{Name: "example.org"}
 	for _, version := range s.versions {
@@ -98,7 +99,7 @@ func (s *storage) groups() []metav1.APIGroup {
 	return groups
 }
 
-func (s *storage) kinds(version string) metav1.APIResourceList {
+func (s *widgetServer) kinds(version string) metav1.APIResourceList {
 	list := metav1.APIResourceList{GroupVersion: "example.org/" + version, APIResources: []metav1.APIResource{
 		{Name: "others", Kind: "Other", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}},
 	}}
@@ -108,115 +109,115 @@ func (s *storage) kinds(version string) metav1.APIResourceList {
 	return list
 }
 
-func (s *storage) serveDefinitions(w http.ResponseWriter, name string) {
+func (s *widgetServer) serveDefinitions(w http.ResponseWriter, name string) {
 	resource := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	switch {
-	case s.hidden:
-		answer(w, http.StatusForbidden, apierrors.NewForbidden(resource, name, errors.New("no")).Status())
+	case s.areCRDsForbidden:
+		writeJSON(w, http.StatusForbidden, apierrors.NewForbidden(resource, name, errors.New("no")).Status())
 	case name == "":
 		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 		for name := range s.definitions {
 			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
-		answer(w, http.StatusOK, list)
+		writeJSON(w, http.StatusOK, list)
 	case s.definitions[name] == "":
-		answer(w, http.StatusNotFound, apierrors.NewNotFound(resource, name).Status())
+		writeJSON(w, http.StatusNotFound, apierrors.NewNotFound(resource, name).Status())
 	default:
-		answer(w, http.StatusOK, map[string]any{
+		writeJSON(w, http.StatusOK, map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
 			"spec": map[string]any{"group": "example.org", "names": map[string]any{"kind": s.definitions[name]}},
 		})
 	}
 }
 
-var theWidget = client.ObjectKey{Namespace: "a", Name: "one"}
+var widgetKey = client.ObjectKey{Namespace: "a", Name: "one"}
 
-func TestAnObjectIsAbsentOnlyIfThatIsProven(t *testing.T) {
-	unserved := func(s *storage) { s.versions, s.widgets = nil, nil }
+func TestFindNeedsProofOfAbsence(t *testing.T) {
+	unserved := func(s *widgetServer) { s.versions, s.widgets = nil, nil }
 	for name, tc := range map[string]struct {
-		change func(*storage)
+		change func(*widgetServer)
 		kind   schema.GroupVersionKind
-		// want is the version of the object that is found; cause is part of an UnservedError.
+		// want is the version of the object that is found. cause is part of an UnservedError.
 		want, cause string
 	}{
-		"it is served": {func(*storage) {}, widgetKind, "example.org/v1", ""},
-		"another version is served": {func(s *storage) {
+		"the version is served": {func(*widgetServer) {}, widgetKind, "example.org/v1", ""},
+		"another version is served": {func(s *widgetServer) {
 			s.versions, s.widgets = []string{"v2"}, []string{"v2"}
 		}, widgetKind, "example.org/v2", ""},
-		"another version is served, and its own version has other kinds": {func(s *storage) {
+		"another version is served, and the requested version has other kinds": {func(s *widgetServer) {
 			s.versions, s.widgets = []string{"v1", "v2"}, []string{"v2"}
 		}, widgetKind, "example.org/v2", ""},
-		"the definition was deleted": {func(s *storage) {
+		"the definition was deleted": {func(s *widgetServer) {
 			unserved(s)
 			s.definitions = nil
 		}, widgetKind, "", ""},
-		"the definition was deleted, another one of the group was not": {func(s *storage) {
+		"the definition was deleted, another definition of the group exists": {func(s *widgetServer) {
 			s.widgets, s.definitions = nil, map[string]string{"others.example.org": "Other"}
 		}, widgetKind, "", ""},
 		"the definition serves no version": {unserved, widgetKind, "", "CustomResourceDefinition widgets.example.org keeps its objects"},
-		"the definitions cannot be read": {func(s *storage) {
+		"the definitions cannot be read": {func(s *widgetServer) {
 			unserved(s)
-			s.definitions, s.hidden = nil, true
+			s.definitions, s.areCRDsForbidden = nil, true
 		}, widgetKind, "", "listing its CustomResourceDefinitions: "},
-		"a kind of Kubernetes":                       {func(*storage) {}, schema.GroupVersionKind{Group: "policy", Version: "v1beta1", Kind: "PodSecurityPolicy"}, "", "is a kind of Kubernetes"},
-		"a kind of Kubernetes whose group has a dot": {func(*storage) {}, schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, "", "is a kind of Kubernetes"},
+		"a built-in kind":                       {func(*widgetServer) {}, schema.GroupVersionKind{Group: "policy", Version: "v1beta1", Kind: "PodSecurityPolicy"}, "", "is a kind of Kubernetes"},
+		"a built-in kind whose group has a dot": {func(*widgetServer) {}, schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, "", "is a kind of Kubernetes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newStorage(t)
-			m := observing(t, server.URL)
-			// The mapper knows version v1 from now on.
-			if _, err := m.Find(t.Context(), widgetKind, theWidget); err != nil {
+			server := newWidgetServer(t)
+			m := openObservedMember(t, server.URL)
+			// The mapper caches version v1 from now on.
+			if _, err := m.Find(t.Context(), widgetKind, widgetKey); err != nil {
 				t.Fatal(err)
 			}
-			server.change(tc.change)
+			server.update(tc.change)
 			for range 2 {
-				object, err := m.Find(t.Context(), tc.kind, theWidget)
+				object, err := m.Find(t.Context(), tc.kind, widgetKey)
 				unserved := new(UnservedError)
 				if errors.As(err, &unserved) != (tc.cause != "") || err != nil && !strings.Contains(err.Error(), tc.cause) || tc.cause == "" && err != nil {
 					t.Fatalf("err = %v, want %q", err, tc.cause)
 				}
-				if got := versionOf(object); got != tc.want {
+				if got := apiVersionOf(object); got != tc.want {
 					t.Errorf("found version %q, want %q", got, tc.want)
 				}
 			}
 			if hits := m.Exceeded(); len(hits) > 0 {
-				t.Errorf("an honest member hit bounds: %v", hits)
+				t.Errorf("an honest member exceeded bounds: %v", hits)
 			}
 		})
 	}
 }
 
-func versionOf(object *unstructured.Unstructured) string {
+func apiVersionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
 	}
 	return object.GetAPIVersion()
 }
 
-func TestA404OfAKindThatIsNotServedIsNoLie(t *testing.T) {
-	server := newStorage(t)
-	m := observing(t, server.URL)
-	object, err := m.GetLive(t.Context(), widgetKind, theWidget)
+func Test404OfUnservedKindIsNoMatch(t *testing.T) {
+	server := newWidgetServer(t)
+	m := openObservedMember(t, server.URL)
+	object, err := m.GetLive(t.Context(), widgetKind, widgetKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.change(func(s *storage) { s.versions, s.widgets = []string{"v2"}, []string{"v2"} })
+	server.update(func(s *widgetServer) { s.versions, s.widgets = []string{"v2"}, []string{"v2"} })
 	if err := m.Client().Delete(t.Context(), object.DeepCopy()); !meta.IsNoMatchError(err) || !IsUnserved(err) || apierrors.IsNotFound(err) {
 		t.Errorf("the version is not served: %v", err)
 	}
-	server.change(func(s *storage) { s.hangs = true })
+	server.update(func(s *widgetServer) { s.isHanging = true })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := m.Client().Delete(ctx, object.DeepCopy()); apierrors.IsNotFound(err) {
 		t.Errorf("discovery does not answer: %v", err)
 	}
 	if hits := m.Exceeded(); len(hits) > 0 {
-		t.Errorf("an honest member hit bounds: %v", hits)
+		t.Errorf("an honest member exceeded bounds: %v", hits)
 	}
 
-	// A member that says that it serves the kind contradicts itself.
-	server.change(func(s *storage) {
-		s.versions, s.widgets, s.lost, s.hangs = []string{"v1"}, []string{"v1"}, true, false
+	// If discovery shows that the kind is served, the answers are contradictory.
+	server.update(func(s *widgetServer) {
+		s.versions, s.widgets, s.isWidgetPathMissing, s.isHanging = []string{"v1"}, []string{"v1"}, true, false
 	})
 	err = m.Client().Delete(t.Context(), object.DeepCopy())
 	if exceeded := new(bounds.ExceededError); !errors.As(err, &exceeded) || exceeded.Bound != bounds.ObjectIdentity || IsUnserved(err) {
@@ -224,7 +225,7 @@ func TestA404OfAKindThatIsNotServedIsNoLie(t *testing.T) {
 	}
 }
 
-func TestAMemberWithManyVersionsCostsNoMoreThanTheTimeOfOneRequest(t *testing.T) {
+func TestFindSharesOneRequestTimeout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		versions int
 		bound    bounds.Bound
@@ -233,18 +234,18 @@ func TestAMemberWithManyVersionsCostsNoMoreThanTheTimeOfOneRequest(t *testing.T)
 		"versions that do not answer":  {1_000, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newStorage(t)
-			server.change(func(s *storage) {
-				s.versions, s.widgets, s.hangs = nil, nil, true
+			server := newWidgetServer(t)
+			server.update(func(s *widgetServer) {
+				s.versions, s.widgets, s.isHanging = nil, nil, true
 				for i := range tc.versions {
 					s.versions = append(s.versions, fmt.Sprintf("v%d", i+10))
 				}
 			})
-			m := observing(t, server.URL)
+			m := openObservedMember(t, server.URL)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			start := time.Now()
-			_, err := m.Find(ctx, widgetKind, theWidget)
+			_, err := m.Find(ctx, widgetKind, widgetKey)
 			if unserved := new(UnservedError); !errors.As(err, &unserved) {
 				t.Errorf("err = %v", err)
 			}

@@ -24,17 +24,17 @@ import (
 	"karmada.io/karmada/internal/access/member/hostiletest"
 )
 
-// hostileMemory is how much memory one hostile member may cost.
-const hostileMemory = 64 << 20
+// maxHostileMemory is the maximum memory that one hostile member may cost, in bytes.
+const maxHostileMemory = 64 << 20
 
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-func opened(t *testing.T, name string, server *hostiletest.Member, limit time.Duration) *Member {
+func openWithTimeout(t *testing.T, name string, server *hostiletest.Member, limit time.Duration) *Member {
 	t.Helper()
-	alive := &liveness{lost: func(string) {}, recovered: func(string) {}}
+	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
 	config := &rest.Config{Host: server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: server.CA()}}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withinTime(limit, next) })
-	m, err := open(t.Context(), name, config, nil, alive, &credentials{}, func(Event) {})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withTimeout(limit, next) })
+	m, err := openMember(t.Context(), name, config, nil, health, &credentials{}, func(Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,17 +42,17 @@ func opened(t *testing.T, name string, server *hostiletest.Member, limit time.Du
 	return m
 }
 
-// heap is the memory that a garbage collection found in use, that of the test server
-// included. What was allocated and dropped meanwhile is no cost of a member.
-func heap() int64 {
+// liveHeapBytes returns the memory in use after a garbage collection, including that of the
+// test server. Memory that was allocated and dropped meanwhile is no cost of a member.
+func liveHeapBytes() int64 {
 	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	return int64(live[0].Value.Uint64()) //nolint:gosec // far below
 }
 
-// use does with a member what the controllers do.
-func use(ctx context.Context, m *Member) {
+// exerciseMember sends the requests of the controllers to a member.
+func exerciseMember(ctx context.Context, m *Member) {
 	m.Probe(ctx)
 	_, _ = m.Version()
 	_, _, _ = m.APIs(ctx)
@@ -63,59 +63,59 @@ func use(ctx context.Context, m *Member) {
 	_, _ = m.GetLive(ctx, configMapKind, client.ObjectKey{Namespace: "default", Name: "one"})
 }
 
-func marked(name string) *unstructured.Unstructured {
-	object := objectOf(configMapKind)
+func managedConfigMap(name string) *unstructured.Unstructured {
+	object := newObject(configMapKind)
 	object.SetNamespace("default")
 	object.SetName(name)
 	object.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 	return object
 }
 
-func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
+func TestHostileMemberIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode hostiletest.Mode
 		want bounds.Bound
 	}{
-		"a huge list":                          {hostiletest.HugeList(), bounds.AnswerBytes},
-		"an endless list":                      {hostiletest.EndlessList(), bounds.AnswerBytes},
-		"a list of pages without end":          {hostiletest.EndlessPages(), bounds.Pages},
-		"a list of many small values":          {hostiletest.DenseList(), bounds.JSONValues},
-		"arrays in arrays":                     {hostiletest.NestedList(), bounds.JSONValues},
-		"a list of nulls":                      {hostiletest.NullList(), bounds.JSONValues},
-		"Pods of two bytes in protobuf":        {hostiletest.EmptyPods(), bounds.DecodedBytes},
-		"containers of two bytes in an event":  {hostiletest.EmptyContainers(), bounds.DecodedBytes},
-		"YAML instead of JSON":                 {hostiletest.YAMLDiscovery(), bounds.ObjectIdentity},
-		"a gzip bomb":                          {hostiletest.GzipBomb(), bounds.AnswerBytes},
-		"objects of another kind":              {hostiletest.WrongKind(), bounds.ObjectIdentity},
-		"an endless event":                     {hostiletest.EndlessEvent(), bounds.EventBytes},
-		"an endless event of many lines":       {hostiletest.EndlessMultilineEvent(), ""},
-		"marked objects without end":           {hostiletest.EndlessManagedObjects(), bounds.Objects},
-		"large marked objects without end":     {hostiletest.FatMarked(), bounds.ObjectBytes},
-		"unmarked objects without end":         {hostiletest.EndlessUnlabeledObjects(), bounds.UnlabeledObjects},
-		"another object than was asked for":    {hostiletest.WrongObject(), bounds.ObjectIdentity},
-		"nodes without end":                    {hostiletest.EndlessNodes(), bounds.Nodes},
-		"404 for everything":                   {hostiletest.NotFound(), ""},
-		"groups without end":                   {hostiletest.HugeDiscovery(), bounds.GroupVersions},
-		"a page instead of an API":             {hostiletest.HTML(), ""},
-		"a huge error":                         {hostiletest.HugeError(), ""},
-		"a huge header":                        {hostiletest.HugeHeader(), ""},
-		"an answer that comes byte by byte":    {hostiletest.SlowAnswer(), ""},
-		"a label that a second key takes away": {hostiletest.DuplicateKeys(), ""},
+		"a huge list":                           {hostiletest.HugeList(), bounds.AnswerBytes},
+		"an endless list":                       {hostiletest.EndlessList(), bounds.AnswerBytes},
+		"an endless list of empty pages":        {hostiletest.EndlessPages(), bounds.Pages},
+		"a list of many small values":           {hostiletest.DenseList(), bounds.JSONValues},
+		"arrays in arrays":                      {hostiletest.NestedList(), bounds.JSONValues},
+		"a list of nulls":                       {hostiletest.NullList(), bounds.JSONValues},
+		"Pods of two bytes in protobuf":         {hostiletest.EmptyPods(), bounds.DecodedBytes},
+		"containers of two bytes in an event":   {hostiletest.EmptyContainers(), bounds.DecodedBytes},
+		"YAML instead of JSON":                  {hostiletest.YAMLDiscovery(), bounds.ObjectIdentity},
+		"a gzip bomb":                           {hostiletest.GzipBomb(), bounds.AnswerBytes},
+		"objects of another kind":               {hostiletest.WrongKind(), bounds.ObjectIdentity},
+		"an endless event":                      {hostiletest.EndlessEvent(), bounds.EventBytes},
+		"an endless event of many lines":        {hostiletest.EndlessMultilineEvent(), ""},
+		"endless managed objects":               {hostiletest.EndlessManagedObjects(), bounds.Objects},
+		"endless large managed objects":         {hostiletest.FatMarked(), bounds.ObjectBytes},
+		"endless unlabeled objects":             {hostiletest.EndlessUnlabeledObjects(), bounds.UnlabeledObjects},
+		"another object than the requested one": {hostiletest.WrongObject(), bounds.ObjectIdentity},
+		"endless nodes":                         {hostiletest.EndlessNodes(), bounds.Nodes},
+		"404 for everything":                    {hostiletest.NotFound(), ""},
+		"endless groups":                        {hostiletest.HugeDiscovery(), bounds.GroupVersions},
+		"a web page instead of an API":          {hostiletest.HTML(), ""},
+		"a huge error":                          {hostiletest.HugeError(), ""},
+		"a huge header":                         {hostiletest.HugeHeader(), ""},
+		"an answer sent byte by byte":           {hostiletest.SlowAnswer(), ""},
+		"a label that a duplicate key removes":  {hostiletest.DuplicateKeys(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// What has no bound but time ends soon. A bound is met before the time is over,
-			// also on a slow machine.
+			// Without a bound, the request ends at a short timeout. With a bound, the timeout
+			// is long, so that the bound is reached first on a slow machine, too.
 			limit := 2 * time.Second
 			if tc.want != "" {
 				limit = time.Minute
 			}
 			honest, hostile := hostiletest.New(t), hostiletest.New(t)
-			good := opened(t, "good", honest, limit)
-			use(t.Context(), good)
-			before := heap()
+			good := openWithTimeout(t, "good", honest, limit)
+			exerciseMember(t.Context(), good)
+			before := liveHeapBytes()
 			hostile.Turn(tc.mode)
-			bad := opened(t, "bad", hostile, limit)
-			// What waits for the member ends with this context, as a worker's does.
+			bad := openWithTimeout(t, "bad", hostile, limit)
+			// Requests to the member end with this context.
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			using := make(chan struct{})
@@ -123,13 +123,13 @@ func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
 				defer close(using)
 				attempt, done := context.WithTimeout(ctx, time.Second)
 				defer done()
-				use(attempt, bad)
+				exerciseMember(attempt, bad)
 			}()
 			peak := int64(0)
 			err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
-				peak = max(peak, heap()-before)
+				peak = max(peak, liveHeapBytes()-before)
 				if tc.want != "" {
-					return hit(bad, tc.want), nil
+					return hasExceeded(bad, tc.want), nil
 				}
 				select {
 				case <-using:
@@ -139,26 +139,26 @@ func TestAHostileMemberCostsLittleAndNoOtherMemberAnything(t *testing.T) {
 				}
 			})
 			if err != nil {
-				t.Errorf("the bound %q was not hit, but %v", tc.want, bad.Exceeded())
+				t.Errorf("the bound %q was not exceeded, but %v", tc.want, bad.Exceeded())
 			}
-			object := marked("delivered")
+			object := managedConfigMap("delivered")
 			if err := good.Client().Create(t.Context(), object); err != nil {
 				t.Errorf("delivery to another member: %v", err)
 			}
 			if !good.AwaitSync(t.Context(), configMapKind, 10*time.Second) {
 				t.Error("the cache of another member is not filled")
 			}
-			if peak = max(peak, heap()-before); peak > hostileMemory {
-				t.Errorf("the member costs %d MiB of memory, want at most %d", peak>>20, hostileMemory>>20)
+			if peak = max(peak, liveHeapBytes()-before); peak > maxHostileMemory {
+				t.Errorf("the member costs %d MiB of memory, want at most %d", peak>>20, maxHostileMemory>>20)
 			}
-			t.Logf("costs %d KiB", peak>>10)
+			t.Logf("memory cost: %d KiB", peak>>10)
 			cancel()
 			<-using
 		})
 	}
 }
 
-func hit(m *Member, bound bounds.Bound) bool {
+func hasExceeded(m *Member, bound bounds.Bound) bool {
 	for _, exceeded := range m.Exceeded() {
 		if exceeded.Bound == bound {
 			return true
@@ -167,16 +167,16 @@ func hit(m *Member, bound bounds.Bound) bool {
 	return false
 }
 
-func TestA404ThatIsNotAboutTheObjectIsNoAbsence(t *testing.T) {
+func Test404WithoutObjectIsNotNotFound(t *testing.T) {
 	server := hostiletest.New(t)
-	m := opened(t, "m1", server, 2*time.Second)
-	object := marked("one")
+	m := openWithTimeout(t, "m1", server, 2*time.Second)
+	object := managedConfigMap("one")
 	if err := m.Client().Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	key := client.ObjectKeyFromObject(object)
 	if _, err := m.GetLive(t.Context(), configMapKind, client.ObjectKey{Namespace: "default", Name: "two"}); !apierrors.IsNotFound(err) {
-		t.Errorf("an object that is not there: %v", err)
+		t.Errorf("an object that does not exist: %v", err)
 	}
 	server.Turn(hostiletest.NotFound())
 	for name, err := range map[string]error{
@@ -185,20 +185,20 @@ func TestA404ThatIsNotAboutTheObjectIsNoAbsence(t *testing.T) {
 		"del": m.Client().Delete(t.Context(), object.DeepCopy()),
 	} {
 		if err == nil || apierrors.IsNotFound(err) {
-			t.Errorf("%s: err = %v, want one that does not say that the object is gone", name, err)
+			t.Errorf("%s: err = %v, want an error other than NotFound", name, err)
 		}
 	}
 }
 
-func TestARedirectOfAMemberIsNotFollowed(t *testing.T) {
+func TestMemberRedirectIsRejected(t *testing.T) {
 	var asked atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(elsewhere.Close)
 	server := hostiletest.New(t)
-	m := opened(t, "m1", server, 2*time.Second)
-	use(t.Context(), m)
+	m := openWithTimeout(t, "m1", server, 2*time.Second)
+	exerciseMember(t.Context(), m)
 	server.Turn(hostiletest.Redirect(elsewhere.URL))
-	object := marked("one")
+	object := managedConfigMap("one")
 	for name, err := range map[string]error{
 		"get": func() error {
 			_, err := m.GetLive(t.Context(), configMapKind, client.ObjectKeyFromObject(object))
@@ -213,18 +213,18 @@ func TestARedirectOfAMemberIsNotFollowed(t *testing.T) {
 		}
 	}
 	if asked.Load() != 0 {
-		t.Errorf("%d requests went elsewhere", asked.Load())
+		t.Errorf("%d requests followed the redirect", asked.Load())
 	}
 }
 
-func TestErrorsOfAMemberAreShortAndPrintable(t *testing.T) {
+func TestMemberErrorsAreShortAndPrintable(t *testing.T) {
 	server := hostiletest.New(t)
-	m := opened(t, "m1", server, 2*time.Second)
-	use(t.Context(), m)
+	m := openWithTimeout(t, "m1", server, 2*time.Second)
+	exerciseMember(t.Context(), m)
 	for name, mode := range map[string]hostiletest.Mode{"huge": hostiletest.HugeError(), "with escapes": hostiletest.EscapedError()} {
 		t.Run(name, func(t *testing.T) {
 			server.Turn(mode)
-			err := m.Client().Create(t.Context(), marked("one"))
+			err := m.Client().Create(t.Context(), managedConfigMap("one"))
 			if !apierrors.IsForbidden(err) {
 				t.Fatalf("err = %v, want Forbidden", err)
 			}
@@ -235,21 +235,21 @@ func TestErrorsOfAMemberAreShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestAClusterScopedObjectIsNoOtherObject asks for an object of a namespace where its
-// kind has no namespaces. Whether the object that answers may be touched is for the
-// caller to judge by its marks; the member told no lie.
-func TestAClusterScopedObjectIsNoOtherObject(t *testing.T) {
+// TestClusterScopedObjectIsNoWrongObject reads an object with a namespace where its kind has no
+// namespaces. Whether the object may be changed is decided by the caller from its labels. The
+// answer of the member is correct.
+func TestClusterScopedObjectIsNoWrongObject(t *testing.T) {
 	server := hostiletest.New(t)
-	m := opened(t, "m1", server, 2*time.Second)
+	m := openWithTimeout(t, "m1", server, 2*time.Second)
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Node"}
-	node := objectOf(kind)
+	node := newObject(kind)
 	node.SetName("one")
 	if err := m.Client().Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
 	found, err := m.Find(t.Context(), kind, client.ObjectKey{Namespace: "shop", Name: "one"})
-	if err != nil || found == nil || found.GetNamespace() != "" || hit(m, bounds.ObjectIdentity) {
-		t.Errorf("found %v, error %v, bound hit: %t", found, err, hit(m, bounds.ObjectIdentity))
+	if err != nil || found == nil || found.GetNamespace() != "" || hasExceeded(m, bounds.ObjectIdentity) {
+		t.Errorf("found %v, error %v, bound exceeded: %t", found, err, hasExceeded(m, bounds.ObjectIdentity))
 	}
 	if namespaced, err := m.Namespaced(kind); err != nil || namespaced {
 		t.Errorf("namespaced: %t, error %v", namespaced, err)

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// identityTries is how often a request finds a connection that is not proven before
-	// it is refused. A server may close a connection after each request.
-	identityTries = 3
-	// maxIdentity is how much is read of the answer that names the cluster.
-	maxIdentity = 1 << 20
+	// maxIdentityAttempts is the number of unproven connections after which a request is
+	// rejected. A server may close a connection after each request.
+	maxIdentityAttempts = 3
+	// maxIdentityBytes is the maximum size of the answer that identifies the cluster, in bytes.
+	maxIdentityBytes = 1 << 20
 )
 
-// IdentityError says that a member is not the cluster that its Cluster describes, or
-// that it is not known which cluster the member is. No request is sent to it.
+// IdentityError reports that a member is not the cluster that its Cluster describes, or that
+// its identity is unknown. No request is sent to such a member.
 type IdentityError struct {
 	Identity domain.Identity
 	message  string
@@ -38,24 +38,24 @@ type IdentityError struct {
 // Error implements error.
 func (e *IdentityError) Error() string { return e.message }
 
-// identity proves for each connection to a member, before a request is sent through
-// it, that it leads to the cluster that was registered: an address may lead elsewhere
-// from one connection to the next. A connection that is proven costs no request more,
-// except one at each probe, which finds out about proxies that keep their connections.
-type identity struct {
-	cluster, endpoint, expected string
-	// path is the URL of the namespace kube-system.
-	path    *url.URL
-	metrics *Metrics
-	// epoch grows when all proofs are void.
-	epoch atomic.Int64
-	// turn lets one request at a time ask the member which cluster it is.
-	turn chan struct{}
+// identityVerifier proves for each connection to a member, before a request is sent over it,
+// that it leads to the registered cluster: an address may lead to another cluster from one
+// connection to the next. A proven connection costs no further request, except one at each
+// probe. That one detects proxies that keep their connections.
+type identityVerifier struct {
+	cluster, endpoint, expectedID string
+	// namespaceURL is the URL of the namespace kube-system.
+	namespaceURL *url.URL
+	metrics      *Metrics
+	// generation increases when all proofs become invalid.
+	generation atomic.Int64
+	// checkSlot allows one request at a time to check the identity of the member.
+	checkSlot chan struct{}
 }
 
-// newIdentity makes the proof for a Cluster, nil for one that was registered without
-// an ID, or whose transport has no connections to prove.
-func newIdentity(cluster *clusterv1alpha1.Cluster, config *rest.Config, metrics *Metrics) (*identity, error) {
+// newIdentityVerifier returns the verifier for a Cluster. It returns nil for a Cluster that was
+// registered without an ID, or whose transport has no connections to prove.
+func newIdentityVerifier(cluster *clusterv1alpha1.Cluster, config *rest.Config, metrics *Metrics) (*identityVerifier, error) {
 	if cluster.Spec.ID == "" || config.Transport != nil {
 		return nil, nil
 	}
@@ -63,14 +63,14 @@ func newIdentity(cluster *clusterv1alpha1.Cluster, config *rest.Config, metrics 
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: spec.apiEndpoint: %w", cluster.Name, err)
 	}
-	return &identity{
-		cluster: cluster.Name, endpoint: config.Host, expected: cluster.Spec.ID, metrics: metrics,
-		path: base.JoinPath("api", "v1", "namespaces", metav1.NamespaceSystem), turn: make(chan struct{}, 1),
+	return &identityVerifier{
+		cluster: cluster.Name, endpoint: config.Host, expectedID: cluster.Spec.ID, metrics: metrics,
+		namespaceURL: base.JoinPath("api", "v1", "namespaces", metav1.NamespaceSystem), checkSlot: make(chan struct{}, 1),
 	}, nil
 }
 
-// around makes a configuration prove its connections.
-func (i *identity) around(config *rest.Config) {
+// wrapConfig makes a configuration prove its connections.
+func (i *identityVerifier) wrapConfig(config *rest.Config) {
 	if i == nil {
 		return
 	}
@@ -80,37 +80,39 @@ func (i *identity) around(config *rest.Config) {
 		if err != nil {
 			return nil, err
 		}
-		return &provable{Conn: opened}, nil
+		return &provableConn{Conn: opened}, nil
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
-			if request.Context().Value(unproven{}) != nil {
+			if request.Context().Value(withoutProofKey{}) != nil {
 				return next.RoundTrip(request)
 			}
-			return i.trip(next, request)
+			return i.roundTrip(next, request)
 		}}
 	})
 }
 
-// unproven marks the context of requests that need no proof: probes of health, and
-// the one that proves.
-type unproven struct{}
+// withoutProofKey is the context key of requests that need no proven connection: health probes,
+// and the identity check itself.
+type withoutProofKey struct{}
 
-func withoutProof(ctx context.Context) context.Context {
-	return context.WithValue(ctx, unproven{}, true)
+func withoutIdentityProof(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutProofKey{}, true)
 }
 
-// provable is a connection that remembers in which epoch it was proven.
-type provable struct {
+// provableConn is a connection with the generation in which it was proven.
+type provableConn struct {
 	net.Conn
-	// proven is one more than the epoch, 0 for a connection that was never proven.
-	proven atomic.Int64
+	// provenGeneration is one more than the generation, 0 for a connection that was never
+	// proven.
+	provenGeneration atomic.Int64
 }
 
-// provableOf is the connection below TLS, nil for one that was not dialled here.
-func provableOf(conn net.Conn) *provable {
+// provableConnOf returns the connection below TLS, nil for a connection that was not dialed by
+// us.
+func provableConnOf(conn net.Conn) *provableConn {
 	for conn != nil {
-		if found, ok := conn.(*provable); ok {
+		if found, ok := conn.(*provableConn); ok {
 			return found
 		}
 		below, ok := conn.(interface{ NetConn() net.Conn })
@@ -122,48 +124,48 @@ func provableOf(conn net.Conn) *provable {
 	return nil
 }
 
-func (i *identity) isProven(conn net.Conn) bool {
-	found := provableOf(conn)
-	return found != nil && found.proven.Load() == i.epoch.Load()+1
+func (i *identityVerifier) isProven(conn net.Conn) bool {
+	found := provableConnOf(conn)
+	return found != nil && found.provenGeneration.Load() == i.generation.Load()+1
 }
 
-// trip sends a request through a connection that is proven.
-func (i *identity) trip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
-	for range identityTries {
-		response, stranger, err := i.send(next, request)
-		if stranger == nil {
+// roundTrip sends a request over a proven connection.
+func (i *identityVerifier) roundTrip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+	for range maxIdentityAttempts {
+		response, unproven, err := i.sendIfProven(next, request)
+		if unproven == nil {
 			return response, err
 		}
-		if err := i.await(request.Context(), stranger, next, request.Header); err != nil {
+		if err := i.proveConnection(request.Context(), unproven, next, request.Header); err != nil {
 			return nil, err
 		}
 		var ok bool
-		if request, ok = replay(request); !ok {
+		if request, ok = prepareResend(request); !ok {
 			return nil, fmt.Errorf("cluster %s: the body of the request cannot be sent again after its connection was proven", i.cluster)
 		}
 	}
-	return nil, fmt.Errorf("cluster %s: each request to %s goes through another connection, and none could be proven", i.cluster, i.endpoint)
+	return nil, fmt.Errorf("cluster %s: each request to %s uses another connection, and none of them could be proven", i.cluster, i.endpoint)
 }
 
-// send sends a request unless its connection is not proven, which it returns then. No
-// byte of the request has been sent through that.
-func (i *identity) send(next http.RoundTripper, request *http.Request) (*http.Response, net.Conn, error) {
+// sendIfProven sends a request if its connection is proven. Otherwise it returns the
+// connection, and no byte of the request was sent over it.
+func (i *identityVerifier) sendIfProven(next http.RoundTripper, request *http.Request) (*http.Response, net.Conn, error) {
 	ctx, cancel := context.WithCancel(request.Context())
-	var stranger atomic.Pointer[net.Conn]
+	var unproven atomic.Pointer[net.Conn]
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		if i.isProven(got.Conn) {
 			return
 		}
-		stranger.Store(&got.Conn)
-		// HTTP/2 looks at the context before it begins to write. HTTP/1 does not, so it
-		// must not be able to.
-		if !speaksHTTP2(got.Conn) {
+		unproven.Store(&got.Conn)
+		// HTTP/2 checks the context before it writes. HTTP/1 does not, so the connection is
+		// closed.
+		if !isHTTP2(got.Conn) {
 			_ = got.Conn.Close()
 		}
 		cancel()
 	}}
 	response, err := next.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	if found := stranger.Load(); found != nil {
+	if found := unproven.Load(); found != nil {
 		cancel()
 		if err == nil {
 			_ = response.Body.Close()
@@ -175,50 +177,50 @@ func (i *identity) send(next http.RoundTripper, request *http.Request) (*http.Re
 		return nil, nil, err
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
-		response.Body = &ending{ReadCloser: response.Body, end: cancel}
+		response.Body = &cancelOnClose{ReadCloser: response.Body, cancel: cancel}
 	}
 	return response, nil, nil
 }
 
-// ending is a body with whose end the context of its request ends.
-type ending struct {
+// cancelOnClose is a body that cancels the context of its request when it is closed.
+type cancelOnClose struct {
 	io.ReadCloser
-	end context.CancelFunc
+	cancel context.CancelFunc
 }
 
 // Close implements io.Closer.
-func (e *ending) Close() error {
-	defer e.end()
+func (e *cancelOnClose) Close() error {
+	defer e.cancel()
 	return e.ReadCloser.Close()
 }
 
-func speaksHTTP2(conn net.Conn) bool {
+func isHTTP2(conn net.Conn) bool {
 	encrypted, ok := conn.(*tls.Conn)
 	return ok && encrypted.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// await asks the member which cluster it is, unless another request has done so
-// through the same connection meanwhile.
-func (i *identity) await(ctx context.Context, stranger net.Conn, next http.RoundTripper, header http.Header) error {
+// proveConnection checks the identity of the member, unless another request has proven the same
+// connection meanwhile.
+func (i *identityVerifier) proveConnection(ctx context.Context, unproven net.Conn, next http.RoundTripper, header http.Header) error {
 	select {
-	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
+	case i.checkSlot <- struct{}{}:
+		defer func() { <-i.checkSlot }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if i.isProven(stranger) {
+	if i.isProven(unproven) {
 		return nil
 	}
-	return i.ask(ctx, next.RoundTrip, header)
+	return i.verify(ctx, next.RoundTrip, header)
 }
 
-// ask compares the UID of the namespace kube-system with the ID of the Cluster, and
-// notes that the connection through which it came leads to that cluster. A member that
-// is another one voids the proofs of all connections.
-func (i *identity) ask(ctx context.Context, do func(*http.Request) (*http.Response, error), header http.Header) error {
+// verify compares the UID of the namespace kube-system with the ID of the Cluster, and marks
+// the connection of the answer as proven. If the member is another cluster, the proofs of all
+// connections become invalid.
+func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*http.Response, error), header http.Header) error {
 	var used net.Conn
-	ctx = httptrace.WithClientTrace(withoutProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { used = got.Conn }})
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.path.String(), http.NoBody)
+	ctx = httptrace.WithClientTrace(withoutIdentityProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { used = got.Conn }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.namespaceURL.String(), http.NoBody)
 	if err != nil {
 		return fmt.Errorf("cluster %s: asking for its identity: %w", i.cluster, err)
 	}
@@ -228,41 +230,41 @@ func (i *identity) ask(ctx context.Context, do func(*http.Request) (*http.Respon
 		}
 	}
 	request.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
-	epoch := i.epoch.Load()
-	seen, err := uidFrom(do(request))
+	generation := i.generation.Load()
+	seen, err := readUID(do(request))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return i.unknown(err)
-	case seen != i.expected:
-		return i.mismatch(seen)
+		return i.unknownError(err)
+	case seen != i.expectedID:
+		return i.mismatchError(seen)
 	}
-	if found := provableOf(used); found != nil {
-		found.proven.Store(epoch + 1)
+	if found := provableConnOf(used); found != nil {
+		found.provenGeneration.Store(generation + 1)
 	}
-	i.metrics.identified(i.cluster, true)
+	i.metrics.countIdentityCheck(i.cluster, true)
 	return nil
 }
 
-func (i *identity) unknown(cause error) error {
+func (i *identityVerifier) unknownError(cause error) error {
 	var refused *statusError
-	message := fmt.Sprintf("cluster %s: it is not known which cluster %s leads to, so nothing is sent there: reading Namespace kube-system: ", i.cluster, i.endpoint)
+	message := fmt.Sprintf("cluster %s: the identity of the cluster at %s is unknown, so no request is sent to it: reading Namespace kube-system: ", i.cluster, i.endpoint)
 	if errors.As(cause, &refused) {
 		message += refused.Error() + "; let the account of Karmada in the member get that Namespace"
 	} else {
-		message += causeOf(cause)
+		message += connectionCause(cause)
 	}
 	return &IdentityError{Identity: domain.Identity{Unknown: message}, message: message}
 }
 
-func (i *identity) mismatch(seen string) error {
-	i.epoch.Add(1)
-	i.metrics.identified(i.cluster, false)
-	return &IdentityError{Identity: domain.Identity{Seen: seen}, message: domain.Mismatch(i.cluster, i.endpoint, i.expected, seen)}
+func (i *identityVerifier) mismatchError(seen string) error {
+	i.generation.Add(1)
+	i.metrics.countIdentityCheck(i.cluster, false)
+	return &IdentityError{Identity: domain.Identity{Seen: seen}, message: domain.Mismatch(i.cluster, i.endpoint, i.expectedID, seen)}
 }
 
-// statusError is an answer other than 200.
+// statusError is an answer with another status than 200.
 type statusError struct{ code int }
 
 func (e *statusError) Error() string {
@@ -271,16 +273,16 @@ func (e *statusError) Error() string {
 
 var errNoUID = errors.New("the answer holds no valid UID")
 
-func uidFrom(response *http.Response, err error) (string, error) {
+func readUID(response *http.Response, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		_, _ = io.CopyN(io.Discard, response.Body, maxRefusal)
+		_, _ = io.CopyN(io.Discard, response.Body, maxRejectionBody)
 		return "", &statusError{response.StatusCode}
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxIdentity))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxIdentityBytes))
 	if err != nil {
 		return "", err
 	}
@@ -291,12 +293,12 @@ func uidFrom(response *http.Response, err error) (string, error) {
 	return string(found.UID), nil
 }
 
-// identify proves the connection that probes go through.
-func (m *Member) identify(ctx context.Context) domain.Identity {
-	if m.identity == nil {
+// checkIdentity proves the connection of probes.
+func (m *Member) checkIdentity(ctx context.Context) domain.Identity {
+	if m.verifier == nil {
 		return domain.Identity{}
 	}
-	err := m.identity.ask(ctx, m.http.Do, nil)
+	err := m.verifier.verify(ctx, m.http.Do, nil)
 	var of *IdentityError
 	switch {
 	case err == nil:
@@ -304,6 +306,6 @@ func (m *Member) identify(ctx context.Context) domain.Identity {
 	case errors.As(err, &of):
 		return of.Identity
 	default:
-		return domain.Identity{Unknown: causeOf(err)}
+		return domain.Identity{Unknown: connectionCause(err)}
 	}
 }

@@ -19,20 +19,21 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// identified is an API server with an identity that counts what it is asked.
-type identified struct {
+// identityServer is an API server with an identity. It records its requests.
+type identityServer struct {
 	*httptest.Server
 	uid string
 
-	mu     sync.Mutex
-	asked  int
-	others []string
+	mu            sync.Mutex
+	identityReads int
+	otherRequests []string
 }
 
-// serveIdentity serves a cluster with that UID; without one no client may read it.
-func serveIdentity(t *testing.T, uid string, http2 bool) *identified {
+// newIdentityServer serves a cluster with this UID. Without a UID, reading the identity is
+// Forbidden.
+func newIdentityServer(t *testing.T, uid string, http2 bool) *identityServer {
 	t.Helper()
-	s := &identified{uid: uid}
+	s := &identityServer{uid: uid}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.EnableHTTP2 = http2
 	s.StartTLS()
@@ -40,7 +41,7 @@ func serveIdentity(t *testing.T, uid string, http2 bool) *identified {
 	return s
 }
 
-func (s *identified) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *identityServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -48,32 +49,32 @@ func (s *identified) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/readyz":
 		_, _ = io.WriteString(w, "ok")
 	case "/api/v1/namespaces/kube-system":
-		s.asked++
+		s.identityReads++
 		if s.uid == "" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, s.uid)
 	default:
-		s.others = append(s.others, r.Method+" "+r.URL.Path)
+		s.otherRequests = append(s.otherRequests, r.Method+" "+r.URL.Path)
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	}
 }
 
-func (s *identified) received() (asked int, others []string) {
+func (s *identityServer) requests() (asked int, others []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked, append([]string(nil), s.others...)
+	return s.identityReads, append([]string(nil), s.otherRequests...)
 }
 
-// virtualIP passes connections on to one server at a time.
+// virtualIP forwards connections to one server at a time.
 type virtualIP struct {
 	listener net.Listener
 
-	mu   sync.Mutex
-	to   string
-	open []net.Conn
+	mu          sync.Mutex
+	target      string
+	connections []net.Conn
 }
 
 func newVirtualIP(t *testing.T) *virtualIP {
@@ -90,33 +91,33 @@ func newVirtualIP(t *testing.T) *virtualIP {
 			if err != nil {
 				return
 			}
-			passing.Go(func() { v.pass(in) })
+			passing.Go(func() { v.forward(in) })
 		}
 	})
 	t.Cleanup(func() { _ = listener.Close(); v.moveTo(""); passing.Wait() })
 	return v
 }
 
-// moveTo ends all connections, as when another machine takes the address.
+// moveTo closes all connections, like another machine that takes over the address.
 func (v *virtualIP) moveTo(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.to = address
-	for _, conn := range v.open {
+	v.target = address
+	for _, conn := range v.connections {
 		_ = conn.Close()
 	}
-	v.open = nil
+	v.connections = nil
 }
 
-func (v *virtualIP) pass(in net.Conn) {
+func (v *virtualIP) forward(in net.Conn) {
 	defer in.Close()
 	v.mu.Lock()
-	out, err := net.Dial("tcp", v.to)
+	out, err := net.Dial("tcp", v.target)
 	if err != nil {
 		v.mu.Unlock()
 		return
 	}
-	v.open = append(v.open, in, out)
+	v.connections = append(v.connections, in, out)
 	v.mu.Unlock()
 	defer out.Close()
 	ended := make(chan struct{})
@@ -126,10 +127,10 @@ func (v *virtualIP) pass(in net.Conn) {
 	<-ended
 }
 
-func address(s *identified) string { return s.Listener.Addr().String() }
+func addressOf(s *identityServer) string { return s.Listener.Addr().String() }
 
-// write sends an object to the member.
-func write(t *testing.T, target *Member) error {
+// createConfigMap sends an object to the member.
+func createConfigMap(t *testing.T, target *Member) error {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
@@ -142,37 +143,37 @@ func write(t *testing.T, target *Member) error {
 	return target.discovery.RESTClient().Post().AbsPath("/api/v1/namespaces/default/configmaps").Body(raw).Do(t.Context()).Error()
 }
 
-// guarded leads to the address of a virtual IP, whose Cluster was registered with an ID.
-func guarded(t *testing.T, v *virtualIP, id string) *Member {
+// openBehind opens a member at a virtual IP, whose Cluster was registered with an ID.
+func openBehind(t *testing.T, v *virtualIP, id string) *Member {
 	t.Helper()
-	w := newWorld(t, newAPIServer(t, "token"), "token")
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
 	w.cluster.Spec.ID, w.cluster.Spec.APIEndpoint = id, "https://"+v.listener.Addr().String()
 	if err := w.karmada.Update(t.Context(), w.cluster, client.FieldOwner("test")); err != nil {
 		t.Fatal(err)
 	}
-	return w.get(t)
+	return w.mustGet(t)
 }
 
-func TestNothingIsSentToAnotherClusterThanTheRegisteredOne(t *testing.T) {
+func TestIdentityMismatchBlocksRequests(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
-			right, wrong, vip := serveIdentity(t, "right", http2), serveIdentity(t, "wrong", http2), newVirtualIP(t)
-			vip.moveTo(address(right))
-			target := guarded(t, vip, "right")
+			right, wrong, vip := newIdentityServer(t, "right", http2), newIdentityServer(t, "wrong", http2), newVirtualIP(t)
+			vip.moveTo(addressOf(right))
+			target := openBehind(t, vip, "right")
 			for range 3 {
-				if err := write(t, target); err != nil {
+				if err := createConfigMap(t, target); err != nil {
 					t.Fatalf("to the right cluster: %v", err)
 				}
 			}
-			if asked, writes := right.received(); asked > 2 || len(writes) != 3 {
-				t.Errorf("the right cluster was asked %d times for its identity and got %v, want few questions and 3 writes", asked, writes)
+			if asked, writes := right.requests(); asked > 2 || len(writes) != 3 {
+				t.Errorf("the right cluster got %d identity reads and the requests %v, want at most 2 identity reads and 3 writes", asked, writes)
 			}
 
-			vip.moveTo(address(wrong))
+			vip.moveTo(addressOf(wrong))
 			err := error(nil)
 			for range 5 {
-				// The first tries may find the connections that have just ended.
-				err = write(t, target)
+				// The first requests may use the connections that have just ended.
+				err = createConfigMap(t, target)
 			}
 			var mismatch *IdentityError
 			if !errors.As(err, &mismatch) || mismatch.Identity.Seen != "wrong" {
@@ -180,20 +181,20 @@ func TestNothingIsSentToAnotherClusterThanTheRegisteredOne(t *testing.T) {
 			}
 			for _, want := range []string{"registered with ID right", "the cluster with ID wrong", vip.listener.Addr().String(), "kubectl patch cluster m1"} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q does not say %q", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
-			if _, writes := wrong.received(); len(writes) > 0 {
+			if _, writes := wrong.requests(); len(writes) > 0 {
 				t.Errorf("the other cluster got %v", writes)
 			}
 			health := target.Probe(t.Context())
 			if health.Healthy || health.Identity.Seen != "wrong" {
-				t.Errorf("the probe of another cluster finds %+v", health)
+				t.Errorf("the probe of another cluster returns %+v", health)
 			}
 
-			vip.moveTo(address(right))
+			vip.moveTo(addressOf(right))
 			for range 5 {
-				if err = write(t, target); err == nil {
+				if err = createConfigMap(t, target); err == nil {
 					break
 				}
 			}
@@ -207,45 +208,45 @@ func TestNothingIsSentToAnotherClusterThanTheRegisteredOne(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentToAClusterThatCannotBeIdentified(t *testing.T) {
-	secretive, vip := serveIdentity(t, "", true), newVirtualIP(t)
-	vip.moveTo(address(secretive))
-	target := guarded(t, vip, "right")
+func TestUnknownIdentityBlocksRequests(t *testing.T) {
+	secretive, vip := newIdentityServer(t, "", true), newVirtualIP(t)
+	vip.moveTo(addressOf(secretive))
+	target := openBehind(t, vip, "right")
 	var unknown *IdentityError
-	if err := write(t, target); !errors.As(err, &unknown) || unknown.Identity.Unknown == "" || !strings.Contains(err.Error(), "403 Forbidden; let the account of Karmada in the member get that Namespace") {
+	if err := createConfigMap(t, target); !errors.As(err, &unknown) || unknown.Identity.Unknown == "" || !strings.Contains(err.Error(), "403 Forbidden; let the account of Karmada in the member get that Namespace") {
 		t.Errorf("got %v", err)
 	}
-	if _, writes := secretive.received(); len(writes) > 0 {
-		t.Errorf("it got %v", writes)
+	if _, writes := secretive.requests(); len(writes) > 0 {
+		t.Errorf("the unidentified cluster got %v", writes)
 	}
 	if health := target.Probe(t.Context()); health.Healthy || health.Identity.Unknown == "" {
-		t.Errorf("the probe finds %+v", health)
+		t.Errorf("the probe returns %+v", health)
 	}
 }
 
-func TestAClusterThatWasRegisteredWithoutAnIDIsNotAsked(t *testing.T) {
-	secretive, vip := serveIdentity(t, "", true), newVirtualIP(t)
-	vip.moveTo(address(secretive))
-	target := guarded(t, vip, "")
-	if err := write(t, target); err != nil {
+func TestClusterWithoutIDNeedsNoProof(t *testing.T) {
+	secretive, vip := newIdentityServer(t, "", true), newVirtualIP(t)
+	vip.moveTo(addressOf(secretive))
+	target := openBehind(t, vip, "")
+	if err := createConfigMap(t, target); err != nil {
 		t.Error(err)
 	}
-	if asked, _ := secretive.received(); asked > 0 || !target.Probe(t.Context()).Healthy {
-		t.Errorf("it was asked %d times for its identity", asked)
+	if asked, _ := secretive.requests(); asked > 0 || !target.Probe(t.Context()).Healthy {
+		t.Errorf("%d identity reads", asked)
 	}
 }
 
-func TestAPersonAcceptsAnotherCluster(t *testing.T) {
-	wrong, vip := serveIdentity(t, "wrong", true), newVirtualIP(t)
-	vip.moveTo(address(wrong))
-	w := newWorld(t, newAPIServer(t, "token"), "token")
+func TestChangedIDAcceptsAnotherCluster(t *testing.T) {
+	wrong, vip := newIdentityServer(t, "wrong", true), newVirtualIP(t)
+	vip.moveTo(addressOf(wrong))
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
 	w.cluster.Spec.APIEndpoint = "https://" + vip.listener.Addr().String()
 	for _, id := range []string{"right", "wrong"} {
 		w.cluster.Spec.ID = id
 		if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 			t.Fatal(err)
 		}
-		if err := write(t, w.get(t)); (err == nil) != (id == "wrong") {
+		if err := createConfigMap(t, w.mustGet(t)); (err == nil) != (id == "wrong") {
 			t.Errorf("with spec.id %q: %v", id, err)
 		}
 	}

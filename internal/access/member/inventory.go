@@ -23,39 +23,38 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// inventory watches the nodes and Pods of a member and counts them as they come
-// and go. No object is kept: a list is read page by page, and of each node and Pod
-// only what counts remains.
+// inventory watches the nodes and Pods of a member and counts them. It stores no objects: lists
+// are read in pages, and only the counted values of each node and Pod are kept.
 type inventory struct {
-	start sync.Once
-	err   error
-	since time.Time
-	ended sync.WaitGroup
+	startOnce sync.Once
+	err       error
+	startedAt time.Time
+	watches   sync.WaitGroup
 
 	mu                      sync.Mutex
 	tally                   *domain.Tally
 	nodesListed, podsListed bool
-	last                    *summary
+	lastSummary             *inventorySummary
 }
 
-// summary is what was told last, and what it was told of.
-type summary struct {
+// inventorySummary is the last returned summary with its inputs.
+type inventorySummary struct {
 	version   uint64
 	models    []clusterv1alpha1.ResourceModel
 	nodes     *clusterv1alpha1.NodeSummary
 	resources *clusterv1alpha1.ResourceSummary
 }
 
-// Inventory is what the member has to offer and what of it is in use; models are
-// the grades by which its nodes are counted. The answer is nil until the first
-// lists have arrived, for which waited tells how long. It is the caller's.
+// Inventory returns the resources of the member and how many of them are used. models are the
+// grades by which its nodes are counted. The result is nil until the first lists are read;
+// waited is the time since the start. The caller owns the result.
 func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 	nodes *clusterv1alpha1.NodeSummary, resources *clusterv1alpha1.ResourceSummary, waited time.Duration, err error,
 ) {
 	i := &m.inventory
-	i.start.Do(func() {
-		i.since, i.tally = time.Now(), domain.NewTally()
-		i.err = i.watch(m.ctx, m)
+	i.startOnce.Do(func() {
+		i.startedAt, i.tally = time.Now(), domain.NewTally()
+		i.err = i.startWatches(m.ctx, m)
 	})
 	if i.err != nil {
 		return nil, nil, 0, i.err
@@ -63,49 +62,50 @@ func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.nodesListed || !i.podsListed {
-		return nil, nil, time.Since(i.since), nil
+		return nil, nil, time.Since(i.startedAt), nil
 	}
-	if i.last == nil || i.last.version != i.tally.Version() || !equality.Semantic.DeepEqual(i.last.models, models) {
-		i.last = &summary{version: i.tally.Version(), models: models}
-		i.last.nodes, i.last.resources = i.tally.Summary(models)
+	if i.lastSummary == nil || i.lastSummary.version != i.tally.Version() || !equality.Semantic.DeepEqual(i.lastSummary.models, models) {
+		i.lastSummary = &inventorySummary{version: i.tally.Version(), models: models}
+		i.lastSummary.nodes, i.lastSummary.resources = i.tally.Summary(models)
 	}
-	return i.last.nodes.DeepCopy(), i.last.resources.DeepCopy(), 0, nil
+	return i.lastSummary.nodes.DeepCopy(), i.lastSummary.resources.DeepCopy(), 0, nil
 }
 
-func (i *inventory) watch(ctx context.Context, m *Member) error {
+func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 	client, err := m.inventoryClient()
 	if err != nil {
 		return fmt.Errorf("making client for the inventory of member %q: %w", m.Name, err)
 	}
 	nodes, pods := client.Nodes(), client.Pods("")
-	i.ended.Go(func() {
-		reflectInto(ctx, "nodes of "+m.Name, feed[countedNode]{
+	i.watches.Go(func() {
+		runReflector(ctx, "nodes of "+m.Name, reducedSource[countedNode]{
 			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
 			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
 			readPage: m.bounds.ReadPage,
 			reduce:   i.reduceNode,
-			within:   within{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
+			bounds:   inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
 		}, nodeStore{i})
 	})
-	i.ended.Go(func() {
-		reflectInto(ctx, "Pods of "+m.Name, feed[countedPod]{
+	i.watches.Go(func() {
+		runReflector(ctx, "Pods of "+m.Name, reducedSource[countedPod]{
 			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
 			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
 			readPage: m.bounds.ReadPage,
-			selector: running(),
+			selector: unfinishedPods(),
 			reduce:   i.reducePod,
-			within:   within{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
+			bounds:   inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
 		}, podStore{i})
 	})
 	return nil
 }
 
-// inventoryClient makes a client that knows nodes and Pods, and weighs what it decodes.
+// inventoryClient returns a client for nodes and Pods that limits the memory of decoded
+// answers.
 func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	config := patiently(m.config)
+	config := withWatchReconnect(m.config)
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
 	config.NegotiatedSerializer = m.bounds.Codec(scheme)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -117,15 +117,15 @@ func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	return corev1client.New(restClient), nil
 }
 
-// running selects the Pods that have not finished.
-func running() string {
+// unfinishedPods returns the selector of the Pods that have not finished.
+func unfinishedPods() string {
 	return fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 	).String()
 }
 
-// countedNode is what counts of a node.
+// countedNode holds the counted values of a node.
 type countedNode struct {
 	name        string
 	ready       bool
@@ -149,7 +149,7 @@ func (i *inventory) reduceNode(object runtime.Object) (counted countedNode, ok b
 	return counted, true, err
 }
 
-// countedPod is what counts of a Pod: where it runs, and what it asks for.
+// countedPod holds the counted values of a Pod: its node and its requests.
 type countedPod struct {
 	id       domain.PodID
 	node     string
@@ -161,7 +161,7 @@ func (i *inventory) reducePod(object runtime.Object) (counted countedPod, ok boo
 	if !ok {
 		return countedPod{}, false, nil
 	}
-	counted.id, counted.node = fingerprint(pod.UID), pod.Spec.NodeName
+	counted.id, counted.node = podIDOf(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -169,7 +169,7 @@ func (i *inventory) reducePod(object runtime.Object) (counted countedPod, ok boo
 	return counted, true, err
 }
 
-func fingerprint(uid types.UID) (id domain.PodID) {
+func podIDOf(uid types.UID) (id domain.PodID) {
 	hash := fnv.New128a()
 	_, _ = hash.Write([]byte(uid))
 	hash.Sum(id[:0])

@@ -24,25 +24,25 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-func requesting(cpu string) corev1.Container {
+func containerRequesting(cpu string) corev1.Container {
 	return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}
 }
 
-func TestWhatAPodAsksFor(t *testing.T) {
+func TestPodRequests(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
-	sidecar := requesting("100m")
+	sidecar := containerRequesting("100m")
 	sidecar.RestartPolicy = &always
 	tests := map[string]struct {
 		spec corev1.PodSpec
 		want string
 	}{
-		"containers are added up":                     {corev1.PodSpec{Containers: []corev1.Container{requesting("1"), requesting("500m")}}, "1500m"},
-		"an init container that needs more counts":    {corev1.PodSpec{InitContainers: []corev1.Container{requesting("2")}, Containers: []corev1.Container{requesting("1")}}, "2"},
-		"one that needs less does not":                {corev1.PodSpec{InitContainers: []corev1.Container{requesting("1")}, Containers: []corev1.Container{requesting("2")}}, "2"},
-		"one that keeps running is added to the rest": {corev1.PodSpec{InitContainers: []corev1.Container{sidecar}, Containers: []corev1.Container{requesting("1")}}, "1100m"},
-		"and to those that are initialised after it":  {corev1.PodSpec{InitContainers: []corev1.Container{sidecar, requesting("2")}, Containers: []corev1.Container{requesting("1")}}, "2100m"},
+		"containers are added up":                             {corev1.PodSpec{Containers: []corev1.Container{containerRequesting("1"), containerRequesting("500m")}}, "1500m"},
+		"an init container that requests more counts":         {corev1.PodSpec{InitContainers: []corev1.Container{containerRequesting("2")}, Containers: []corev1.Container{containerRequesting("1")}}, "2"},
+		"an init container that requests less does not count": {corev1.PodSpec{InitContainers: []corev1.Container{containerRequesting("1")}, Containers: []corev1.Container{containerRequesting("2")}}, "2"},
+		"a sidecar is added to the containers":                {corev1.PodSpec{InitContainers: []corev1.Container{sidecar}, Containers: []corev1.Container{containerRequesting("1")}}, "1100m"},
+		"a sidecar is added to later init containers":         {corev1.PodSpec{InitContainers: []corev1.Container{sidecar, containerRequesting("2")}, Containers: []corev1.Container{containerRequesting("1")}}, "2100m"},
 		"overhead is added": {corev1.PodSpec{
-			Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Containers: []corev1.Container{requesting("1")},
+			Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Containers: []corev1.Container{containerRequesting("1")},
 		}, "1010m"},
 	}
 	for name, test := range tests {
@@ -57,38 +57,38 @@ func TestWhatAPodAsksFor(t *testing.T) {
 			_, sum := i.tally.Summary(nil)
 			cpu := sum.Allocated[corev1.ResourceCPU]
 			if cpu.Cmp(resource.MustParse(test.want)) != 0 {
-				t.Errorf("it asks for %s, want %s", cpu.String(), test.want)
+				t.Errorf("the requests are %s, want %s", cpu.String(), test.want)
 			}
 		})
 	}
 }
 
-// fleet is an API server that serves nodes and Pods in pages, and tells watchers
-// what it is given.
-type fleet struct {
+// inventoryServer is an API server that serves nodes and Pods in pages, and sends its events to
+// watches.
+type inventoryServer struct {
 	*httptest.Server
 	nodes, pods int
-	largest     int
+	largestPage int
 	events      chan metav1.WatchEvent
 
-	mu      sync.Mutex
-	expired bool
-	// varied makes each Pod ask for something else.
-	varied bool
+	mu        sync.Mutex
+	isExpired bool
+	// hasDistinctRequests makes each Pod request other resources.
+	hasDistinctRequests bool
 }
 
-func newFleet(t testing.TB, nodes, pods int) *fleet {
+func newInventoryServer(t testing.TB, nodes, pods int) *inventoryServer {
 	t.Helper()
-	f := &fleet{nodes: nodes, pods: pods, events: make(chan metav1.WatchEvent)}
+	f := &inventoryServer{nodes: nodes, pods: pods, events: make(chan metav1.WatchEvent)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/api/v1/nodes", f.serve(func() int { return f.nodes }, "NodeList", func(n int) any { return f.node(n) }))
-	mux.HandleFunc("/api/v1/pods", f.serve(func() int { return f.pods }, "PodList", func(n int) any { return f.pod(n) }))
+	mux.HandleFunc("/api/v1/nodes", f.serveList(func() int { return f.nodes }, "NodeList", func(n int) any { return f.newNode(n) }))
+	mux.HandleFunc("/api/v1/pods", f.serveList(func() int { return f.pods }, "PodList", func(n int) any { return f.newPod(n) }))
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.CloseClientConnections)
 	return f
 }
 
-func (f *fleet) node(number int) *corev1.Node {
+func (f *inventoryServer) newNode(number int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", number), UID: types.UID(fmt.Sprintf("node-%d", number))},
 		Status: corev1.NodeStatus{
@@ -99,16 +99,16 @@ func (f *fleet) node(number int) *corev1.Node {
 	}
 }
 
-func (f *fleet) pod(number int) *corev1.Pod {
+func (f *inventoryServer) newPod(number int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: fmt.Sprintf("web-%d", number), UID: types.UID(fmt.Sprintf("pod-%d", number)),
-		Annotations: map[string]string{"note": "nobody counts this"},
+		Annotations: map[string]string{"note": "not counted"},
 	}}
-	pod.Spec.Containers = []corev1.Container{requesting("100m")}
+	pod.Spec.Containers = []corev1.Container{containerRequesting("100m")}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.varied {
-		pod.Spec.Containers = []corev1.Container{requesting(fmt.Sprintf("%dm", 1000+number))}
+	if f.hasDistinctRequests {
+		pod.Spec.Containers = []corev1.Container{containerRequesting(fmt.Sprintf("%dm", 1000+number))}
 	}
 	if f.nodes > 0 {
 		pod.Spec.NodeName = fmt.Sprintf("node-%d", number%f.nodes)
@@ -116,25 +116,25 @@ func (f *fleet) pod(number int) *corev1.Pod {
 	return pod
 }
 
-func (f *fleet) serve(count func() int, kind string, item func(int) any) http.HandlerFunc {
+func (f *inventoryServer) serveList(count func() int, kind string, item func(int) any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
 		if query.Get("watch") != "" {
-			// From nowhere a watch would begin anywhere.
+			// A watch without a resource version would begin anywhere.
 			if query.Get("resourceVersion") != "7" {
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}
-			f.tell(w, r, kind)
+			f.serveWatch(w, r, kind)
 			return
 		}
 		limit, _ := strconv.Atoi(query.Get("limit"))
 		from, _ := strconv.Atoi(query.Get("continue"))
 		f.mu.Lock()
-		late := f.expired && from > 0
-		f.expired = f.expired && !late
-		f.largest = max(f.largest, limit)
+		late := f.isExpired && from > 0
+		f.isExpired = f.isExpired && !late
+		f.largestPage = max(f.largestPage, limit)
 		f.mu.Unlock()
 		if late {
 			w.WriteHeader(http.StatusGone)
@@ -155,7 +155,7 @@ func (f *fleet) serve(count func() int, kind string, item func(int) any) http.Ha
 	}
 }
 
-func (f *fleet) tell(w http.ResponseWriter, r *http.Request, kind string) {
+func (f *inventoryServer) serveWatch(w http.ResponseWriter, r *http.Request, kind string) {
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
 	events := f.events
@@ -173,8 +173,8 @@ func (f *fleet) tell(w http.ResponseWriter, r *http.Request, kind string) {
 	}
 }
 
-// awaitInventory waits until the summary is as check wants it.
-func awaitInventory(t testing.TB, m *Member, check func(*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) string) {
+// waitForInventory waits until check accepts the summary.
+func waitForInventory(t testing.TB, m *Member, check func(*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) string) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -198,20 +198,20 @@ func awaitInventory(t testing.TB, m *Member, check func(*clusterv1alpha1.NodeSum
 	}
 }
 
-func numbers(nodes, pods int) func(*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) string {
+func wantCounts(nodes, pods int) func(*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) string {
 	return func(n *clusterv1alpha1.NodeSummary, r *clusterv1alpha1.ResourceSummary) string {
 		running := r.Allocated[corev1.ResourcePods]
 		return cmp.Diff([]int64{int64(nodes), int64(pods)}, []int64{int64(n.TotalNum), running.Value()})
 	}
 }
 
-func TestAnInventoryIsReadInPagesAndFollowsWhatHappens(t *testing.T) {
-	f := newFleet(t, 3, 2*pageSize+1)
-	f.expired = true
+func TestInventoryListsPagesAndWatches(t *testing.T) {
+	f := newInventoryServer(t, 3, 2*inventoryPageSize+1)
+	f.isExpired = true
 	m := openAt(t, f.URL)
-	awaitInventory(t, m, numbers(3, 2*pageSize+1))
-	if f.largest != pageSize {
-		t.Errorf("%d objects were asked for at once", f.largest)
+	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize+1))
+	if f.largestPage != inventoryPageSize {
+		t.Errorf("%d objects were requested at once", f.largestPage)
 	}
 	tell := func(kind string, pod *corev1.Pod) {
 		pod.TypeMeta, pod.ResourceVersion = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, "8"
@@ -223,19 +223,19 @@ func TestAnInventoryIsReadInPagesAndFollowsWhatHappens(t *testing.T) {
 		event.Object.Raw = raw
 		f.events <- event
 	}
-	tell("DELETED", f.pod(0))
-	awaitInventory(t, m, numbers(3, 2*pageSize))
-	tell("ADDED", f.pod(2*pageSize+1))
-	awaitInventory(t, m, numbers(3, 2*pageSize+1))
-	waiting := f.pod(1)
+	tell("DELETED", f.newPod(0))
+	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize))
+	tell("ADDED", f.newPod(2*inventoryPageSize+1))
+	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize+1))
+	waiting := f.newPod(1)
 	waiting.Spec.NodeName = ""
 	tell("MODIFIED", waiting)
-	awaitInventory(t, m, numbers(3, 2*pageSize))
+	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize))
 }
 
-func TestAnInventoryRecoversFromAListBeyondItsBounds(t *testing.T) {
-	f := newFleet(t, 3, pageSize)
-	f.varied = true
+func TestInventoryRecoversFromExceededBounds(t *testing.T) {
+	f := newInventoryServer(t, 3, inventoryPageSize)
+	f.hasDistinctRequests = true
 	m := openAt(t, f.URL)
 	m.bounds.Limits.ResourceListBytes = 1000
 	_, _, _, err := m.Inventory(nil)
@@ -243,10 +243,10 @@ func TestAnInventoryRecoversFromAListBeyondItsBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return hit(m, bounds.ResourceLists), nil
+		return hasExceeded(m, bounds.ResourceLists), nil
 	})
 	if err != nil {
-		t.Fatalf("the bound was not hit: %v", err)
+		t.Fatalf("the bound was not exceeded: %v", err)
 	}
 	for _, exceeded := range m.Exceeded() {
 		if exceeded.Subject != "pods.v1" {
@@ -254,22 +254,22 @@ func TestAnInventoryRecoversFromAListBeyondItsBounds(t *testing.T) {
 		}
 	}
 	f.mu.Lock()
-	f.varied = false
+	f.hasDistinctRequests = false
 	f.mu.Unlock()
-	awaitInventory(t, m, numbers(3, pageSize))
+	waitForInventory(t, m, wantCounts(3, inventoryPageSize))
 }
 
-// BenchmarkInventoryOfALargeMember tells what it takes to know the resources of a
-// member with 5 000 nodes and 100 000 Pods: the memory that it keeps, and the most
-// that was in use while the first lists came, of an API server in this process.
-func BenchmarkInventoryOfALargeMember(b *testing.B) {
+// BenchmarkInventoryOfLargeMember measures the memory of the inventory of a member with 5 000
+// nodes and 100 000 Pods: the memory that it keeps, and the maximum in use while the first
+// lists are read from an API server in this process.
+func BenchmarkInventoryOfLargeMember(b *testing.B) {
 	const nodes, pods, limit = 5_000, 100_000, 30 << 20
 	for b.Loop() {
-		f := newFleet(b, nodes, pods)
-		before := held()
+		f := newInventoryServer(b, nodes, pods)
+		before := heapInUse()
 		m := openAt(b, f.URL)
-		awaitInventory(b, m, numbers(nodes, pods))
-		kept := held() - before
+		waitForInventory(b, m, wantCounts(nodes, pods))
+		kept := heapInUse() - before
 		if kept > limit {
 			b.Errorf("%d MiB are kept", kept>>20)
 		}
@@ -277,8 +277,8 @@ func BenchmarkInventoryOfALargeMember(b *testing.B) {
 	}
 }
 
-// held is the heap in use after everything else was collected.
-func held() int64 {
+// heapInUse returns the heap in use after a garbage collection.
+func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapper is a REST mapper that can forget. The library's own keeps a kind for ever
-// that it found once, also when the kind is removed or comes back as another resource.
-type mapper struct {
+// resettableMapper is a REST mapper that can be reset. The REST mapper of the library keeps
+// each kind for ever, even if the kind is removed or returns as another resource.
+type resettableMapper struct {
 	config *rest.Config
 	http   *http.Client
 
@@ -21,13 +21,13 @@ type mapper struct {
 	current meta.RESTMapper
 }
 
-func newMapper(config *rest.Config, httpClient *http.Client) (*mapper, error) {
-	m := &mapper{config: config, http: httpClient}
-	return m, m.forget()
+func newMapper(config *rest.Config, httpClient *http.Client) (*resettableMapper, error) {
+	m := &resettableMapper{config: config, http: httpClient}
+	return m, m.reset()
 }
 
-// forget has all kinds looked up anew when they are asked for.
-func (m *mapper) forget() error {
+// reset makes later calls look up all kinds again.
+func (m *resettableMapper) reset() error {
 	empty, err := apiutil.NewDynamicRESTMapper(m.config, m.http)
 	if err != nil {
 		return fmt.Errorf("making REST mapper: %w", err)
@@ -38,43 +38,43 @@ func (m *mapper) forget() error {
 	return nil
 }
 
-func (m *mapper) now() meta.RESTMapper {
+func (m *resettableMapper) currentMapper() meta.RESTMapper {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.current
 }
 
-// KindFor implements meta.RESTMapper, as all that follows.
-func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return m.now().KindFor(resource)
+// KindFor implements meta.RESTMapper, as do the methods below.
+func (m *resettableMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return m.currentMapper().KindFor(resource)
 }
 
 // KindsFor returns all kinds of a resource.
-func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return m.now().KindsFor(resource)
+func (m *resettableMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return m.currentMapper().KindsFor(resource)
 }
 
-// ResourceFor returns the resource that a partial one means.
-func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return m.now().ResourceFor(input)
+// ResourceFor returns the resource that matches a partial one.
+func (m *resettableMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return m.currentMapper().ResourceFor(input)
 }
 
-// ResourcesFor returns all resources that a partial one may mean.
-func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return m.now().ResourcesFor(input)
+// ResourcesFor returns all resources that match a partial one.
+func (m *resettableMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return m.currentMapper().ResourcesFor(input)
 }
 
 // RESTMapping returns the resource of a kind.
-func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return m.now().RESTMapping(kind, versions...)
+func (m *resettableMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return m.currentMapper().RESTMapping(kind, versions...)
 }
 
 // RESTMappings returns the resources of a kind in several versions.
-func (m *mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return m.now().RESTMappings(kind, versions...)
+func (m *resettableMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return m.currentMapper().RESTMappings(kind, versions...)
 }
 
 // ResourceSingularizer returns the singular of a resource's name.
-func (m *mapper) ResourceSingularizer(resource string) (string, error) {
-	return m.now().ResourceSingularizer(resource)
+func (m *resettableMapper) ResourceSingularizer(resource string) (string, error) {
+	return m.currentMapper().ResourceSingularizer(resource)
 }

@@ -1,10 +1,10 @@
-// Package member answers "how is one member cluster reached, and what do we know
-// of it without asking?": credentials, a client, caches of the objects that
-// Karmada manages there, and health probes.
+// Package member answers "how is one member cluster reached, and what is known about it without
+// a request?": credentials, a client, caches of the objects that Karmada manages there, and
+// health probes.
 //
-// Nothing here decides anything. A member that hangs costs a request its time
-// limit and never blocks another member. Caches hold only objects with the
-// managed label, so their size follows what was delivered and not what exists.
+// This package makes no decisions. A member that does not answer costs a request its timeout
+// and never blocks another member. Caches hold only objects with the managed label, so their
+// size depends on the delivered objects and not on the existing ones.
 package member
 
 import (
@@ -30,25 +30,24 @@ import (
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
-// RequestTimeout is how long one request to a member may take. Watches are
-// exempt.
+// RequestTimeout is the maximum duration of one request to a member. It does not apply to
+// watches.
 const RequestTimeout = 32 * time.Second
 
-// FieldManager is the name under which members record what we write.
+// FieldManager is the field manager of our writes to members.
 const FieldManager = "karmada"
 
-// Event is a change of a managed object in a member. Old is nil for an object
-// that appeared, New for one that is gone.
+// Event is a change of a managed object in a member. Old is nil for an added object, New for a
+// deleted one.
 type Event struct {
 	Member   string
 	Kind     schema.GroupVersionKind
 	Old, New *unstructured.Unstructured
-	// Initial tells that the object was there when the watch began.
+	// Initial is true if the object existed when the watch began.
 	Initial bool
 }
 
-// Object is the state the event tells of: the new one, or the last one of an
-// object that is gone.
+// Object returns the new state, or the last state of a deleted object.
 func (e Event) Object() *unstructured.Unstructured {
 	if e.New != nil {
 		return e.New
@@ -56,94 +55,94 @@ func (e Event) Object() *unstructured.Unstructured {
 	return e.Old
 }
 
-// Member is the way into one member cluster.
+// Member is the connection to one member cluster.
 type Member struct {
 	Name string
 
 	config *rest.Config
 	client atomic.Pointer[client.Client]
-	mapper *mapper
+	mapper *resettableMapper
 	cache  cache.Cache
 	notify func(Event)
-	// returned is called when the member serves a kind again whose watch had ended.
-	returned func(kind schema.GroupVersionKind)
+	// onWatchRestored is called when the member serves a kind again whose watch had ended.
+	onWatchRestored func(kind schema.GroupVersionKind)
 
 	ctx    context.Context //nolint:containedctx // watches that start later live as long as the member
 	cancel context.CancelFunc
-	ended  chan struct{}
+	done   chan struct{}
 
-	// connections are all that are open to the member.
+	// connections tracks the open connections to the member.
 	connections *connrotation.ConnectionTracker
-	// http sends requests, discovery those about the server itself.
+	// http sends requests. discovery sends those about the API server itself.
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
-	// identity is nil for a member that need not prove which cluster it is.
-	identity *identity
-	apis     apis
+	// verifier is nil for a member whose identity is not verified.
+	verifier *identityVerifier
+	apis     apiCache
 
-	inventory  inventory
-	liveness   *liveness
-	probeLimit time.Duration
-	shown      *credentials
+	inventory    inventory
+	health       *healthTracker
+	probeTimeout time.Duration
+	credentials  *credentials
 
-	kinds kinds
+	kinds watchedKinds
 
 	// bounds limits what the member sends.
 	bounds *bounds.MemberBounds
 }
 
-// open connects to a member. Nothing is asked of it yet, so that a member that
-// does not answer can be opened too.
-func open(ctx context.Context, name string, config *rest.Config, proof *identity, alive *liveness, shown *credentials, notify func(Event)) (*Member, error) {
-	limits, ledger := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
-	connections := tracked(config)
-	proof.around(config)
+// openMember makes the clients of a member. It sends no request, so it works for a member that
+// does not answer.
+func openMember(ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, notify func(Event)) (*Member, error) {
+	limits, hits := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
+	connections := trackConnections(config)
+	verifier.wrapConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return bounds.NewTransport(listening(next, alive), limits, ledger)
+		return bounds.NewTransport(trackFailures(next, health), limits, hits)
 	})
 	m := &Member{
-		Name: name, config: config, notify: notify, returned: func(schema.GroupVersionKind) {}, liveness: alive, shown: shown,
-		probeLimit: probeTimeout, connections: connections, identity: proof, ended: make(chan struct{}), kinds: newKinds(),
-		bounds: &bounds.MemberBounds{Limits: limits, Hits: ledger, Now: time.Now},
+		Name: name, config: config, notify: notify, onWatchRestored: func(schema.GroupVersionKind) {}, health: health, credentials: creds,
+		probeTimeout: probeTimeout, connections: connections, verifier: verifier, done: make(chan struct{}), kinds: newWatchedKinds(),
+		bounds: &bounds.MemberBounds{Limits: limits, Hits: hits, Now: time.Now},
 	}
-	if err := m.connect(); err != nil {
+	if err := m.newClients(); err != nil {
 		return nil, fmt.Errorf("connecting to member %q: %w", name, err)
 	}
 	m.ctx, m.cancel = context.WithCancel(ctx)
 	go func() {
-		defer close(m.ended)
+		defer close(m.done)
 		_ = m.cache.Start(m.ctx)
 		m.connections.CloseAll()
 	}()
 	return m, nil
 }
 
-// connect makes the clients and the cache, without a request.
-func (m *Member) connect() (err error) {
+// newClients makes the clients and the cache, without a request.
+func (m *Member) newClients() (err error) {
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return fmt.Errorf("making HTTP client: %w", err)
 	}
 	if m.mapper, err = newMapper(m.config, m.http); err != nil {
 		return err
 	}
-	if err := m.renewClient(); err != nil {
+	if err := m.resetClient(); err != nil {
 		return err
 	}
 	if m.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(m.config, m.http); err != nil {
 		return fmt.Errorf("making discovery client: %w", err)
 	}
-	watching := patiently(m.config)
-	watchClient, err := rest.HTTPClientFor(watching)
+	watchConfig := withWatchReconnect(m.config)
+	watchClient, err := rest.HTTPClientFor(watchConfig)
 	if err != nil {
 		return fmt.Errorf("making HTTP client for watches: %w", err)
 	}
 	never := time.Duration(0)
-	m.cache, err = cache.New(watching, cache.Options{
+	m.cache, err = cache.New(watchConfig, cache.Options{
 		HTTPClient: watchClient,
 		Scheme:     runtime.NewScheme(),
 		Mapper:     m.mapper,
 		SyncPeriod: &never,
-		// A read must not begin a watch: its kind may have just ended.
+		// A read must not start a watch: the watch of its kind may have just ended.
 		ReaderFailOnMissingInformer: true,
 		DefaultWatchErrorHandler:    m.onWatchError,
 		DefaultLabelSelector:        labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
@@ -156,37 +155,37 @@ func (m *Member) connect() (err error) {
 	return nil
 }
 
-// renewClient makes the client anew, which remembers the resources of kinds.
-func (m *Member) renewClient() error {
+// resetClient makes a new client, because a client caches the resources of kinds.
+func (m *Member) resetClient() error {
 	made, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
 	if err != nil {
 		return fmt.Errorf("making client: %w", err)
 	}
-	made = verifying(made, m.bounds.Hits, m.ask)
+	made = newVerifyingClient(made, m.bounds.Hits, m.queryKind)
 	m.client.Store(&made)
 	return nil
 }
 
-// dialLimit is how long a connection may take to come about.
-const dialLimit = 10 * time.Second
+// dialTimeout is the maximum time in which a connection is established.
+const dialTimeout = 10 * time.Second
 
-// tracked makes a configuration keep account of its connections. A network that
-// loses everything tells nobody: what is sent into such a connection is repeated
-// for minutes, while a new one would get through.
-func tracked(config *rest.Config) *connrotation.ConnectionTracker {
+// trackConnections makes a configuration track its connections. A network that loses all
+// packets reports no error: requests over such a connection are retried for minutes, while a
+// new connection would work.
+func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 	dial := config.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	connections := connrotation.NewConnectionTracker()
 	config.Dial = connrotation.NewDialerWithTracker(dial, connections).DialContext
 	return connections
 }
 
-// patiently makes a configuration for watches: while the member does not answer,
-// they wait inside of their request and go on when it does, instead of sleeping
-// out a pause that grows to half a minute.
-func patiently(config *rest.Config) *rest.Config {
+// withWatchReconnect returns a configuration for watches. While the member does not answer, a
+// watch retries within its request and continues as soon as the member answers. Without this it
+// would wait for a backoff of up to 30 seconds.
+func withWatchReconnect(config *rest.Config) *rest.Config {
 	patient := rest.CopyConfig(config)
 	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1})
@@ -197,25 +196,25 @@ func patiently(config *rest.Config) *rest.Config {
 // close ends all watches of the member.
 func (m *Member) close() {
 	m.cancel()
-	<-m.ended
-	m.inventory.ended.Wait()
+	<-m.done
+	m.inventory.watches.Wait()
 	m.kinds.reviews.Wait()
 }
 
-// Config is the client configuration of the member.
+// Config returns the client configuration of the member.
 func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
 
-// Client reads and writes the member directly, without a cache.
+// Client returns the client that reads and writes the member directly, without a cache.
 func (m *Member) Client() client.Client { return *m.client.Load() }
 
-func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	return object
 }
 
-// roundTripper is a function around another http.RoundTripper, which stays in reach
-// of those who close idle connections.
+// roundTripper is a function that wraps another http.RoundTripper. The wrapped one stays
+// accessible, so that idle connections can be closed.
 type roundTripper struct {
 	next http.RoundTripper
 	trip func(*http.Request) (*http.Response, error)

@@ -25,20 +25,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// apiServer is a server that accepts one token and counts who shows another.
+// apiServer is a server that accepts one token and counts the requests with another one.
 type apiServer struct {
 	*httptest.Server
-	accepted atomic.Pointer[string]
-	refused  atomic.Int32
+	acceptedToken    atomic.Pointer[string]
+	rejectedRequests atomic.Int32
 }
 
 func newAPIServer(t *testing.T, token string) *apiServer {
 	t.Helper()
 	s := &apiServer{}
-	s.accepted.Store(&token)
+	s.acceptedToken.Store(&token)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+*s.accepted.Load() {
-			s.refused.Add(1)
+		if r.Header.Get("Authorization") != "Bearer "+*s.acceptedToken.Load() {
+			s.rejectedRequests.Add(1)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -48,20 +48,20 @@ func newAPIServer(t *testing.T, token string) *apiServer {
 	return s
 }
 
-type world struct {
+type memberFixture struct {
 	karmada client.Client
 	members *Clusters
 	cluster *clusterv1alpha1.Cluster
 	now     time.Time
 }
 
-func newWorld(t *testing.T, server *apiServer, token string) *world {
+func newMemberFixture(t *testing.T, server *apiServer, token string) *memberFixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w := &memberFixture{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 	w.cluster = &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1"},
 		Spec: clusterv1alpha1.ClusterSpec{
@@ -69,21 +69,21 @@ func newWorld(t *testing.T, server *apiServer, token string) *world {
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1"},
 		},
 	}
-	w.karmada = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.cluster, secretWith(token)).Build()
+	w.karmada = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.cluster, secretWithToken(token)).Build()
 	ctx, cancel := context.WithCancel(t.Context())
 	w.members = NewClusters(ctx, Options{Karmada: w.karmada, Secrets: w.karmada, Now: func() time.Time { return w.now }})
 	t.Cleanup(func() { w.members.Forget("m1"); cancel() })
 	return w
 }
 
-func secretWith(token string) *corev1.Secret {
+func secretWithToken(token string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m1"},
 		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(token)},
 	}
 }
 
-func (w *world) get(t *testing.T) *Member {
+func (w *memberFixture) mustGet(t *testing.T) *Member {
 	t.Helper()
 	target, err := w.members.Get(t.Context(), "m1")
 	if err != nil {
@@ -92,96 +92,96 @@ func (w *world) get(t *testing.T) *Member {
 	return target
 }
 
-func TestATokenThatTheMemberRefusesIsReadAnewAtOnce(t *testing.T) {
+func TestRejectedTokenIsReadAgainAtOnce(t *testing.T) {
 	server := newAPIServer(t, "old")
-	w := newWorld(t, server, "old")
-	before := w.get(t)
+	w := newMemberFixture(t, server, "old")
+	before := w.mustGet(t)
 	if health := before.Probe(t.Context()); !health.Healthy {
-		t.Fatalf("with the right token: %+v", health)
+		t.Fatalf("with the accepted token: %+v", health)
 	}
 	rotated := "new"
-	server.accepted.Store(&rotated)
-	if err := w.karmada.Update(t.Context(), secretWith(rotated)); err != nil {
+	server.acceptedToken.Store(&rotated)
+	if err := w.karmada.Update(t.Context(), secretWithToken(rotated)); err != nil {
 		t.Fatal(err)
 	}
-	if health := before.Probe(t.Context()); !health.Healthy || server.refused.Load() != 1 {
-		t.Fatalf("the token was not read again: %+v, %d refusals", health, server.refused.Load())
+	if health := before.Probe(t.Context()); !health.Healthy || server.rejectedRequests.Load() != 1 {
+		t.Fatalf("the token was not read again: %+v, %d rejected requests", health, server.rejectedRequests.Load())
 	}
-	if after := w.get(t); before != after {
+	if after := w.mustGet(t); before != after {
 		t.Error("a new token closed the connections")
 	}
 }
 
-func TestATokenIsReadAnewNowAndThen(t *testing.T) {
+func TestTokenIsReadAgainAfterMaxAge(t *testing.T) {
 	server := newAPIServer(t, "old")
-	w := newWorld(t, server, "old")
-	w.get(t)
+	w := newMemberFixture(t, server, "old")
+	w.mustGet(t)
 	rotated := "new"
-	server.accepted.Store(&rotated)
-	if err := w.karmada.Update(t.Context(), secretWith(rotated)); err != nil {
+	server.acceptedToken.Store(&rotated)
+	if err := w.karmada.Update(t.Context(), secretWithToken(rotated)); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(secretMaxAge)
-	if health := w.get(t).Probe(t.Context()); !health.Healthy || server.refused.Load() != 0 {
-		t.Errorf("the token was not read again in time: %+v, %d refusals", health, server.refused.Load())
+	if health := w.mustGet(t).Probe(t.Context()); !health.Healthy || server.rejectedRequests.Load() != 0 {
+		t.Errorf("the token was not read again in time: %+v, %d rejected requests", health, server.rejectedRequests.Load())
 	}
 }
 
-func TestAMemberThatWasForgottenMeanwhileIsNotOpenedWhereNobodyClosesIt(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
+func TestRemovedEntryDoesNotOpenMember(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
 	overtaken := w.members.entry("m1")
 	w.members.Forget("m1")
-	if opened, err := w.members.through(t.Context(), overtaken, w.cluster); !errors.Is(err, errForgotten) || opened != nil || overtaken.member != nil {
-		t.Errorf("opened %v, error %v, want nothing and that it was forgotten", opened, err)
+	if opened, err := w.members.getFromEntry(t.Context(), overtaken, w.cluster); !errors.Is(err, errEntryClosed) || opened != nil || overtaken.member != nil {
+		t.Errorf("opened %v, error %v, want errEntryClosed", opened, err)
 	}
-	opened := w.get(t)
+	opened := w.mustGet(t)
 	w.members.Forget("m1")
 	select {
-	case <-opened.ended:
+	case <-opened.done:
 	default:
-		t.Error("the member that is opened afterwards was not closed")
+		t.Error("the member that was opened afterwards is not closed")
 	}
 }
 
-func TestAMemberThatMovedIsOpenedAnew(t *testing.T) {
+func TestChangedEndpointReopensMember(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
-	w := newWorld(t, first, "token")
-	before := w.get(t)
+	w := newMemberFixture(t, first, "token")
+	before := w.mustGet(t)
 	w.cluster.Spec.APIEndpoint = second.URL
 	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 		t.Fatal(err)
 	}
-	if after := w.get(t); after == before || after.Config().Host != second.URL {
-		t.Errorf("it is still reached at %s", after.Config().Host)
+	if after := w.mustGet(t); after == before || after.Config().Host != second.URL {
+		t.Errorf("the member is still reached at %s", after.Config().Host)
 	}
 }
 
-func TestAMissingSecretDoesNotCloseAMemberThatWorks(t *testing.T) {
+func TestMissingSecretKeepsOpenMember(t *testing.T) {
 	server := newAPIServer(t, "token")
-	w := newWorld(t, server, "token")
-	before := w.get(t)
-	if err := w.karmada.Delete(t.Context(), secretWith("")); err != nil {
+	w := newMemberFixture(t, server, "token")
+	before := w.mustGet(t)
+	if err := w.karmada.Delete(t.Context(), secretWithToken("")); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(secretMaxAge)
-	if after := w.get(t); after != before {
-		t.Error("it was closed")
+	if after := w.mustGet(t); after != before {
+		t.Error("the member was closed")
 	}
 }
 
-func TestAMemberThatMovedIsNotReachedWhereItWas(t *testing.T) {
-	w := newWorld(t, newAPIServer(t, "token"), "token")
-	w.get(t)
+func TestChangedEndpointWithoutSecretIsError(t *testing.T) {
+	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+	w.mustGet(t)
 	w.cluster.Spec.APIEndpoint = "https://elsewhere"
-	if err := errors.Join(w.karmada.Update(t.Context(), w.cluster), w.karmada.Delete(t.Context(), secretWith(""))); err != nil {
+	if err := errors.Join(w.karmada.Update(t.Context(), w.cluster), w.karmada.Delete(t.Context(), secretWithToken(""))); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := w.members.Get(t.Context(), "m1"); err == nil {
-		t.Errorf("without its Secret it is still reached at %s", target.Config().Host)
+		t.Errorf("without its Secret the member is still reached at %s", target.Config().Host)
 	}
 }
 
-func TestAClusterThatSaysNotHowToReachItIsAClearError(t *testing.T) {
+func TestIncompleteClusterIsError(t *testing.T) {
 	cases := map[string]func(*clusterv1alpha1.Cluster, *corev1.Secret){
 		"no endpoint":  func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.APIEndpoint = "" },
 		"no secretRef": func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.SecretRef = nil },
@@ -189,20 +189,20 @@ func TestAClusterThatSaysNotHowToReachItIsAClearError(t *testing.T) {
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, newAPIServer(t, "token"), "token")
-			secret := secretWith("token")
+			w := newMemberFixture(t, newAPIServer(t, "token"), "token")
+			secret := secretWithToken("token")
 			spoil(w.cluster, secret)
 			if err := errors.Join(w.karmada.Update(t.Context(), w.cluster), w.karmada.Update(t.Context(), secret)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.members.Get(t.Context(), "m1"); !errors.Is(err, errNoCredentials) {
+			if _, err := w.members.Get(t.Context(), "m1"); !errors.Is(err, errNoConnectionData) {
 				t.Errorf("err = %v", err)
 			}
 		})
 	}
 }
 
-func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
+func TestRequestTimeoutDoesNotApplyToWatches(t *testing.T) {
 	block := func(request *http.Request) (*http.Response, error) {
 		var answer <-chan time.Time
 		if request.URL.Query().Has("watch") {
@@ -215,7 +215,7 @@ func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 	}
-	limited := withinTime(time.Millisecond, roundTripper{trip: block})
+	limited := withTimeout(time.Millisecond, roundTripper{trip: block})
 	for path, wantErr := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member"+path, http.NoBody)
 		if err != nil {
@@ -231,44 +231,44 @@ func TestARequestThatIsNeverAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 	}
 }
 
-// A member can react to being cut off by ending what it does, as if it were done.
-func TestWhatAMemberSaysAfterItsTimeIsNoAnswer(t *testing.T) {
+// A handler in a member can return when its connection ends, as if its answer were complete.
+func TestAnswerAfterTimeoutIsError(t *testing.T) {
 	late := func(request *http.Request) (*http.Response, error) {
 		<-request.Context().Done()
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	}
 	half := func(request *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Body: endless{request.Context()}}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: unfinishedBody{request.Context()}}, nil
 	}
-	for name, said := range map[string]func(*http.Request) (*http.Response, error){"an empty success": late, "the end of half a list": half} {
+	for name, said := range map[string]func(*http.Request) (*http.Response, error){"an empty success": late, "the end of an incomplete list": half} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member/readyz", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := withinTime(time.Millisecond, roundTripper{trip: said}).RoundTrip(request)
+		response, err := withTimeout(time.Millisecond, roundTripper{trip: said}).RoundTrip(request)
 		if err == nil {
 			_, err = io.ReadAll(response.Body)
 			_ = response.Body.Close()
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: err = %v, want that it came too late", name, err)
+			t.Errorf("%s: err = %v, want DeadlineExceeded", name, err)
 		}
 	}
 }
 
-// endless is a body that ends when nobody wants it any more, as if it were whole.
-type endless struct{ ctx context.Context }
+// unfinishedBody is a body that ends with the context of its request, as if it were complete.
+type unfinishedBody struct{ ctx context.Context }
 
-func (e endless) Read([]byte) (int, error) {
+func (e unfinishedBody) Read([]byte) (int, error) {
 	<-e.ctx.Done()
 	return 0, io.EOF
 }
 
-func (endless) Close() error { return nil }
+func (unfinishedBody) Close() error { return nil }
 
-func TestWhatIsOpenedAndClosedIsCounted(t *testing.T) {
+func TestPoolMetrics(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
-	w := newWorld(t, first, "token")
+	w := newMemberFixture(t, first, "token")
 	registry := prometheus.NewRegistry()
 	var err error
 	if w.members.options.Metrics, err = NewMetrics(registry); err != nil {
@@ -277,13 +277,13 @@ func TestWhatIsOpenedAndClosedIsCounted(t *testing.T) {
 	if _, err := NewMetrics(registry); err != nil {
 		t.Errorf("a second control plane in the process: %v", err)
 	}
-	w.get(t)
-	w.get(t)
+	w.mustGet(t)
+	w.mustGet(t)
 	w.cluster.Spec.APIEndpoint = second.URL
 	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.get(t)
+	w.mustGet(t)
 	w.members.Forget("m1")
 	const want = `
 # HELP pool_get_operation_total Number of objects taken from a pool.
@@ -299,23 +299,23 @@ pool_put_operation_total{name="member-clients",to="destroyed"} 2
 	}
 }
 
-func TestAMemberThatIsForgottenLeavesNothingRunning(t *testing.T) {
+func TestClosedMemberLeaksNoGoroutines(t *testing.T) {
 	server := newAPIServer(t, "token")
-	w := newWorld(t, server, "token")
+	w := newMemberFixture(t, server, "token")
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	if health := w.get(t).Probe(t.Context()); !health.Healthy {
+	if health := w.mustGet(t).Probe(t.Context()); !health.Healthy {
 		t.Fatalf("%+v", health)
 	}
-	// A kind of which nothing comes: the server knows no API.
-	if err := w.get(t).Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
+	// The server has no APIs, so the watch cannot start.
+	if err := w.mustGet(t).Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
 		t.Error("a server without APIs is watched")
 	}
 	w.members.Forget("m1")
 }
 
-func TestWhatIsPutAroundTheTransportSeesEveryRequestToAMember(t *testing.T) {
+func TestWrapReceivesAllRequests(t *testing.T) {
 	server := newAPIServer(t, "token")
-	w := newWorld(t, server, "token")
+	w := newMemberFixture(t, server, "token")
 	var asked []string
 	w.members.options.Wrap = func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
@@ -323,8 +323,8 @@ func TestWhatIsPutAroundTheTransportSeesEveryRequestToAMember(t *testing.T) {
 			return next.RoundTrip(request)
 		}}
 	}
-	if health := w.get(t).Probe(t.Context()); !health.Healthy {
-		t.Fatalf("the probe says %+v", health)
+	if health := w.mustGet(t).Probe(t.Context()); !health.Healthy {
+		t.Fatalf("the probe returns %+v", health)
 	}
 	if diff := cmp.Diff([]string{"/readyz"}, asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

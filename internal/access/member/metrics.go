@@ -10,100 +10,100 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// poolName is the name of the pool of open members in metrics.
+// poolName is the value of the pool label in the metrics of open members.
 const poolName = "member-clients"
 
-// Metrics count how often an open member was at hand, and how often one had to be
-// opened or was closed. The nil Metrics count nothing.
+// Metrics counts how often an open member was reused, opened or closed. A nil *Metrics counts
+// nothing.
 type Metrics struct {
-	got, put *prometheus.CounterVec
-	// exceeded counts the bounds that members hit.
-	exceeded *prometheus.CounterVec
-	expires  *prometheus.GaugeVec
-	proofs   *prometheus.CounterVec
+	poolGets, poolPuts *prometheus.CounterVec
+	// exceededBounds counts the bounds that members exceeded.
+	exceededBounds   *prometheus.CounterVec
+	credentialExpiry *prometheus.GaugeVec
+	identityChecks   *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics, or finds those that another control plane of this
-// process registered.
+// NewMetrics registers the metrics, or returns those that another control plane of this process
+// registered.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		got: prometheus.NewCounterVec(prometheus.CounterOpts{
+		poolGets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pool_get_operation_total", Help: "Number of objects taken from a pool.",
 		}, []string{"name", "from"}),
-		put: prometheus.NewCounterVec(prometheus.CounterOpts{
+		poolPuts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pool_put_operation_total", Help: "Number of objects given back to a pool.",
 		}, []string{"name", "to"}),
 	}
-	m.expires = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.credentialExpiry = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_credentials_expiration_timestamp_seconds",
 		Help: "Unix time at which the first of token and CA certificates of the member ends. Absent when none does.",
 	}, []string{"member_cluster"})
-	m.exceeded = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.exceededBounds = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karmada_member_bound_exceeded_total",
 		Help: "Number of answers and events of a member that exceeded a bound of the control plane, by the bound.",
 	}, []string{"member_cluster", "bound"})
-	m.proofs = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.identityChecks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_identity_checks_total",
 		Help: "Number of times that a member was asked which cluster it is, by whether it was the one that was registered (matched or mismatched).",
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
-		observe.Register(registry, &m.exceeded), observe.Register(registry, &m.proofs),
-		observe.Register(registry, &m.got), observe.Register(registry, &m.put), observe.Register(registry, &m.expires))
+		observe.Register(registry, &m.exceededBounds), observe.Register(registry, &m.identityChecks),
+		observe.Register(registry, &m.poolGets), observe.Register(registry, &m.poolPuts), observe.Register(registry, &m.credentialExpiry))
 }
 
-// valid shows until when the credentials of a member are good.
-func (m *Metrics) valid(member string, of domain.Validity) {
+// setCredentialExpiry sets the time at which the credentials of a member expire.
+func (m *Metrics) setCredentialExpiry(member string, of domain.Validity) {
 	switch {
 	case m == nil:
 	case of.Until.IsZero():
-		m.expires.DeleteLabelValues(member)
+		m.credentialExpiry.DeleteLabelValues(member)
 	default:
-		m.expires.WithLabelValues(member).Set(float64(of.Until.Unix()))
+		m.credentialExpiry.WithLabelValues(member).Set(float64(of.Until.Unix()))
 	}
 }
 
-// identified counts an answer of a member to which cluster it is.
-func (m *Metrics) identified(member string, matched bool) {
+// countIdentityCheck counts an identity check of a member.
+func (m *Metrics) countIdentityCheck(member string, matched bool) {
 	switch {
 	case m == nil:
 	case matched:
-		m.proofs.WithLabelValues(member, "matched").Inc()
+		m.identityChecks.WithLabelValues(member, "matched").Inc()
 	default:
-		m.proofs.WithLabelValues(member, "mismatched").Inc()
+		m.identityChecks.WithLabelValues(member, "mismatched").Inc()
 	}
 }
 
-func (m *Metrics) reused() {
+func (m *Metrics) countReused() {
 	if m != nil {
-		m.got.WithLabelValues(poolName, "pool").Inc()
+		m.poolGets.WithLabelValues(poolName, "pool").Inc()
 	}
 }
 
-func (m *Metrics) opened() {
+func (m *Metrics) countOpened() {
 	if m != nil {
-		m.got.WithLabelValues(poolName, "new").Inc()
+		m.poolGets.WithLabelValues(poolName, "new").Inc()
 	}
 }
 
-// closed counts a member that is used no more. Members are shared and not lent, so
-// none goes back into the pool.
-func (m *Metrics) closed() {
+// countClosed counts a member that was closed. Members are shared and not lent, so none returns
+// into the pool.
+func (m *Metrics) countClosed() {
 	if m != nil {
-		m.put.WithLabelValues(poolName, "destroyed").Inc()
+		m.poolPuts.WithLabelValues(poolName, "destroyed").Inc()
 	}
 }
 
-// bounded counts a bound that a member hit.
-func (m *Metrics) bounded(member string, bound bounds.Bound) {
+// countExceededBound counts a bound that a member exceeded.
+func (m *Metrics) countExceededBound(member string, bound bounds.Bound) {
 	if m != nil {
-		m.exceeded.WithLabelValues(member, string(bound)).Inc()
+		m.exceededBounds.WithLabelValues(member, string(bound)).Inc()
 	}
 }
 
-// unbounded drops the counts of a member that is not used any more.
-func (m *Metrics) unbounded(member string) {
+// deleteMember deletes the counts of a member that is closed.
+func (m *Metrics) deleteMember(member string) {
 	if m != nil {
-		m.exceeded.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
-		m.proofs.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
+		m.exceededBounds.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
+		m.identityChecks.DeletePartialMatch(prometheus.Labels{"member_cluster": member})
 	}
 }

@@ -13,57 +13,56 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// probeTimeout is how long a health endpoint may take to answer.
+// probeTimeout is the maximum time for which a health endpoint is awaited.
 const probeTimeout = 10 * time.Second
 
-// Health is what a probe of a member's API server saw.
+// Health is the result of a probe of a member's API server.
 type Health struct {
-	// Reachable tells that the server answered.
+	// Reachable is true if the server answered.
 	Reachable bool
-	// Healthy tells that it said so of itself.
+	// Healthy is true if the server reports that it is healthy.
 	Healthy bool
-	// Refused tells that it does not take our credentials.
+	// Refused is true if the server rejects our credentials.
 	Refused bool
-	// Cause says why it is not reachable or not healthy.
+	// Cause is the reason for which the server is not reachable or not healthy.
 	Cause string
-	// Identity is which cluster it is, if the server is healthy otherwise.
+	// Identity is the identity of the cluster. It is set if the server is otherwise healthy.
 	Identity domain.Identity
 }
 
-// Probe asks the member's API server for its health: /readyz, or /healthz of a
-// server too old to have it. Any answer tells that it is reachable; only 200 that
-// it is healthy.
+// Probe reads the health of the member's API server from /readyz, or from /healthz of a server
+// without /readyz. With any answer the server is reachable, with 200 it is healthy.
 func (m *Member) Probe(ctx context.Context) Health {
-	health := m.probe(ctx)
+	health := m.readHealth(ctx)
 	switch {
 	case ctx.Err() != nil:
-		// Who has given up asking has learned nothing.
+		// A canceled probe says nothing about the member.
 	case health.Healthy:
-		m.liveness.answers()
+		m.health.setHealthy()
 	default:
 		if !health.Reachable {
-			// Connections over which no answer comes may be dead on this side only. What
-			// waits for one goes on over another, as soon as there is one.
+			// Connections without an answer may be broken on this side only. After they are
+			// closed, waiting requests use new ones.
 			m.connections.CloseAll()
 		}
-		m.liveness.fails()
+		m.health.setUnhealthy()
 	}
 	return health
 }
 
-func (m *Member) probe(ctx context.Context) Health {
-	ctx, cancel := context.WithTimeout(ctx, m.probeLimit)
+func (m *Member) readHealth(ctx context.Context) Health {
+	ctx, cancel := context.WithTimeout(ctx, m.probeTimeout)
 	defer cancel()
 	client := m.discovery
-	status, err := ask(ctx, client.RESTClient(), "/readyz")
+	status, err := requestStatus(ctx, client.RESTClient(), "/readyz")
 	if status == http.StatusNotFound {
-		status, err = ask(ctx, client.RESTClient(), "/healthz")
+		status, err = requestStatus(ctx, client.RESTClient(), "/healthz")
 	}
 	switch status {
 	case http.StatusOK:
-		return m.identified(ctx)
+		return m.healthWithIdentity(ctx)
 	case 0:
-		return Health{Cause: causeOf(err)}
+		return Health{Cause: connectionCause(err)}
 	default:
 		return Health{
 			Reachable: true, Refused: status == http.StatusUnauthorized || status == http.StatusForbidden,
@@ -72,13 +71,13 @@ func (m *Member) probe(ctx context.Context) Health {
 	}
 }
 
-// identified is the health of a member whose server is well. One that is not known to
-// be the cluster of its Cluster is not healthy: nothing is sent to it.
-func (m *Member) identified(ctx context.Context) Health {
-	health := Health{Reachable: true, Identity: m.identify(ctx)}
+// healthWithIdentity returns the health of a member whose server is healthy. A member whose
+// identity is not proven is unhealthy, because nothing is sent to it.
+func (m *Member) healthWithIdentity(ctx context.Context) Health {
+	health := Health{Reachable: true, Identity: m.checkIdentity(ctx)}
 	switch {
 	case health.Identity.Seen != "":
-		health.Cause = domain.Mismatch(m.Name, m.config.Host, m.identity.expected, health.Identity.Seen)
+		health.Cause = domain.Mismatch(m.Name, m.config.Host, m.verifier.expectedID, health.Identity.Seen)
 	case health.Identity.Unknown != "":
 		health.Cause = health.Identity.Unknown
 	default:
@@ -87,22 +86,22 @@ func (m *Member) identified(ctx context.Context) Health {
 	return health
 }
 
-func ask(ctx context.Context, client rest.Interface, path string) (status int, err error) {
-	// A server that asks to come again later is not healthy now.
-	result := client.Get().AbsPath(path).MaxRetries(0).Do(withoutProof(ctx))
+func requestStatus(ctx context.Context, client rest.Interface, path string) (status int, err error) {
+	// A server that asks to retry later is not healthy now.
+	result := client.Get().AbsPath(path).MaxRetries(0).Do(withoutIdentityProof(ctx))
 	result.StatusCode(&status)
 	return status, result.Error()
 }
 
-// Version is the version of the member's Kubernetes.
+// Version returns the Kubernetes version of the member.
 func (m *Member) Version() (*version.Info, error) {
 	info, err := m.discovery.ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("asking member %q for its version: %w", m.Name, err)
 	}
-	info.GitVersion = conditions.Shorten(conditions.Printable(info.GitVersion), maxVersion)
+	info.GitVersion = conditions.Shorten(conditions.Printable(info.GitVersion), maxVersionBytes)
 	return info, nil
 }
 
-// maxVersion is how long a version may be, in bytes.
-const maxVersion = 128
+// maxVersionBytes is the maximum length of a version, in bytes.
+const maxVersionBytes = 128

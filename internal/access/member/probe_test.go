@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatAProbeSees(t *testing.T) {
+func TestProbe(t *testing.T) {
 	answers := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
@@ -28,15 +28,15 @@ func TestWhatAProbeSees(t *testing.T) {
 		limit         time.Duration
 		want          Health
 	}{
-		"a healthy member":                        {ready: answers(200), want: Health{Reachable: true, Healthy: true}},
-		"an old one, which tells it elsewhere":    {ready: answers(404), health: answers(200), want: Health{Reachable: true, Healthy: true}},
-		"an old one that is not healthy":          {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
-		"one that is not healthy":                 {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
-		"one that asks to come again":             {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint answered 503 Service Unavailable"}},
-		"one that does not take the credentials":  {ready: answers(401), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 401 Unauthorized"}},
-		"one that does not let us ask":            {ready: answers(403), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 403 Forbidden"}},
-		"one that hangs":                          {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not answer in time"}},
-		"one that breaks off in the middle of it": {ready: cutShort, want: Health{Cause: "it closed the connection"}},
+		"healthy":                                  {ready: answers(200), want: Health{Reachable: true, Healthy: true}},
+		"healthy at /healthz only":                 {ready: answers(404), health: answers(200), want: Health{Reachable: true, Healthy: true}},
+		"unhealthy at /healthz only":               {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
+		"unhealthy":                                {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
+		"a Retry-After header":                     {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint answered 503 Service Unavailable"}},
+		"rejected credentials":                     {ready: answers(401), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 401 Unauthorized"}},
+		"a Forbidden health endpoint":              {ready: answers(403), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 403 Forbidden"}},
+		"no answer in time":                        {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not answer in time"}},
+		"a connection that ends within the answer": {ready: cutShort, want: Health{Cause: "it closed the connection"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,15 +48,15 @@ func TestWhatAProbeSees(t *testing.T) {
 			}
 			server := &apiServer{Server: httptest.NewTLSServer(mux)}
 			t.Cleanup(server.Close)
-			member := newWorld(t, server, "token").get(t)
+			member := newMemberFixture(t, server, "token").mustGet(t)
 			if test.limit > 0 {
-				member.probeLimit = test.limit
+				member.probeTimeout = test.limit
 			}
 			if diff := cmp.Diff(test.want, member.Probe(t.Context())); diff != "" {
 				t.Errorf("health (-want +got):\n%s", diff)
 			}
 			if asked.Load() > 1 && !test.want.Refused {
-				t.Errorf("asked %d times", asked.Load())
+				t.Errorf("%d requests to /readyz, want one", asked.Load())
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-func TestThatAMemberIsLostOrBackIsToldOnce(t *testing.T) {
+func TestHealthChangeNotifiesOnce(t *testing.T) {
 	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
 	lost := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterNotReachable", Message: "connection refused"}
 	tests := map[string]struct {

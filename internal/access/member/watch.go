@@ -14,30 +14,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch makes sure that managed objects of a kind are watched. It does not wait
-// for the first list. A kind that the member does not serve gives an error for
-// which meta.IsNoMatchError holds.
+// Watch ensures that managed objects of a kind are watched. It does not wait for the first
+// list. If the member does not serve the kind, meta.IsNoMatchError holds for the error.
 func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	if m.kinds.shouldAsk(kind, time.Now()) {
-		m.review(kind)
+	if m.kinds.isReviewDue(kind, time.Now()) {
+		m.reviewKind(kind)
 	}
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
-	if known := m.kinds.watched[kind]; known != nil {
-		return m.unserved(kind, known)
+	if watch := m.kinds.watches[kind]; watch != nil {
+		return m.checkServed(kind, watch)
 	}
 	if _, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name, err)
 	}
-	informer, err := m.inform(ctx, kind)
+	informer, err := m.startInformer(ctx, kind)
 	if err != nil {
 		return err
 	}
-	m.kinds.watched[kind] = &kindWatch{informer: informer}
+	m.kinds.watches[kind] = &kindWatch{informer: informer}
 	return nil
 }
 
-// Namespaced reports whether the member serves a kind as a namespaced one.
+// Namespaced reports whether the member serves a kind as a namespaced kind.
 func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	mapping, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -46,28 +45,28 @@ func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// unserved returns an error if the watch of a kind has ended.
-func (m *Member) unserved(kind schema.GroupVersionKind, known *kindWatch) error {
-	if known == nil || !known.state.Ended {
+// checkServed returns an error if the watch of a kind has ended.
+func (m *Member) checkServed(kind schema.GroupVersionKind, watch *kindWatch) error {
+	if watch == nil || !watch.state.Ended {
 		return nil
 	}
 	return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name,
 		&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}})
 }
 
-// inform begins to watch a kind.
-func (m *Member) inform(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	informer, err := m.cache.GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
+// startInformer starts the watch of a kind.
+func (m *Member) startInformer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	informer, err := m.cache.GetInformer(ctx, newObject(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
 	}
-	if _, err := informer.AddEventHandler(m.handler(kind)); err != nil {
+	if _, err := informer.AddEventHandler(m.eventHandler(kind)); err != nil {
 		return nil, fmt.Errorf("watching %s in member %q: %w", kind, m.Name, err)
 	}
 	return informer, nil
 }
 
-func (m *Member) handler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+func (m *Member) eventHandler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if added, ok := obj.(*unstructured.Unstructured); ok {
@@ -92,21 +91,21 @@ func (m *Member) handler(kind schema.GroupVersionKind) toolscache.ResourceEventH
 	}
 }
 
-// Get returns an object of the member: from the cache when its kind is watched
-// and the first list has arrived, else by asking. cached tells which. A cached
-// answer sees managed objects only. The object must not be changed. Not found is
-// an error for which apierrors.IsNotFound holds. Of a kind whose watch ended because
-// the member does not serve it nothing is known: meta.IsNoMatchError holds then.
+// Get returns an object of the member. It reads from the cache if the kind is watched and the
+// first list has arrived, else from the API server. cached tells which. A cached answer
+// contains managed objects only. The caller must not change the object. If the object does not
+// exist, apierrors.IsNotFound holds for the error. If the watch of the kind ended because the
+// member does not serve it, the object is unknown and meta.IsNoMatchError holds.
 func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
-	object = objectOf(kind)
-	if m.synced(kind) {
+	object = newObject(kind)
+	if m.isSynced(kind) {
 		err := m.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
 		if ended := new(cache.ErrResourceNotCached); !errors.As(err, &ended) {
 			return object, true, err
 		}
 	}
 	m.kinds.mu.Lock()
-	err = m.unserved(kind, m.kinds.watched[kind])
+	err = m.checkServed(kind, m.kinds.watches[kind])
 	m.kinds.mu.Unlock()
 	if err != nil {
 		return nil, false, err
@@ -115,30 +114,30 @@ func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key clie
 	return object, false, err
 }
 
-// GetLive asks the member for an object.
+// GetLive reads an object from the API server of the member.
 func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
-	object := objectOf(kind)
+	object := newObject(kind)
 	if err := m.Client().Get(ctx, key, object); err != nil {
 		return nil, err
 	}
 	return object, nil
 }
 
-// AwaitSync waits for the first list of a watched kind, limit at most, and tells
-// whether it has arrived.
+// AwaitSync waits for the first list of a watched kind, at most for limit. It reports whether
+// the list has arrived.
 func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
-	if m.synced(kind) {
+	if m.isSynced(kind) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	arrived := func() bool { return m.synced(kind) }
+	arrived := func() bool { return m.isSynced(kind) }
 	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return arrived() || m.Denial(kind) != nil }) && arrived()
 }
 
-func (m *Member) synced(kind schema.GroupVersionKind) bool {
+func (m *Member) isSynced(kind schema.GroupVersionKind) bool {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
-	known := m.kinds.watched[kind]
-	return known != nil && !known.state.Ended && known.informer.HasSynced()
+	watch := m.kinds.watches[kind]
+	return watch != nil && !watch.state.Ended && watch.informer.HasSynced()
 }

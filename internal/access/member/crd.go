@@ -15,22 +15,23 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// definitionsPage is how many CustomResourceDefinitions one request returns.
-const definitionsPage = 100
+// crdPageSize is the number of CustomResourceDefinitions in one page.
+const crdPageSize = 100
 
-// proveUndefined returns nil if a kind that the member does not serve has no objects there:
-// those of a custom kind go with its CustomResourceDefinition. One that serves no version
-// keeps its objects, and so does an API server that does not serve a kind of its own.
-func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) error {
+// proveKindUndefined returns nil if a kind that the member does not serve has no objects there:
+// the objects of a custom kind are deleted with its CustomResourceDefinition. A
+// CustomResourceDefinition that serves no version keeps its objects. An API server that does
+// not serve a built-in kind keeps them, too.
+func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) error {
 	if served.IsBuiltIn(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return fmt.Errorf("%s is a kind of Kubernetes, whose objects stay in the storage of an API server that does not serve it", kind)
 	}
-	page := metav1.ListOptions{Limit: definitionsPage}
+	page := metav1.ListOptions{Limit: crdPageSize}
 	for {
 		var names []string
-		if err := m.bounds.ReadPage(ctx, &page, m.listDefinitions, func(list runtime.Object) error {
+		if err := m.bounds.ReadPage(ctx, &page, m.listCRDs, func(list runtime.Object) error {
 			found, err := meta.ListAccessor(list)
 			if err != nil {
 				return fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
@@ -46,9 +47,10 @@ func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) erro
 		}); err != nil {
 			return err
 		}
-		// Not while the page keeps its place among the large answers, which one of these may be.
+		// A definition may be a large answer itself, so it must not be read while the page
+		// holds its slot.
 		for _, name := range names {
-			if err := m.checkDefinition(ctx, kind, name); err != nil {
+			if err := m.checkCRD(ctx, kind, name); err != nil {
 				return err
 			}
 		}
@@ -58,19 +60,19 @@ func (m *Member) proveUndefined(ctx context.Context, kind schema.GroupKind) erro
 	}
 }
 
-// listDefinitions returns the names of a page of the CustomResourceDefinitions.
-func (m *Member) listDefinitions(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
+// listCRDs returns the names of a page of the CustomResourceDefinitions.
+func (m *Member) listCRDs(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(definitionKind.GroupVersion().WithKind(definitionKind.Kind + "List"))
+	list.SetGroupVersionKind(crdKind.GroupVersion().WithKind(crdKind.Kind + "List"))
 	if err := m.Client().List(ctx, list, &client.ListOptions{Limit: page.Limit, Continue: page.Continue}); err != nil {
 		return nil, fmt.Errorf("listing its CustomResourceDefinitions: %w", err)
 	}
 	return list, nil
 }
 
-// checkDefinition returns an error if a CustomResourceDefinition defines a kind, or may.
-func (m *Member) checkDefinition(ctx context.Context, kind schema.GroupKind, name string) error {
-	definition, err := m.GetLive(ctx, definitionKind, client.ObjectKey{Name: name})
+// checkCRD returns an error if a CustomResourceDefinition defines a kind, or may define it.
+func (m *Member) checkCRD(ctx context.Context, kind schema.GroupKind, name string) error {
+	definition, err := m.GetLive(ctx, crdKind, client.ObjectKey{Name: name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -10,42 +10,42 @@ import (
 	"time"
 )
 
-// network carries connections to a server. One that is cut carries nothing any more
-// and tells neither side, as when a router loses its state.
-type network struct {
+// cuttableProxy forwards connections to a server. After a cut it drops all data and reports no
+// error to either side, like a router that lost its state.
+type cuttableProxy struct {
 	net.Listener
 	server string
 
-	mu    sync.Mutex
-	lines []*line
+	mu          sync.Mutex
+	connections []*proxiedConnection
 }
 
-type line struct {
-	near, far net.Conn
-	mu        sync.Mutex
-	cut       bool
+type proxiedConnection struct {
+	clientSide, serverSide net.Conn
+	mu                     sync.Mutex
+	isCut                  bool
 }
 
-func newNetwork(t *testing.T, server string) *network {
+func newCuttableProxy(t *testing.T, server string) *cuttableProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{Listener: listener, server: server}
+	n := &cuttableProxy{Listener: listener, server: server}
 	t.Cleanup(func() {
 		_ = listener.Close()
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		for _, l := range n.lines {
-			_, _ = l.near.Close(), l.far.Close()
+		for _, l := range n.connections {
+			_, _ = l.clientSide.Close(), l.serverSide.Close()
 		}
 	})
 	go n.serve()
 	return n
 }
 
-func (n *network) serve() {
+func (n *cuttableProxy) serve() {
 	for {
 		near, err := n.Accept()
 		if err != nil {
@@ -56,21 +56,21 @@ func (n *network) serve() {
 			_ = near.Close()
 			continue
 		}
-		l := &line{near: near, far: far}
+		l := &proxiedConnection{clientSide: near, serverSide: far}
 		n.mu.Lock()
-		n.lines = append(n.lines, l)
+		n.connections = append(n.connections, l)
 		n.mu.Unlock()
-		go l.carry(near, far)
-		go l.carry(far, near)
+		go l.forward(near, far)
+		go l.forward(far, near)
 	}
 }
 
-func (l *line) carry(from, to net.Conn) {
+func (l *proxiedConnection) forward(from, to net.Conn) {
 	buffer := make([]byte, 4096)
 	for {
 		read, err := from.Read(buffer)
 		l.mu.Lock()
-		cut := l.cut
+		cut := l.isCut
 		l.mu.Unlock()
 		switch {
 		case cut:
@@ -86,37 +86,37 @@ func (l *line) carry(from, to net.Conn) {
 	}
 }
 
-// cut loses what is sent over the connections that there are.
-func (n *network) cut() {
+// cutConnections drops all later data of the open connections.
+func (n *cuttableProxy) cutConnections() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, l := range n.lines {
+	for _, l := range n.connections {
 		l.mu.Lock()
-		l.cut = true
+		l.isCut = true
 		l.mu.Unlock()
 	}
 }
 
-func TestAMemberWhoseConnectionsAreCutIsReachedOverNewOnes(t *testing.T) {
+func TestBrokenConnectionsAreReplaced(t *testing.T) {
 	server := newAPIServer(t, "token")
-	between := newNetwork(t, strings.TrimPrefix(server.URL, "https://"))
-	w := newWorld(t, server, "token")
+	between := newCuttableProxy(t, strings.TrimPrefix(server.URL, "https://"))
+	w := newMemberFixture(t, server, "token")
 	w.cluster.Spec.APIEndpoint = "https://" + between.Addr().String()
 	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 		t.Fatal(err)
 	}
-	target := w.get(t)
-	target.probeLimit = 300 * time.Millisecond
+	target := w.mustGet(t)
+	target.probeTimeout = 300 * time.Millisecond
 	if health := target.Probe(t.Context()); !health.Healthy {
-		t.Fatalf("before: %+v", health)
+		t.Fatalf("before the cut: %+v", health)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	between.cut()
+	between.cutConnections()
 	if health := target.Probe(ctx); health.Reachable {
 		t.Fatalf("over a connection that is cut: %+v", health)
 	}
 	if health := target.Probe(ctx); !health.Healthy {
-		t.Errorf("afterwards: %+v", health)
+		t.Errorf("over a new connection: %+v", health)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// causeOf says why a member was not reached, in the same words for the same cause:
-// a text with the port of our end or the present time would be news at every try.
-func causeOf(err error) string {
+// connectionCause describes why a member is not reachable. The same cause always has the same
+// text: a text with the local port or the current time would change a condition at every probe.
+func connectionCause(err error) string {
 	if text := certificateCause(err); text != "" {
 		return text
 	}
@@ -31,25 +31,25 @@ func causeOf(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), utilnet.IsHTTP2ConnectionLost(err):
 		return "it closed the connection"
 	default:
-		return localAddress.ReplaceAllString(err.Error(), "")
+		return localAddressPattern.ReplaceAllString(err.Error(), "")
 	}
 }
 
-// localAddress is our end of a connection, as errors show it.
-var localAddress = regexp.MustCompile(`\S+:\d+->`)
+// localAddressPattern matches the local end of a connection in an error text.
+var localAddressPattern = regexp.MustCompile(`\S+:\d+->`)
 
 func certificateCause(err error) string {
 	var invalid x509.CertificateInvalidError
-	var stranger x509.UnknownAuthorityError
-	var elsewhere x509.HostnameError
+	var unknownAuthority x509.UnknownAuthorityError
+	var wrongHost x509.HostnameError
 	var unverified *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate is not valid at the present time"
-	case errors.As(err, &stranger):
+	case errors.As(err, &unknownAuthority):
 		return "its certificate is not signed by the CA that the Cluster trusts"
-	case errors.As(err, &elsewhere):
-		return "its certificate is not for host " + elsewhere.Host
+	case errors.As(err, &wrongHost):
+		return "its certificate is not for host " + wrongHost.Host
 	case errors.As(err, &unverified):
 		return "its certificate is not trusted: " + unverified.Err.Error()
 	default:

@@ -10,27 +10,27 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// bound has the bounds of a member follow what was delivered to it, and counts what
-// exceeds them. It must be called before anything is watched.
-func (m *Member) bound(o Options) {
-	m.bounds.Hits.SetCounter(o.Metrics.bounded)
+// configureBounds connects the bounds of a member with the size of its delivered objects and
+// with the metrics. It must be called before the first watch.
+func (m *Member) configureBounds(o Options) {
+	m.bounds.Hits.SetCounter(o.Metrics.countExceededBound)
 	if o.Delivered != nil {
 		m.bounds.Delivered = func() bounds.Delivered { return o.Delivered(m.Name) }
 	}
 }
 
-// newInformer makes an informer that takes no more from the member than it may.
+// newInformer returns an informer that stays within the bounds of the member.
 func (m *Member) newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	kind := example.GetObjectKind().GroupVersionKind()
-	bounded := permitting{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(from, kind)), func() { m.permit(kind) }}
+	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(from, kind)), func() { m.clearDenial(kind) }}
 	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 
-// Exceeded returns the bounds that the member hit lately.
+// Exceeded returns the bounds that the member exceeded recently.
 func (m *Member) Exceeded() []bounds.ExceededError { return m.bounds.Hits.Recent() }
 
-// exceeds returns an error if an amount is beyond its bound.
-func (m *Member) exceeds(bound bounds.Bound, subject, unit string, amount, limit int) error {
+// checkBound returns an error if an amount exceeds its limit.
+func (m *Member) checkBound(bound bounds.Bound, subject, unit string, amount, limit int) error {
 	if amount <= limit {
 		return nil
 	}

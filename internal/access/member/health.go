@@ -1,0 +1,102 @@
+package member
+
+import (
+	"net/http"
+	"sync"
+)
+
+// healthState is the last observed health of a member.
+type healthState int
+
+const (
+	healthUnknown healthState = iota
+	healthy
+	unhealthy
+)
+
+// healthTracker tracks the health of one member. Every request without an answer makes it
+// unhealthy. Only a probe makes it healthy, because a server that starts answers before it is
+// ready.
+type healthTracker struct {
+	member string
+	// onUnhealthy and onRecovered are called when the state changes.
+	onUnhealthy, onRecovered func(member string)
+
+	mu    sync.Mutex
+	state healthState
+}
+
+// setHealthy records that the member is healthy.
+func (l *healthTracker) setHealthy() {
+	if l.swapState(healthy) == unhealthy {
+		l.onRecovered(l.member)
+	}
+}
+
+// setUnhealthy records that the member does not answer, or reports that it is not healthy.
+func (l *healthTracker) setUnhealthy() {
+	if l.swapState(unhealthy) != unhealthy {
+		l.onUnhealthy(l.member)
+	}
+}
+
+func (l *healthTracker) swapState(now healthState) (before healthState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.state = l.state, now
+	return before
+}
+
+func (l *healthTracker) hasState(wanted healthState) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == wanted
+}
+
+// trackFailures records requests without an answer. A request that its sender canceled says
+// nothing about the member.
+func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
+	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err != nil && request.Context().Err() == nil {
+			l.setUnhealthy()
+		}
+		return response, err
+	}}
+}
+
+// OnLoss calls notify with the name of each member that becomes unhealthy. It must be called
+// before the first Get. notify must return quickly.
+func (c *Clusters) OnLoss(notify func(name string)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onLoss = append(c.onLoss, notify)
+}
+
+// OnRecovery calls notify with the name of each member that becomes healthy again, as soon as a
+// probe observes it. It must be called before the first Get. notify must return quickly.
+func (c *Clusters) OnRecovery(notify func(name string)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onRecovery = append(c.onRecovery, notify)
+}
+
+// Answers reports whether the last probe of the member was healthy and every later request got
+// an answer.
+func (c *Clusters) Answers(name string) bool {
+	c.mu.Lock()
+	e, ok := c.entries[name]
+	c.mu.Unlock()
+	return ok && e.health.hasState(healthy)
+}
+
+func (c *Clusters) newHealthTracker(name string) *healthTracker {
+	notifyAll := func(callbacks []func(string)) func(string) {
+		return func(name string) {
+			for _, notify := range callbacks {
+				notify(name)
+			}
+		}
+	}
+	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onLoss), onRecovered: notifyAll(c.onRecovery)}
+}

@@ -1,0 +1,202 @@
+package member
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	offered "karmada.io/karmada/internal/access/kinds"
+	"karmada.io/karmada/internal/domain/served"
+)
+
+const (
+	// defaultAbsenceDelay is the time for which discovery must report a kind as absent before
+	// its watch ends.
+	defaultAbsenceDelay = 5 * time.Second
+	// minReviewDelay and maxReviewDelay are the shortest and the longest delay between two
+	// reviews. A review asks discovery whether the member serves a kind.
+	minReviewDelay, maxReviewDelay = time.Second, 10 * time.Second
+)
+
+// watchedKinds are the kinds that are watched in a member, and those whose watch ended because
+// the member does not serve them.
+type watchedKinds struct {
+	mu      sync.Mutex
+	watches map[schema.GroupVersionKind]*kindWatch
+	// isReviewing is true while a goroutine reviews kinds.
+	isReviewing bool
+	reviews     sync.WaitGroup
+	// absenceDelay and minDelay default to the constants above. Tests shorten them.
+	absenceDelay, minDelay time.Duration
+}
+
+// kindWatch is the watch of one kind.
+type kindWatch struct {
+	// informer is nil after the watch ended.
+	informer cache.Informer
+	state    served.Watch
+	// isDoubted is true from a list that was not found until discovery shows that the kind is
+	// served.
+	isDoubted bool
+	// isConfirmed is true if the last review found that the kind is served.
+	isConfirmed bool
+	// denial is the error with which the member rejected the watch, at deniedAt.
+	denial   error
+	deniedAt time.Time
+	// reviewedAt is the time of the last review, reviewDelay the time until the next one.
+	reviewedAt  time.Time
+	reviewDelay time.Duration
+}
+
+func newWatchedKinds() watchedKinds {
+	return watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, absenceDelay: defaultAbsenceDelay, minDelay: minReviewDelay}
+}
+
+// isReviewDue reports whether a kind whose watch ended should be reviewed now. Many Works may
+// need the kind at once.
+func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	watch := k.watches[kind]
+	return watch != nil && watch.state.Ended && now.Sub(watch.reviewedAt) >= k.minDelay
+}
+
+// dueReviews returns the kinds to review now. If left is false, no kind is in doubt. The next
+// doubt then starts another review.
+func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind, left bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, watch := range k.watches {
+		if !watch.isDoubted && !watch.state.Ended {
+			continue
+		}
+		left = true
+		if now.Sub(watch.reviewedAt) >= watch.reviewDelay {
+			due = append(due, kind)
+		}
+	}
+	k.isReviewing = left
+	return due, left
+}
+
+// onWatchError is called when the list or watch of a kind fails. "Not found" may mean that the
+// kind was removed: discovery decides. Other errors say nothing about the kind.
+func (m *Member) onWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if apierrors.IsForbidden(err) && m.recordDenial(reflector.TypeDescription(), err) {
+		return
+	}
+	if !apierrors.IsNotFound(err) || !m.doubtKind(reflector.TypeDescription()) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
+}
+
+// doubtKind starts reviews of a kind. It reports whether the doubt explains the failure: the
+// kind is watched, and discovery has not shown yet that it is served.
+func (m *Member) doubtKind(description string) bool {
+	k := &m.kinds
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, watch := range k.watches {
+		if kind.String() != description {
+			continue
+		}
+		if !watch.isDoubted {
+			watch.isDoubted, watch.reviewDelay, watch.reviewedAt = true, k.minDelay, time.Now()
+		}
+		if !k.isReviewing && m.ctx.Err() == nil {
+			k.isReviewing = true
+			k.reviews.Go(m.reviewDoubtedKinds)
+		}
+		return !watch.isConfirmed
+	}
+	return false
+}
+
+// reviewDoubtedKinds reviews the kinds in doubt until there are none.
+func (m *Member) reviewDoubtedKinds() {
+	ticker := time.NewTicker(m.kinds.minDelay)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		due, left := m.kinds.dueReviews(time.Now())
+		if !left {
+			return
+		}
+		for _, kind := range due {
+			m.reviewKind(kind)
+		}
+	}
+}
+
+// reviewKind asks discovery whether the member serves a kind, and ends its watch or starts it
+// again.
+func (m *Member) reviewKind(kind schema.GroupVersionKind) {
+	answer, err := offered.Ask(m.discovery, kind)
+	if err != nil {
+		klog.FromContext(m.ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
+	}
+	if m.applyAnswer(kind, answer) {
+		klog.FromContext(m.ctx).Info("Started the watch of a kind that the member serves again", "member", m.Name, "kind", kind)
+		m.onWatchRestored(kind)
+	}
+}
+
+// applyAnswer ends or starts the watch of a kind as an answer of discovery requires, and
+// reports whether the watch was started again.
+func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Answer) (began bool) {
+	k := &m.kinds
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	watch := k.watches[kind]
+	if watch == nil || m.ctx.Err() != nil {
+		return false
+	}
+	watch.reviewedAt, watch.reviewDelay = time.Now(), min(2*watch.reviewDelay, maxReviewDelay)
+	before := watch.state
+	var step served.Step
+	watch.state, step = before.Next(answer, watch.reviewedAt, k.absenceDelay)
+	watch.isConfirmed = answer == served.Served
+	watch.isDoubted = watch.isDoubted && !watch.isConfirmed
+	switch step {
+	case served.End:
+		m.endWatch(kind, watch)
+	case served.Begin:
+		informer, err := m.startInformer(m.ctx, kind)
+		if err != nil {
+			// The discovery of all kinds and the discovery of a group version can differ for a
+			// moment.
+			klog.FromContext(m.ctx).V(2).Info("Cannot watch a kind yet that the member serves again", "member", m.Name, "kind", kind, "cause", err)
+			watch.state = before
+			return false
+		}
+		watch.informer = informer
+		return true
+	}
+	return false
+}
+
+// endWatch ends the watch of a kind. Subscribers are not notified: an unserved kind says
+// nothing about its objects.
+func (m *Member) endWatch(kind schema.GroupVersionKind, watch *kindWatch) {
+	watch.informer, watch.reviewDelay = nil, m.kinds.minDelay
+	log := klog.FromContext(m.ctx).WithValues("member", m.Name, "kind", kind)
+	if err := m.cache.RemoveInformer(m.ctx, newObject(kind)); err != nil {
+		log.Error(err, "Ending the watch of a kind that the member does not serve")
+	}
+	for _, forget := range []func() error{m.mapper.reset, m.resetClient} {
+		if err := forget(); err != nil {
+			log.Error(err, "Resetting the resource mapping of a kind that the member does not serve")
+		}
+	}
+	log.Info("Ended the watch of a kind that the member does not serve")
+}

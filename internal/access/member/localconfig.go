@@ -1,0 +1,58 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/reconnect"
+)
+
+// Local returns the configuration with which a process that runs in a member reaches it,
+// independent of its Cluster. It returns nil for a cluster that is reached like any other, and
+// an error for a cluster that must not be taken for the member.
+type Local func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error)
+
+// secretOrEmpty returns the Secret of a cluster. It returns an empty one if the process runs in
+// the member.
+func (c *Clusters) secretOrEmpty(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*corev1.Secret, error) {
+	config, err := c.localConfig(cluster)
+	if err != nil || config != nil {
+		return &corev1.Secret{}, err
+	}
+	return c.secretFor(ctx, cluster)
+}
+
+// newConfig returns the client configuration of a cluster.
+func (c *Clusters) newConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, creds *credentials) (*rest.Config, error) {
+	local, err := c.localConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	if local == nil {
+		return newPushConfig(cluster, secret, c.options.Throttle, creds)
+	}
+	config := rest.CopyConfig(local)
+	config.QPS, config.Burst, config.UserAgent = c.options.Throttle.QPS, c.options.Throttle.Burst, FieldManager
+	if c.options.Throttle.QPS == 0 {
+		config.QPS = -1
+	}
+	reconnect.Promptly(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withTimeout(RequestTimeout, next) })
+	return config, nil
+}
+
+func (c *Clusters) localConfig(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
+	if c.options.Local == nil {
+		return nil, nil
+	}
+	config, err := c.options.Local(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", cluster.Name, err)
+	}
+	return config, nil
+}

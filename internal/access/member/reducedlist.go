@@ -1,0 +1,207 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"karmada.io/karmada/internal/access/member/bounds"
+)
+
+// inventoryPageSize is the number of objects of a list that are in memory at once.
+const inventoryPageSize = 250
+
+// reducedSource lists and watches objects of one kind and reduces each of them to a T.
+type reducedSource[T any] struct {
+	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	selector string
+	// readPage reads a page of the list within the bounds.
+	readPage func(context.Context, *metav1.ListOptions,
+		func(context.Context, metav1.ListOptions) (runtime.Object, error), func(runtime.Object) error) error
+	// reduce returns false for an object of another type.
+	reduce func(runtime.Object) (T, bool, error)
+	bounds inventoryBounds
+}
+
+// reducedSink stores the reduced objects. Its methods are called under its lock.
+type reducedSink[T any] interface {
+	set(T)
+	remove(T)
+	replace([]T)
+	lock() *sync.Mutex
+}
+
+// runReflector keeps a sink up to date with a source until ctx ends.
+func runReflector[T any](ctx context.Context, name string, from reducedSource[T], into reducedSink[T]) {
+	reflector := toolscache.NewReflectorWithOptions(from, nil, reflectorStore[T]{into}, toolscache.ReflectorOptions{Name: name, TypeDescription: name})
+	reflector.RunWithContext(ctx)
+}
+
+// IsWatchListSemanticsUnSupported makes reflectors list page by page. A reflector would collect
+// a list that is streamed as events in memory.
+func (s reducedSource[T]) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List implements cache.ListerWatcher.
+func (s reducedSource[T]) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+// Watch implements cache.ListerWatcher.
+func (s reducedSource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext reads the whole list and keeps the reduced objects. It always reads in pages
+// and from the storage: a list from the cache of a server may be one answer of a gigabyte.
+func (s reducedSource[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	s.bounds.beginList()
+	whole, err := s.readList(ctx)
+	if err != nil {
+		s.bounds.abortList()
+		return nil, err
+	}
+	return whole, nil
+}
+
+func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error) {
+	whole := &reducedList[T]{}
+	options := metav1.ListOptions{FieldSelector: s.selector, Limit: inventoryPageSize}
+	for pages := 1; ; pages++ {
+		if err := s.readPage(ctx, &options, s.list, whole.addPage(s)); err != nil {
+			// This includes a continue token that expired. The reflector then lists again.
+			return nil, fmt.Errorf("reading a page of a list: %w", err)
+		}
+		// An empty page counts as one object. Otherwise a list of empty pages would not end.
+		if err := s.bounds.checkList(max(pages, len(whole.Items))); err != nil {
+			return nil, err
+		}
+		if options.Continue = whole.Continue; options.Continue == "" {
+			return whole, nil
+		}
+	}
+}
+
+// addPage returns a function that adds the objects of a page to the list.
+func (l *reducedList[T]) addPage(from reducedSource[T]) func(runtime.Object) error {
+	return func(page runtime.Object) error {
+		accessor, err := meta.ListAccessor(page)
+		if err != nil {
+			return err
+		}
+		l.ResourceVersion, l.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
+		return meta.EachListItem(page, func(object runtime.Object) error {
+			counted, ok, err := from.reduce(object)
+			if ok && err == nil {
+				l.Items = append(l.Items, reducedObject[T]{value: counted})
+			}
+			return from.bounds.objectError(err)
+		})
+	}
+}
+
+// WatchWithContext watches and keeps the reduced objects.
+func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.FieldSelector = s.selector
+	events, err := s.watch(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		counted, ok, err := s.reduce(event.Object)
+		if err = cmp.Or(s.bounds.objectError(err), s.bounds.checkHeld()); err != nil {
+			return watch.Event{Type: watch.Error, Object: bounds.NewErrorStatus(err)}, true
+		}
+		if ok {
+			version := ""
+			if accessor, err := meta.Accessor(event.Object); err == nil {
+				version = accessor.GetResourceVersion()
+			}
+			event.Object = &reducedObject[T]{version: version, value: counted}
+		}
+		return event, true
+	}), nil
+}
+
+// reducedObject is a reduced object in a form that reflectors accept.
+type reducedObject[T any] struct {
+	version string
+	value   T
+}
+
+// GetObjectKind implements runtime.Object.
+func (r *reducedObject[T]) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object.
+func (r *reducedObject[T]) DeepCopyObject() runtime.Object {
+	copied := *r
+	return &copied
+}
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor.
+func (r *reducedObject[T]) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{ResourceVersion: r.version}
+}
+
+type reducedList[T any] struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []reducedObject[T]
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *reducedList[T]) DeepCopyObject() runtime.Object {
+	copied := *l
+	copied.Items = append([]reducedObject[T](nil), l.Items...)
+	return &copied
+}
+
+// reflectorStore passes the objects of a reflector to a sink.
+type reflectorStore[T any] struct{ reducedSink[T] }
+
+func (s reflectorStore[T]) apply(object any, to func(T)) error {
+	one, ok := object.(*reducedObject[T])
+	if !ok {
+		return fmt.Errorf("unexpected type %T", object)
+	}
+	s.lock().Lock()
+	defer s.lock().Unlock()
+	to(one.value)
+	return nil
+}
+
+// Add implements cache.ReflectorStore, as do the methods below.
+func (s reflectorStore[T]) Add(object any) error { return s.apply(object, s.set) }
+
+// Update stores a changed object.
+func (s reflectorStore[T]) Update(object any) error { return s.apply(object, s.set) }
+
+// Delete removes a deleted object.
+func (s reflectorStore[T]) Delete(object any) error { return s.apply(object, s.remove) }
+
+// Replace stores a whole list.
+func (s reflectorStore[T]) Replace(objects []any, _ string) error {
+	all := make([]T, 0, len(objects))
+	for _, object := range objects {
+		one, ok := object.(*reducedObject[T])
+		if !ok {
+			return fmt.Errorf("unexpected type %T", object)
+		}
+		all = append(all, one.value)
+	}
+	s.lock().Lock()
+	defer s.lock().Unlock()
+	s.replace(all)
+	return nil
+}
+
+// Resync does nothing, because unchanged objects need no second update.
+func (s reflectorStore[T]) Resync() error { return nil }

@@ -1,0 +1,129 @@
+package member
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/served"
+)
+
+// verifyingClient is a client that accepts an answer only if it is about the requested object.
+type verifyingClient struct {
+	client.Client
+	hits *bounds.HitTracker
+	// queryKind returns whether the member serves a kind now.
+	queryKind func(context.Context, schema.GroupVersionKind) served.Answer
+}
+
+func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) served.Answer) client.Client {
+	return &verifyingClient{Client: memberClient, hits: hits, queryKind: ask}
+}
+
+// servedUnknownError reports that a member answers 404 without naming the object, and that
+// discovery does not show whether it serves the kind. IsNotFound does not hold for it.
+type servedUnknownError struct {
+	kind  schema.GroupVersionKind
+	cause error
+}
+
+func (e *servedUnknownError) Error() string {
+	return fmt.Sprintf("the cluster does not say whether it serves %s in %s: %v", e.kind.Kind, e.kind.GroupVersion(), e.cause)
+}
+
+// Get implements client.Reader.
+func (v *verifyingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	requested := v.requestKey(object, key)
+	if err := v.Client.Get(ctx, key, object, options...); err != nil {
+		return v.checkNotFound(ctx, object, key.Name, err)
+	}
+	return v.checkSameObject(object, requested, "")
+}
+
+// Create implements client.Writer.
+func (v *verifyingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	requested := v.requestKey(object, client.ObjectKeyFromObject(object))
+	if err := v.Client.Create(ctx, object, options...); err != nil || requested.Name == "" {
+		return err
+	}
+	return v.checkSameObject(object, requested, "")
+}
+
+// Update implements client.Writer.
+func (v *verifyingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	requested, uid := v.requestKey(object, client.ObjectKeyFromObject(object)), object.GetUID()
+	if err := v.Client.Update(ctx, object, options...); err != nil {
+		return v.checkNotFound(ctx, object, requested.Name, err)
+	}
+	return v.checkSameObject(object, requested, uid)
+}
+
+// Delete implements client.Writer.
+func (v *verifyingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return v.checkNotFound(ctx, object, object.GetName(), v.Client.Delete(ctx, object, options...))
+}
+
+// Patch implements client.Writer.
+func (v *verifyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	requested, uid := v.requestKey(object, client.ObjectKeyFromObject(object)), object.GetUID()
+	if err := v.Client.Patch(ctx, object, patch, options...); err != nil {
+		return v.checkNotFound(ctx, object, requested.Name, err)
+	}
+	return v.checkSameObject(object, requested, uid)
+}
+
+// requestKey returns the key under which an object is requested. A request for a cluster-scoped
+// kind has no namespace in its path.
+func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey) client.ObjectKey {
+	if key.Namespace == "" {
+		return key
+	}
+	if namespaced, err := v.IsObjectNamespaced(object); err == nil && !namespaced {
+		key.Namespace = ""
+	}
+	return key
+}
+
+// checkSameObject returns an error for another object than the requested one.
+func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
+	switch got := client.ObjectKeyFromObject(object); {
+	case got != requested:
+		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the member was asked for %q and answers with %q", requested, conditions.Shorten(conditions.Printable(got.String()), 256)))
+	case uid != "" && object.GetUID() != uid:
+		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the member was asked for %q with one UID and answers with another UID", requested))
+	}
+	return nil
+}
+
+// checkNotFound returns the error of an answer. A 404 counts as "not found" only if the API
+// server names the object: a proxy in front of the server, or another server at its address,
+// also answers 404. An API server answers so for the path of a kind that it does not serve.
+// Then meta.IsNoMatchError holds for the error. If discovery shows that the member serves the
+// kind, its answers are contradictory.
+func (v *verifyingClient) checkNotFound(ctx context.Context, object client.Object, name string, err error) error {
+	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return err
+	}
+	kind := object.GetObjectKind().GroupVersionKind()
+	switch v.queryKind(ctx, kind) {
+	case served.Served:
+		return v.recordWrongObject(object, name, "the member answers 404 without naming the object")
+	case served.Absent:
+		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	default:
+		return &servedUnknownError{kind: kind, cause: err}
+	}
+}
+
+func (v *verifyingClient) recordWrongObject(object client.Object, name, detail string) error {
+	kind := object.GetObjectKind().GroupVersionKind()
+	return v.hits.Record(bounds.ExceededError{Bound: bounds.ObjectIdentity, Subject: fmt.Sprintf("%s %s", kind.GroupKind(), name), Detail: detail})
+}

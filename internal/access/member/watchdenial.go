@@ -1,0 +1,92 @@
+package member
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// denialMaxAge is the age after which the denial of a watch is ignored. A denied watch is tried
+// more often.
+const denialMaxAge = 2 * time.Minute
+
+// recordDenial records that the member does not allow to watch a kind. It reports whether the
+// same denial was recorded before, so that it is logged once.
+func (m *Member) recordDenial(description string, err error) (known bool) {
+	m.kinds.mu.Lock()
+	defer m.kinds.mu.Unlock()
+	for kind, watch := range m.kinds.watches {
+		if kind.String() == description {
+			known = watch.denial != nil && watch.denial.Error() == err.Error()
+			watch.denial, watch.deniedAt = err, time.Now()
+		}
+	}
+	return known
+}
+
+// clearDenial records that the member allows to list or watch a kind. If it did not before,
+// subscribers are notified as if the kind were served again.
+func (m *Member) clearDenial(kind schema.GroupVersionKind) {
+	m.kinds.mu.Lock()
+	watch := m.kinds.watches[kind]
+	denied := watch != nil && watch.denial != nil
+	if denied {
+		watch.denial = nil
+	}
+	m.kinds.mu.Unlock()
+	if denied {
+		m.onWatchRestored(kind)
+	}
+}
+
+// successNotifier calls a function when a list or the start of a watch succeeds.
+type successNotifier struct {
+	toolscache.ListerWatcherWithContext
+	onSuccess func()
+}
+
+// List implements cache.ListerWatcher.
+func (p successNotifier) List(o metav1.ListOptions) (runtime.Object, error) {
+	return p.ListWithContext(context.Background(), o)
+}
+
+// Watch implements cache.ListerWatcher.
+func (p successNotifier) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return p.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext implements cache.ListerWatcherWithContext.
+func (p successNotifier) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := p.ListerWatcherWithContext.ListWithContext(ctx, o)
+	if err == nil {
+		p.onSuccess()
+	}
+	return list, err
+}
+
+// WatchWithContext implements cache.ListerWatcherWithContext.
+func (p successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	events, err := p.ListerWatcherWithContext.WatchWithContext(ctx, o)
+	if err == nil {
+		p.onSuccess()
+	}
+	return events, err
+}
+
+// Denial returns the error with which the member does not allow to watch a kind. It returns nil
+// if the watch is allowed or this is unknown. Without the watch, changes of the status and
+// changes by others are not observed.
+func (m *Member) Denial(kind schema.GroupVersionKind) error {
+	m.kinds.mu.Lock()
+	defer m.kinds.mu.Unlock()
+	watch := m.kinds.watches[kind]
+	if watch == nil || time.Since(watch.deniedAt) > denialMaxAge {
+		return nil
+	}
+	return watch.denial
+}
