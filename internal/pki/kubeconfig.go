@@ -9,33 +9,33 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access is one way into one cluster: a context of a kubeconfig.
+// Access is one context of a kubeconfig with its cluster and user.
 type Access struct {
-	// Context names the context and the cluster.
+	// Context is the name of the context and of the cluster.
 	Context string
-	// User names the user entry; empty means the context's name.
+	// User is the name of the user entry. Empty means the name of the context.
 	User string
 	// Server is the URL of the API server.
 	Server string
-	// CA is the PEM bundle that the server's certificate is checked against.
+	// CA is the PEM bundle that validates the certificate of the server.
 	CA []byte
-	// ClientCertFile and ClientKeyFile are named in the kubeconfig, not copied into
-	// it: they are renewed, and whoever reads the kubeconfig has the current ones.
+	// ClientCertFile and ClientKeyFile are referenced by the kubeconfig and not copied into it:
+	// they are renewed, and every reader of the kubeconfig gets the current ones.
 	ClientCertFile, ClientKeyFile string
 }
 
-// WriteKubeconfig writes a kubeconfig with one context for each access, the
-// first being current. It leads to credentials and is readable by its owner only.
+// WriteKubeconfig writes a kubeconfig with one context for each access. The first one is the
+// current context. Only its owner can read the file, because it refers to credentials.
 func WriteKubeconfig(path string, accesses ...Access) error {
 	config := clientcmdapi.NewConfig()
 	for i, access := range accesses {
-		cert, err := existing(access.ClientCertFile)
+		cert, err := absolutePath(access.ClientCertFile)
 		if err != nil {
-			return fmt.Errorf("looking for the client certificate of context %q: %w", access.Context, err)
+			return fmt.Errorf("checking the client certificate of context %q: %w", access.Context, err)
 		}
-		key, err := existing(access.ClientKeyFile)
+		key, err := absolutePath(access.ClientKeyFile)
 		if err != nil {
-			return fmt.Errorf("looking for the client key of context %q: %w", access.Context, err)
+			return fmt.Errorf("checking the client key of context %q: %w", access.Context, err)
 		}
 		user := access.User
 		if user == "" {
@@ -58,8 +58,8 @@ func WriteKubeconfig(path string, accesses ...Access) error {
 	return WriteFile(path, data, 0o600)
 }
 
-// existing is the absolute path of a file that is there.
-func existing(path string) (string, error) {
+// absolutePath returns the absolute path of a file, or an error if the file does not exist.
+func absolutePath(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", err
 	}

@@ -1,12 +1,11 @@
-// Package pki answers "with which certificates do the parts of an installation
-// trust each other?": certificate authorities, leaves signed by them, service
-// account keys and kubeconfigs, kept as PEM files in one directory.
+// Package pki answers "with which certificates do the parts of an installation trust each
+// other?": certificate authorities, leaf certificates, service account keys and kubeconfigs,
+// stored as PEM files in one directory.
 //
-// Keys never leave the directory and are readable by their owner only. Ensure*
-// functions are idempotent: what is valid stays as it is, and a leaf that is
-// missing, signed by another authority, or in the last third of its life is
-// issued anew. It keeps its key: whoever reads the two files one after the other
-// finds a pair that fits, before, during and after.
+// Keys never leave the directory, and only their owner can read them. Ensure* functions are
+// idempotent: a valid leaf is not changed. A leaf is issued again if it is missing, signed by
+// another authority, or in the last third of its lifetime. It keeps its key: a caller that
+// reads the two files one after the other always gets a matching pair.
 package pki
 
 import (
@@ -33,25 +32,25 @@ import (
 
 const (
 	authorityLifetime = 10 * 365 * 24 * time.Hour
-	// DefaultLeafLifetime is how long an issued certificate is valid.
+	// DefaultLeafLifetime is the validity of an issued certificate.
 	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// maxBackdate tolerates clocks that are a little behind.
+	// maxBackdate is the tolerance for clocks that are behind.
 	maxBackdate = 5 * time.Minute
-	// backdateShare is the part of a short life that may lie in the past.
-	backdateShare = 20
+	// backdateDivisor limits the backdating to a twentieth of a short lifetime.
+	backdateDivisor = 20
 )
 
 // Dir is a directory of certificates and keys.
 type Dir struct {
 	Path string
-	// Now is the clock; nil means the system's.
+	// Now is the clock. nil means the system clock.
 	Now func() time.Time
 }
 
-// CertFile is the path of the certificate called name.
+// CertFile returns the path of the certificate with this name.
 func (d Dir) CertFile(name string) string { return filepath.Join(d.Path, name+".crt") }
 
-// KeyFile is the path of the private key called name.
+// KeyFile returns the path of the private key with this name.
 func (d Dir) KeyFile(name string) string { return filepath.Join(d.Path, name+".key") }
 
 func (d Dir) now() time.Time {
@@ -61,7 +60,7 @@ func (d Dir) now() time.Time {
 	return time.Now()
 }
 
-// Authority is a certificate authority that lives in a Dir.
+// Authority is a certificate authority that is stored in a Dir.
 type Authority struct {
 	dir  Dir
 	Name string
@@ -69,11 +68,10 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// PEM is the authority's certificate, PEM encoded.
+// PEM returns the certificate of the authority in PEM.
 func (a *Authority) PEM() []byte { return encodeCert(a.Cert.Raw) }
 
-// EnsureAuthority loads the authority called name, or creates it with the given
-// common name.
+// EnsureAuthority loads the authority with this name, or creates it with the common name.
 func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("creating certificate directory: %w", err)
@@ -83,8 +81,8 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 		return &Authority{dir: d, Name: name, Cert: cert, key: key}, nil
 	}
 	if _, exists := os.Stat(d.CertFile(name)); !os.IsNotExist(exists) {
-		// All that it has signed would be worth nothing with another one.
-		return nil, fmt.Errorf("loading certificate authority %q, of which %s is there: put its key %s back, or delete both to begin with a new one: %w", name, d.CertFile(name), d.KeyFile(name), err)
+		// Another authority would invalidate all certificates that this one has signed.
+		return nil, fmt.Errorf("loading certificate authority %q: its certificate %s exists: put its key %s back, or delete both to create a new authority: %w", name, d.CertFile(name), d.KeyFile(name), err)
 	}
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -120,21 +118,21 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 
 // Leaf describes a certificate to be issued.
 type Leaf struct {
-	// CommonName and Organizations are the identity: user and groups for a client.
+	// CommonName and Organizations are the user and the groups of a client.
 	CommonName    string
 	Organizations []string
-	// Hosts are the DNS names and IP addresses a serving certificate is valid for.
+	// Hosts are the DNS names and IP addresses of a serving certificate.
 	Hosts []string
-	// Lifetime is how long it is valid; 0 means DefaultLeafLifetime.
+	// Lifetime is the validity of the certificate. 0 means DefaultLeafLifetime.
 	Lifetime time.Duration
 }
 
-// Ensure makes sure that the certificate called name exists, is signed by this
-// authority, names the wanted identity and hosts, and has at least a third of
-// its life left. It reports whether it had to be issued.
+// Ensure ensures that the certificate with this name exists, is signed by this authority, has
+// the given identity and hosts, and has at least a third of its lifetime left. It reports
+// whether it issued the certificate.
 func (a *Authority) Ensure(name string, leaf Leaf) (issued bool, err error) {
 	cert, signer, err := a.dir.load(name)
-	if err == nil && a.serves(cert, leaf) {
+	if err == nil && a.isValidFor(cert, leaf) {
 		return false, nil
 	}
 	if err != nil {
@@ -149,8 +147,8 @@ func (a *Authority) Ensure(name string, leaf Leaf) (issued bool, err error) {
 	return true, a.dir.store(name, raw, signer)
 }
 
-// serves tells whether an existing certificate still does what leaf asks for.
-func (a *Authority) serves(cert *x509.Certificate, leaf Leaf) bool {
+// isValidFor reports whether an existing certificate is still valid for a leaf.
+func (a *Authority) isValidFor(cert *x509.Certificate, leaf Leaf) bool {
 	if cert.CheckSignatureFrom(a.Cert) != nil || cert.Subject.CommonName != leaf.CommonName ||
 		!slices.Equal(cert.Subject.Organization, leaf.Organizations) {
 		return false
@@ -160,21 +158,21 @@ func (a *Authority) serves(cert *x509.Certificate, leaf Leaf) bool {
 			return false
 		}
 	}
-	return a.dir.now().Before(renewal(cert))
+	return a.dir.now().Before(renewalTime(cert))
 }
 
-// renewal is when a certificate enters the last third of its life.
-func renewal(cert *x509.Certificate) time.Time {
+// renewalTime returns the time at which the last third of the lifetime of a certificate begins.
+func renewalTime(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
 }
 
-// Renewal is when the certificate called name is due to be issued anew.
+// Renewal returns the time at which the certificate with this name must be issued again.
 func (d Dir) Renewal(name string) (time.Time, error) {
 	cert, _, err := d.load(name)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("loading certificate %q: %w", name, err)
 	}
-	return renewal(cert), nil
+	return renewalTime(cert), nil
 }
 
 func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
@@ -190,7 +188,7 @@ func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations},
-		NotBefore:    now.Add(-min(maxBackdate, lifetime/backdateShare)),
+		NotBefore:    now.Add(-min(maxBackdate, lifetime/backdateDivisor)),
 		NotAfter:     now.Add(lifetime),
 		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -205,8 +203,8 @@ func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, template, a.Cert, public, a.key)
 }
 
-// EnsureKey makes sure that a private key called name exists, for signing
-// service account tokens; its public half is stored as name.pub.
+// EnsureKey ensures that a private key with this name exists, for signing service account
+// tokens.
 func (d Dir) EnsureKey(name string) error {
 	if _, err := os.Stat(d.KeyFile(name)); err == nil {
 		return nil
@@ -255,8 +253,8 @@ func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
 	return WriteFile(d.CertFile(name), encodeCert(raw), 0o644)
 }
 
-// WriteFile replaces a file at once, so that a crash, of the machine too, leaves the
-// old or the new content and never half of it.
+// WriteFile replaces a file atomically. A crash, even of the machine, leaves the old or the new
+// content and never a part of it.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	next := path + ".new"
 	if err := writeSynced(next, data, mode); err != nil {
@@ -275,7 +273,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// writeSynced writes a file and waits until the disk holds it.
+// writeSynced writes a file and flushes it to the disk.
 func writeSynced(path string, data []byte, mode os.FileMode) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
 	if err != nil {
@@ -295,7 +293,7 @@ func encodeCert(raw []byte) []byte {
 func newSerial() (*big.Int, error) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64-1))
 	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
+		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	return serial.Add(serial, big.NewInt(1)), nil
 }

@@ -13,7 +13,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-func TestEnsureIssuesOnlyWhatIsNeeded(t *testing.T) {
+func TestEnsureIssuesOnlyIfNeeded(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	leaf := Leaf{CommonName: "karmada-apiserver", Hosts: []string{"localhost", "127.0.0.1"}, Lifetime: 90 * time.Minute}
 	cases := map[string]struct {
@@ -21,10 +21,10 @@ func TestEnsureIssuesOnlyWhatIsNeeded(t *testing.T) {
 		leaf  Leaf
 		want  bool
 	}{
-		"a valid certificate stays":                      {leaf: leaf},
-		"a certificate past two thirds of its life goes": {later: 70 * time.Minute, leaf: leaf, want: true},
-		"a new host needs a new certificate":             {leaf: Leaf{CommonName: leaf.CommonName, Hosts: []string{"10.0.0.1"}}, want: true},
-		"another identity needs a new certificate":       {leaf: Leaf{CommonName: "system:admin"}, want: true},
+		"a valid certificate is kept":                                     {leaf: leaf},
+		"a certificate in the last third of its lifetime is issued again": {later: 70 * time.Minute, leaf: leaf, want: true},
+		"a new host needs a new certificate":                              {leaf: Leaf{CommonName: leaf.CommonName, Hosts: []string{"10.0.0.1"}}, want: true},
+		"another identity needs a new certificate":                        {leaf: Leaf{CommonName: "system:admin"}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,14 +83,14 @@ func TestLeafIsTrustedThroughItsAuthorityOnly(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityThatHasSignedIsNotReplaced(t *testing.T) {
+func TestIncompleteAuthorityIsNotReplaced(t *testing.T) {
 	tests := map[string]struct {
 		lose func(Dir) error
 		want string
 	}{
-		"its key is missing":                      {lose: func(dir Dir) error { return os.Remove(dir.KeyFile("ca")) }, want: "put its key"},
-		"its certificate is rubble":               {lose: func(dir Dir) error { return os.WriteFile(dir.CertFile("ca"), []byte("x"), 0o600) }, want: "loading certificate authority"},
-		"only its key is there, as after a crash": {lose: func(dir Dir) error { return os.Remove(dir.CertFile("ca")) }},
+		"the key is missing":                    {lose: func(dir Dir) error { return os.Remove(dir.KeyFile("ca")) }, want: "put its key"},
+		"the certificate is corrupt":            {lose: func(dir Dir) error { return os.WriteFile(dir.CertFile("ca"), []byte("x"), 0o600) }, want: "loading certificate authority"},
+		"only the key exists, as after a crash": {lose: func(dir Dir) error { return os.Remove(dir.CertFile("ca")) }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
 	}
 }
 
-// A crash between the two files of a pair leaves the new key beside the old certificate.
-func TestACertificateOfAnotherKeyIsIssuedAnew(t *testing.T) {
+// A crash between writing the two files of a pair leaves the new key with the old certificate.
+func TestCertificateWithoutMatchingKeyIsIssuedAgain(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
 	ca, err := dir.EnsureAuthority("ca", "karmada")
 	if err != nil {

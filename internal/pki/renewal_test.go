@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestARenewalComesInTimeHoweverShortTheLife(t *testing.T) {
+func TestRenewalTimeOfAnyLifetime(t *testing.T) {
 	root, count := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		count++
@@ -32,19 +32,19 @@ func TestARenewalComesInTimeHoweverShortTheLife(t *testing.T) {
 			t.Fatal(err)
 		}
 		if early, late := now.Add(lifetime/2), now.Add(lifetime*7/10); due.Before(early.Add(-time.Second)) || due.After(late) {
-			t.Fatalf("a certificate that lives %s is renewed after %s", lifetime, due.Sub(now))
+			t.Fatalf("a certificate with a lifetime of %s is renewed after %s", lifetime, due.Sub(now))
 		}
 		if issued, err := ca.Ensure("leaf", leaf); err != nil || issued {
-			t.Fatalf("it is issued again at once: %v %v", issued, err)
+			t.Fatalf("the certificate is issued again at once: %v %v", issued, err)
 		}
 		now = due
 		if issued, err := ca.Ensure("leaf", leaf); err != nil || !issued {
-			t.Fatalf("it is not issued when it is due: %v %v", issued, err)
+			t.Fatalf("the certificate is not issued at its renewal time: %v %v", issued, err)
 		}
 	})
 }
 
-func TestARenewalKeepsTheKey(t *testing.T) {
+func TestRenewalKeepsKey(t *testing.T) {
 	now := time.Now()
 	dir := Dir{Path: t.TempDir(), Now: func() time.Time { return now }}
 	ca, err := dir.EnsureAuthority("ca", "karmada")
@@ -68,9 +68,9 @@ func TestARenewalKeepsTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if key, ok := before.Public().(*ecdsa.PublicKey); !ok || !key.Equal(after.Public()) {
-		t.Error("the key is another one")
+		t.Error("the key has changed")
 	}
 	if _, err := tls.LoadX509KeyPair(dir.CertFile("leaf"), dir.KeyFile("leaf")); err != nil {
-		t.Errorf("certificate and key do not fit: %v", err)
+		t.Errorf("certificate and key do not match: %v", err)
 	}
 }

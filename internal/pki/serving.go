@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// lookPause is how long a certificate is shown without a look at its files.
-const lookPause = time.Second
+// checkInterval is the time for which the files of a certificate are not checked again.
+const checkInterval = time.Second
 
-// Serving is a certificate that a server shows, read again when its files change.
-// It looks when somebody connects: it needs no watch, of which a system has few,
-// and nothing runs that would have to end.
+// Serving is the certificate of a server. It is read again when its files change. The files are
+// checked when a client connects: this needs no file watch, whose number is limited, and no
+// goroutine.
 type Serving struct {
 	certFile, keyFile string
 	now               func() time.Time
 
-	mu      sync.Mutex
-	shown   *tls.Certificate
-	changed [2]time.Time
-	looked  time.Time
+	mu          sync.Mutex
+	certificate *tls.Certificate
+	modTimes    [2]time.Time
+	checkedAt   time.Time
 }
 
 // LoadServing reads a certificate and its key.
@@ -33,41 +33,41 @@ func LoadServing(certFile, keyFile string) (*Serving, error) {
 	return s, nil
 }
 
-// GetCertificate is for a tls.Config. As long as new files cannot be read, or do
-// not fit each other, the certificate before them is shown.
+// GetCertificate is for a tls.Config. While new files cannot be read, or do not match each
+// other, it returns the previous certificate.
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.now(); now.Sub(s.looked) >= lookPause {
-		s.looked = now
-		if changed, err := s.times(); err == nil && changed != s.changed {
+	if now := s.now(); now.Sub(s.checkedAt) >= checkInterval {
+		s.checkedAt = now
+		if modTimes, err := s.readModTimes(); err == nil && modTimes != s.modTimes {
 			_ = s.read()
 		}
 	}
-	return s.shown, nil
+	return s.certificate, nil
 }
 
 func (s *Serving) read() error {
-	// What changes while it is read is read again.
-	changed, err := s.times()
+	// A file that changes while it is read is read again.
+	modTimes, err := s.readModTimes()
 	if err != nil {
-		return fmt.Errorf("looking for a certificate: %w", err)
+		return fmt.Errorf("checking the files of a certificate: %w", err)
 	}
 	pair, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
 	if err != nil {
 		return fmt.Errorf("loading certificate %s and key %s: %w", s.certFile, s.keyFile, err)
 	}
-	s.shown, s.changed = &pair, changed
+	s.certificate, s.modTimes = &pair, modTimes
 	return nil
 }
 
-func (s *Serving) times() (changed [2]time.Time, err error) {
+func (s *Serving) readModTimes() (modTimes [2]time.Time, err error) {
 	for i, path := range []string{s.certFile, s.keyFile} {
 		info, err := os.Stat(path)
 		if err != nil {
-			return changed, err
+			return modTimes, err
 		}
-		changed[i] = info.ModTime()
+		modTimes[i] = info.ModTime()
 	}
-	return changed, nil
+	return modTimes, nil
 }

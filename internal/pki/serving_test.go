@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAServerShowsACertificateThatWasRenewed(t *testing.T) {
+func TestServingReloadsRenewedCertificate(t *testing.T) {
 	now := time.Now()
 	clock := func() time.Time { return now }
 	dir := Dir{Path: t.TempDir(), Now: clock}
@@ -34,31 +34,31 @@ func TestAServerShowsACertificateThatWasRenewed(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"nothing has changed", func() {}, "first"},
-		{"a new one is there", func() { issue("second") }, "second"},
-		{"half of one is there", func() {
+		{"unchanged files", func() {}, "first"},
+		{"a new certificate", func() { issue("second") }, "second"},
+		{"a truncated certificate", func() {
 			if err := os.WriteFile(dir.CertFile("tls"), []byte("-----BEGIN"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, "second"},
-		{"it is gone", func() {
+		{"a deleted certificate", func() {
 			if err := os.Remove(dir.CertFile("tls")); err != nil {
 				t.Fatal(err)
 			}
 		}, "second"},
-		{"it is there again", func() { issue("third") }, "third"},
+		{"a restored certificate", func() { issue("third") }, "third"},
 	} {
-		now = now.Add(lookPause)
+		now = now.Add(checkInterval)
 		step.change()
 		shown, err := serving.GetCertificate(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := shown.Leaf.Subject.CommonName; got != step.want {
-			t.Errorf("%s: %q is shown, want %q", step.what, got, step.want)
+			t.Errorf("%s: the certificate is %q, want %q", step.what, got, step.want)
 		}
 	}
 	if _, err := LoadServing(dir.CertFile("none"), dir.KeyFile("none")); err == nil {
-		t.Error("a server begins without a certificate")
+		t.Error("missing files give no error")
 	}
 }
