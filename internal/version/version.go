@@ -1,8 +1,7 @@
 // Package version answers: which build is this program?
 //
-// The Makefile stamps the answer in at link time. A program that was built with
-// a plain go build or go install falls back on what the Go toolchain recorded,
-// so that no field is ever empty.
+// The Makefile sets the values at link time. A program that was built with a plain go build or
+// go install uses the values that the Go toolchain recorded, so that no field is empty.
 package version
 
 import (
@@ -12,7 +11,7 @@ import (
 	"runtime/debug"
 )
 
-// Set by the linker (-X); empty in a build that did not go through the Makefile.
+// Set by the linker (-X). Empty in a build without the Makefile.
 var (
 	gitVersion   string
 	gitCommit    string
@@ -21,15 +20,15 @@ var (
 )
 
 const (
-	// unreleased is the version of a build that no tag describes.
+	// unreleased is the version of a build without a tag.
 	unreleased = "v0.0.0-dev"
 	unknown    = "unknown"
 
 	shortCommitLength = 9
 )
 
-// Info identifies a build. The names of its fields are part of what the version
-// commands print.
+// Info identifies a build. The names of its fields are part of the output of the version
+// commands.
 type Info struct {
 	// GitVersion is the nearest tag, or v0.0.0-dev.
 	GitVersion string `json:"gitVersion"`
@@ -42,7 +41,7 @@ type Info struct {
 	// BuildDate is the time of the commit in RFC 3339, so that the same source
 	// gives the same program.
 	BuildDate string `json:"buildDate"`
-	// GoVersion, Compiler and Platform say how it was built and for what.
+	// GoVersion, Compiler and Platform describe the toolchain and the target of the build.
 	GoVersion string `json:"goVersion"`
 	Compiler  string `json:"compiler"`
 	Platform  string `json:"platform"`
@@ -60,7 +59,7 @@ func Get() Info {
 		Platform:     runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
-		info = info.completedFrom(build)
+		info = info.withBuildInfo(build)
 	}
 	info.GitVersion = cmp.Or(info.GitVersion, unreleased)
 	info.GitCommit = cmp.Or(info.GitCommit, unknown)
@@ -70,8 +69,8 @@ func Get() Info {
 	return info
 }
 
-// completedFrom fills what the linker did not say with what the toolchain knows.
-func (i Info) completedFrom(build *debug.BuildInfo) Info {
+// withBuildInfo fills the fields that the linker did not set with the values of the toolchain.
+func (i Info) withBuildInfo(build *debug.BuildInfo) Info {
 	if build.Main.Version != "(devel)" {
 		i.GitVersion = cmp.Or(i.GitVersion, build.Main.Version)
 	}
@@ -95,14 +94,14 @@ func treeState(modified bool) string {
 	return "clean"
 }
 
-// String is the form in which every program prints its build:
+// String returns the output format of the version of every program:
 // version.Info{GitVersion:"...", ...}.
 func (i Info) String() string {
-	type plain Info // without this method, which %#v must not see
+	type plain Info // a type without this method, because %#v must not call it
 	return fmt.Sprintf("version.Info{%s", fmt.Sprintf("%#v", plain(i))[len("version.plain{"):])
 }
 
-// Line is the whole answer of a program's version command.
+// Line returns the complete output of a program's version command.
 func Line(program string) string {
 	return fmt.Sprintf("%s version: %s", program, Get())
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestInfoPrintsAllFieldsInOrder(t *testing.T) {
+func TestInfoStringHasAllFieldsInOrder(t *testing.T) {
 	info := Info{
 		GitVersion: "v1.2.3", GitCommit: "0123456789ab", GitShortCommit: "012345678", GitTreeState: "clean",
 		BuildDate: "2026-01-02T03:04:05Z", GoVersion: "go1.26.8", Compiler: "gc", Platform: "linux/amd64",
@@ -26,13 +26,13 @@ func TestLineNamesTheProgram(t *testing.T) {
 	}
 }
 
-func TestNoFieldIsEverEmpty(t *testing.T) {
+func TestGetReturnsNoEmptyField(t *testing.T) {
 	if line := Get().String(); strings.Contains(line, `""`) {
 		t.Errorf("a field is empty: %s", line)
 	}
 }
 
-func TestToolchainFillsWhatTheLinkerLeftOut(t *testing.T) {
+func TestBuildInfoFillsMissingFields(t *testing.T) {
 	build := &debug.BuildInfo{
 		Main: debug.Module{Version: "v1.0.0"},
 		Settings: []debug.BuildSetting{
@@ -44,23 +44,23 @@ func TestToolchainFillsWhatTheLinkerLeftOut(t *testing.T) {
 		build debug.BuildInfo
 		want  Info
 	}{
-		"nothing stamped: everything comes from the toolchain": {
+		"without linker values the toolchain values are used": {
 			build: *build,
 			want:  Info{GitVersion: "v1.0.0", GitCommit: "abc", GitTreeState: "dirty", BuildDate: "2026-01-02T03:04:05Z"},
 		},
-		"what was stamped wins": {
+		"linker values have precedence": {
 			given: Info{GitVersion: "v2.0.0", GitCommit: "def", GitTreeState: "clean", BuildDate: "2026-02-02T03:04:05Z"},
 			build: *build,
 			want:  Info{GitVersion: "v2.0.0", GitCommit: "def", GitTreeState: "clean", BuildDate: "2026-02-02T03:04:05Z"},
 		},
-		"a development build has no version of its own": {
+		"a development build has no version": {
 			build: debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
 			want:  Info{},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.given.completedFrom(&test.build)); diff != "" {
+			if diff := cmp.Diff(test.want, test.given.withBuildInfo(&test.build)); diff != "" {
 				t.Errorf("completedFrom() (-want +got):\n%s", diff)
 			}
 		})
