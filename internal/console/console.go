@@ -1,9 +1,9 @@
-// Package console answers: how does a program talk to the person at a terminal?
-// It holds what the command lines of karmada and karmadactl share: colour, formats
-// of output, and the error of a command that does not exist.
+// Package console answers: how does a program write to a terminal? It contains the shared parts
+// of the command lines of karmada and karmadactl: color, output formats, and the error for an
+// unknown command.
 //
-// Data goes to standard output, everything else to standard error. Colour and lines
-// that are drawn again appear on a terminal only.
+// Data is written to standard output, everything else to standard error. Color and redrawn
+// lines are used on a terminal only.
 package console
 
 import (
@@ -13,14 +13,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Style is how text looks on one output. The zero value is plain text.
+// Style is the style of the text on one output. The zero value is plain text.
 type Style struct {
 	terminal bool
-	colour   bool
+	color    bool
 }
 
-// StyleOf returns the style of an output. A terminal has colours unless NO_COLOR is
-// set to any text; a terminal of type dumb is like a file.
+// StyleOf returns the style of an output. A terminal has colors unless NO_COLOR is set to a
+// non-empty value. A terminal of type dumb is treated like a file.
 func StyleOf(out io.Writer) Style {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
@@ -29,24 +29,24 @@ func StyleOf(out io.Writer) Style {
 	return TerminalStyle(os.Getenv("NO_COLOR") == "")
 }
 
-// TerminalStyle returns the style of a terminal, with colours or without.
-func TerminalStyle(colour bool) Style { return Style{terminal: true, colour: colour} }
+// TerminalStyle returns the style of a terminal, with or without colors.
+func TerminalStyle(color bool) Style { return Style{terminal: true, color: color} }
 
-// Terminal reports whether lines can be drawn again.
+// Terminal reports whether the output is a terminal, so that lines can be redrawn.
 func (s Style) Terminal() bool { return s.terminal }
 
-// Good marks text about what is as wanted.
-func (s Style) Good(text string) string { return s.paint("32", text) }
+// Good colors text about a success.
+func (s Style) Good(text string) string { return s.colorize("32", text) }
 
-// Bad marks text about what failed.
-func (s Style) Bad(text string) string { return s.paint("31", text) }
+// Bad colors text about a failure.
+func (s Style) Bad(text string) string { return s.colorize("31", text) }
 
-// Warn marks text about what may be unwanted.
-func (s Style) Warn(text string) string { return s.paint("33", text) }
+// Warn colors text about a possible problem.
+func (s Style) Warn(text string) string { return s.colorize("33", text) }
 
-func (s Style) paint(colour, text string) string {
-	if !s.colour {
+func (s Style) colorize(color, text string) string {
+	if !s.color {
 		return text
 	}
-	return "\033[" + colour + "m" + text + "\033[0m"
+	return "\033[" + color + "m" + text + "\033[0m"
 }

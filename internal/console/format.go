@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Formats of output apart from the table that people read, which is "".
+// Output formats. The default "" is a table.
 const (
 	Wide = "wide"
 	Name = "name"
@@ -22,7 +22,7 @@ const (
 
 var formats = []string{JSON, YAML, Name, Wide}
 
-// Format is the value of a flag --output.
+// Format is the value of the flag --output.
 type Format string
 
 // AddFlag adds the flag to a command.
@@ -37,7 +37,7 @@ func (f *Format) String() string { return string(*f) }
 // Type returns the name of the type in help.
 func (f *Format) Type() string { return "string" }
 
-// Set accepts one of the formats.
+// Set parses one of the formats.
 func (f *Format) Set(text string) error {
 	if text != "" && !slices.Contains(formats, text) {
 		return fmt.Errorf("unsupported format %q: use %s", text, strings.Join(formats, ", "))
@@ -46,48 +46,48 @@ func (f *Format) Set(text string) error {
 	return nil
 }
 
-// Output is one answer in all formats.
+// Output is one result in all formats.
 type Output struct {
-	// Header and Rows are the table. Columns from Narrow on are part of wide only; 0
-	// means that there are none of these.
+	// Header and Rows are the table. Narrow is the number of columns of the default table; the
+	// others are printed in wide format only. 0 means all columns.
 	Header []string
 	Rows   [][]string
 	Narrow int
-	// Names are what --output=name prints, one a line.
+	// Names are the lines of --output=name.
 	Names []string
-	// Object is what JSON and YAML print.
+	// Object is the value for JSON and YAML.
 	Object any
-	// Gap is the number of blanks between columns.
+	// Gap is the number of spaces between columns.
 	Gap int
 }
 
-// Print writes the answer in one format.
-func (f *Format) Print(out io.Writer, answer Output) error {
+// Print writes the result in one format.
+func (f *Format) Print(out io.Writer, result Output) error {
 	switch *f {
 	case JSON:
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "    ")
 		encoder.SetEscapeHTML(false)
-		return encoder.Encode(answer.Object)
+		return encoder.Encode(result.Object)
 	case YAML:
-		text, err := yaml.Marshal(answer.Object)
+		text, err := yaml.Marshal(result.Object)
 		if err != nil {
 			return fmt.Errorf("encoding YAML: %w", err)
 		}
 		_, err = out.Write(text)
 		return err
 	case Name:
-		for _, name := range answer.Names {
+		for _, name := range result.Names {
 			if _, err := fmt.Fprintln(out, name); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return answer.printTable(out, *f == Wide)
+	return result.printTable(out, *f == Wide)
 }
 
-// Table reports whether people read the output.
+// Table reports whether the format is a table.
 func (f *Format) Table() bool { return *f == "" || *f == Wide }
 
 func (o Output) printTable(out io.Writer, wide bool) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFormatsOfOneAnswer(t *testing.T) {
-	answer := Output{
+func TestPrintFormats(t *testing.T) {
+	result := Output{
 		Header: []string{"NAME", "STATE", "LOG"},
 		Rows:   [][]string{{"east", "Ready", "/a"}, {"w", "NotReady", "/b"}},
 		Narrow: 2, Gap: 3,
@@ -17,11 +17,11 @@ func TestFormatsOfOneAnswer(t *testing.T) {
 		Object: map[string]any{"clusters": []string{"east", "w"}},
 	}
 	tests := map[string]struct{ format, want string }{
-		"a table":          {"", "NAME   STATE\neast   Ready\nw      NotReady\n"},
-		"a table with all": {Wide, "NAME   STATE      LOG\neast   Ready      /a\nw      NotReady   /b\n"},
-		"names":            {Name, "east\nw\n"},
-		"JSON":             {JSON, "{\n    \"clusters\": [\n        \"east\",\n        \"w\"\n    ]\n}\n"},
-		"YAML":             {YAML, "clusters:\n- east\n- w\n"},
+		"a table":      {"", "NAME   STATE\neast   Ready\nw      NotReady\n"},
+		"a wide table": {Wide, "NAME   STATE      LOG\neast   Ready      /a\nw      NotReady   /b\n"},
+		"names":        {Name, "east\nw\n"},
+		"JSON":         {JSON, "{\n    \"clusters\": [\n        \"east\",\n        \"w\"\n    ]\n}\n"},
+		"YAML":         {YAML, "clusters:\n- east\n- w\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestFormatsOfOneAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := format.Print(&out, answer); err != nil {
+			if err := format.Print(&out, result); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
@@ -40,7 +40,7 @@ func TestFormatsOfOneAnswer(t *testing.T) {
 	}
 }
 
-func TestUnsupportedFormatsAreRefused(t *testing.T) {
+func TestSetRejectsUnsupportedFormat(t *testing.T) {
 	var format Format
 	const want = `unsupported format "xml": use json, yaml, name, wide`
 	if err := format.Set("xml"); err == nil || err.Error() != want {
@@ -48,7 +48,7 @@ func TestUnsupportedFormatsAreRefused(t *testing.T) {
 	}
 }
 
-func TestThereIsNoColourOffATerminal(t *testing.T) {
+func TestNoColorWithoutTerminal(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestThereIsNoColourOffATerminal(t *testing.T) {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
-	painted := Style{terminal: true, colour: true}
+	painted := Style{terminal: true, color: true}
 	if got, want := painted.Bad("b"), "\033[31mb\033[0m"; got != want {
 		t.Errorf("on a terminal: got %q, want %q", got, want)
 	}

@@ -79,7 +79,7 @@ func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
 func TestUnknownCommandsAreToldWithWhatMayBeMeant(t *testing.T) {
 	root := &cobra.Command{Use: "karmada"}
 	root.AddCommand(Commands()...)
-	const advice = "\nSee 'karmada --help' for the commands that there are."
+	const advice = "\nSee 'karmada --help' for the available commands."
 	for args, want := range map[string]string{
 		"--v=2 upp":   `unknown command "upp" for "karmada"; did you mean up?` + advice,
 		"frob --help": `unknown command "frob" for "karmada"` + advice,

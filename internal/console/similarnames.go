@@ -7,17 +7,16 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// maxNearest is how many names an error proposes.
-const maxNearest = 3
+// maxSuggestions is the maximum number of names that an error suggests.
+const maxSuggestions = 3
 
-// minPrefix is how many characters make the begin of a name recognizable.
+// minPrefix is the minimum length of a prefix that selects names.
 const minPrefix = 2
 
-// nearest returns the names that a mistyped one may mean, the nearest first, equally
-// near ones sorted: those that begin with it, and those that differ by one character
-// of each three, at least by one. Two neighbours in the wrong order count as one
-// difference.
-func nearest(typed string, names []string) []string {
+// similarNames returns the names that a mistyped one may mean, by ascending distance and then
+// by name: those that begin with it, and those that differ by one character per three, at least
+// by one. Two swapped neighbors count as one difference.
+func similarNames(typed string, names []string) []string {
 	typed = strings.ToLower(typed)
 	limit := max(1, len(typed)/3)
 	distances := map[string]int{}
@@ -39,5 +38,5 @@ func nearest(typed string, names []string) []string {
 		}
 		return strings.Compare(a, b)
 	})
-	return found[:min(len(found), maxNearest)]
+	return found[:min(len(found), maxSuggestions)]
 }

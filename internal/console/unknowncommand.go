@@ -11,33 +11,33 @@ import (
 // Missing is a command of Karmada that this version does not have.
 type Missing struct {
 	Name string
-	// Instead says what to do without the command; empty where nothing replaces it.
+	// Instead describes what to do without the command. It is empty if nothing replaces it.
 	Instead string
 }
 
-// CheckCommand returns an error when the arguments name a command that does not
-// exist, also where they ask for its help, which cobra answers with that of the
-// parent. The error proposes similar commands. missing are commands that Karmada has
-// and this version has not. No flag is set.
+// CheckCommand returns an error if the arguments name a command that does not exist, even if
+// they request its help: cobra answers that with the help of the parent. The error suggests
+// similar commands. missing are commands that Karmada has and this version does not.
+// CheckCommand sets no flags.
 func CheckCommand(root *cobra.Command, args []string, missing []Missing) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil
 	}
-	if words := positional(root, args); len(words) > 0 && words[0] == "help" {
+	if words := positionalArgs(root, args); len(words) > 0 && words[0] == "help" {
 		args = words[1:]
 	}
 	parent, rest, _ := root.Find(args)
-	words := positional(parent, rest)
+	words := positionalArgs(parent, rest)
 	if !parent.HasSubCommands() || len(words) == 0 {
 		return nil
 	}
 	if i := slices.IndexFunc(missing, func(m Missing) bool { return m.Name == words[0] }); i >= 0 && parent == root {
-		return missing[i].err(root)
+		return missing[i].newError(root)
 	}
-	return unknown(parent, words[0])
+	return unknownCommandError(parent, words[0])
 }
 
-func (m Missing) err(root *cobra.Command) error {
+func (m Missing) newError(root *cobra.Command) error {
 	instead := m.Instead
 	if instead != "" {
 		instead = "\n" + instead
@@ -45,7 +45,7 @@ func (m Missing) err(root *cobra.Command) error {
 	return fmt.Errorf("%s is a command of Karmada that this version of %s does not have yet%s", m.Name, root.CommandPath(), instead)
 }
 
-func unknown(parent *cobra.Command, typed string) error {
+func unknownCommandError(parent *cobra.Command, typed string) error {
 	err := fmt.Errorf("unknown command %q for %q", typed, parent.CommandPath())
 	var names []string
 	for _, cmd := range parent.Commands() {
@@ -54,21 +54,21 @@ func unknown(parent *cobra.Command, typed string) error {
 		}
 		names = append(names, cmd.Name())
 		if slices.Contains(cmd.SuggestFor, typed) {
-			return fmt.Errorf("%w; did you mean %s?%s", err, cmd.Name(), seeHelp(parent))
+			return fmt.Errorf("%w; did you mean %s?%s", err, cmd.Name(), helpHint(parent))
 		}
 	}
-	if similar := nearest(typed, names); len(similar) > 0 {
-		return fmt.Errorf("%w; did you mean %s?%s", err, strings.Join(similar, " or "), seeHelp(parent))
+	if similar := similarNames(typed, names); len(similar) > 0 {
+		return fmt.Errorf("%w; did you mean %s?%s", err, strings.Join(similar, " or "), helpHint(parent))
 	}
-	return fmt.Errorf("%w%s", err, seeHelp(parent))
+	return fmt.Errorf("%w%s", err, helpHint(parent))
 }
 
-func seeHelp(parent *cobra.Command) string {
-	return fmt.Sprintf("\nSee '%s --help' for the commands that there are.", parent.CommandPath())
+func helpHint(parent *cobra.Command) string {
+	return fmt.Sprintf("\nSee '%s --help' for the available commands.", parent.CommandPath())
 }
 
-// positional returns the arguments of a command without its flags and their values.
-func positional(cmd *cobra.Command, args []string) []string {
+// positionalArgs returns the arguments of a command without its flags and their values.
+func positionalArgs(cmd *cobra.Command, args []string) []string {
 	cmd.InitDefaultHelpFlag()
 	// Adds the flags of the parents.
 	cmd.InheritedFlags()
