@@ -1,9 +1,9 @@
-// Package install answers "what must a Karmada API server hold before the
-// components can work?": the CRDs, namespaces, roles and registrations, as data,
-// and one way to bring them there.
+// Package install answers "which objects does a Karmada API server need before the components
+// can work?": the CRDs, namespaces, roles and registration objects, as data, and one function
+// that applies them.
 //
-// Everything is applied server-side, so that installing again upgrades what is
-// old, leaves alone what others added, and writes nothing when nothing differs.
+// All objects are applied server-side. A second installation upgrades old objects, keeps the
+// fields of other managers, and writes nothing if nothing differs.
 package install
 
 import (
@@ -21,26 +21,25 @@ import (
 	"karmada.io/karmada/api/crds"
 )
 
-// FieldManager owns the fields that an installation sets.
+// FieldManager is the field manager of an installation.
 const FieldManager = "karmada-install"
 
-const parallelWrites = 8
+const maxParallelWrites = 8
 
-// CustomResources applies the CRDs of the control plane and waits until they are
-// served. conversionURL is where the conversion webhook answers and caBundle what
-// its certificate is checked with.
+// CustomResources applies the CRDs of the control plane and waits until they are served.
+// conversionURL is the URL of the conversion webhook, and caBundle validates its certificate.
 func CustomResources(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
-	objects, err := customResources(conversionURL, caBundle)
+	objects, err := customResourceObjects(conversionURL, caBundle)
 	if err != nil {
 		return err
 	}
 	if err := Apply(ctx, karmada, objects...); err != nil {
 		return err
 	}
-	return awaitEstablished(ctx, karmada, objects)
+	return waitForCRDs(ctx, karmada, objects)
 }
 
-func customResources(conversionURL string, caBundle []byte) ([]client.Object, error) {
+func customResourceObjects(conversionURL string, caBundle []byte) ([]client.Object, error) {
 	all, err := crds.All()
 	if err != nil {
 		return nil, fmt.Errorf("reading CRDs: %w", err)
@@ -80,7 +79,7 @@ func addConversion(object *unstructured.Unstructured, url string, caBundle []byt
 	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
 }
 
-// Apply applies objects server-side, several at a time, and joins the errors.
+// Apply applies objects server-side, several in parallel, and joins the errors.
 func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) error {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -88,7 +87,7 @@ func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) 
 	}
 	errs := make([]error, len(objects))
 	var writers errgroup.Group
-	writers.SetLimit(parallelWrites)
+	writers.SetLimit(maxParallelWrites)
 	for i, object := range objects {
 		writers.Go(func() error {
 			errs[i] = apply(ctx, karmadaClient, object)
@@ -108,7 +107,7 @@ func apply(ctx context.Context, karmadaClient client.Client, object client.Objec
 		}
 		content = &unstructured.Unstructured{Object: raw}
 	}
-	// Server-side apply owns every field it is given; these are the server's.
+	// Server-side apply owns every field in the request. These fields belong to the API server.
 	unstructured.RemoveNestedField(content.Object, "status")
 	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
 	configuration := client.ApplyConfigurationFromUnstructured(content)

@@ -9,12 +9,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// systemLabels mark what an installation owns.
+// systemLabels are the labels of the objects of an installation.
 func systemLabels() map[string]string {
 	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
 }
 
-// Namespaces are those that the components use.
+// Namespaces returns the namespaces of the components.
 func Namespaces() []client.Object {
 	namespace := func(name string) client.Object {
 		return &corev1.Namespace{
@@ -25,16 +25,16 @@ func Namespaces() []client.Object {
 	return []client.Object{namespace(clusterv1alpha1.NamespaceKarmadaSystem), namespace(clusterv1alpha1.NamespaceKarmadaCluster)}
 }
 
-// Roles are the roles that users need.
+// Roles returns the roles for users.
 func Roles() []client.Object {
 	proxyAdmin := rbacv1.PolicyRule{APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, Verbs: []string{"*"}}
 	return []client.Object{
-		userRole("karmada-view", "view", append(ownedByUsers(readVerbs()), ownedByComponents(readVerbs()))...),
-		userRole("karmada-edit", "edit", ownedByUsers(writeVerbs())...),
-		// Not aggregated: a user who writes bindings decides on clusters without any policy.
-		role("karmada-binding-edit", ownedByComponents(append(readVerbs(), writeVerbs()...))),
-		role("cluster-proxy-admin", proxyAdmin),
-		bind("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
+		aggregatedRole("karmada-view", "view", append(userResourceRules(readVerbs()), componentResourceRules(readVerbs()))...),
+		aggregatedRole("karmada-edit", "edit", userResourceRules(writeVerbs())...),
+		// Not aggregated: a user who writes bindings chooses clusters without any policy.
+		newClusterRole("karmada-binding-edit", componentResourceRules(append(readVerbs(), writeVerbs()...))),
+		newClusterRole("cluster-proxy-admin", proxyAdmin),
+		newClusterRoleBinding("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
 	}
 }
 
@@ -44,8 +44,8 @@ func writeVerbs() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection"}
 }
 
-// ownedByUsers are the resources that users of a namespace write.
-func ownedByUsers(verbs []string) []rbacv1.PolicyRule {
+// userResourceRules returns the rules for the resources that users of a namespace write.
+func userResourceRules(verbs []string) []rbacv1.PolicyRule {
 	rule := func(group string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
@@ -57,24 +57,24 @@ func ownedByUsers(verbs []string) []rbacv1.PolicyRule {
 	}
 }
 
-// ownedByComponents are the resources that components make out of what users write.
-// Users of a namespace read them.
-func ownedByComponents(verbs []string) rbacv1.PolicyRule {
+// componentResourceRules returns the rules for the resources that components create from the
+// objects of users. Users of a namespace can read them.
+func componentResourceRules(verbs []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		APIGroups: []string{"work.karmada.io"},
 		Resources: []string{"resourcebindings", "resourcebindings/status", "works", "works/status"}, Verbs: verbs,
 	}
 }
 
-// userRole is a role that is added to one of the roles that Kubernetes gives to
-// users of a namespace. What is added to edit is part of admin too.
-func userRole(name, aggregateTo string, rules ...rbacv1.PolicyRule) client.Object {
-	r := role(name, rules...)
+// aggregatedRole returns a role that is aggregated to one of the default roles of Kubernetes
+// for users of a namespace. Rules of edit are part of admin, too.
+func aggregatedRole(name, aggregateTo string, rules ...rbacv1.PolicyRule) client.Object {
+	r := newClusterRole(name, rules...)
 	r.Labels["rbac.authorization.k8s.io/aggregate-to-"+aggregateTo] = "true"
 	return r
 }
 
-func role(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+func newClusterRole(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},
@@ -82,7 +82,7 @@ func role(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	}
 }
 
-func bind(name, roleName, subjectKind, subject string) client.Object {
+func newClusterRoleBinding(name, roleName, subjectKind, subject string) client.Object {
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()},

@@ -17,15 +17,14 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// policies are the admission policies that say of registrations and agents what
-// roles cannot say.
+// policies are the admission policies for the rules about registrations and agents that
+// RBAC cannot express.
 //
 //go:embed policies.yaml
 var policies []byte
 
-// ClusterInfo is what a cluster that registers itself may know before it has a
-// credential: where the control plane is, a URL, and what its certificate is
-// checked with.
+// ClusterInfo returns the public data for a cluster that registers without credentials: the URL
+// of the control plane and the CA of its certificate.
 func ClusterInfo(server string, ca []byte) (client.Object, error) {
 	info := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{
 		"": {Server: server, CertificateAuthorityData: ca},
@@ -41,18 +40,18 @@ func ClusterInfo(server string, ca []byte) (client.Object, error) {
 	}, nil
 }
 
-// Registration is what lets clusters register themselves: ClusterInfo and the right
-// of everybody to read it, what holders of a bootstrap token may ask for, and the
-// policies that bound what they get.
+// Registration returns the objects with which clusters can register: ClusterInfo with the right
+// to read it without authentication, the rights of holders of a bootstrap token, and the
+// admission policies that limit the rights of agents.
 func Registration(server string, ca []byte) ([]client.Object, error) {
 	info, err := ClusterInfo(server, ca)
 	if err != nil {
 		return nil, err
 	}
-	objects := append([]client.Object{info}, readClusterInfo()...)
-	objects = append(objects, bind("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, agent.BootstrapGroup))
+	objects := append([]client.Object{info}, clusterInfoReaderRole()...)
+	objects = append(objects, newClusterRoleBinding("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, agent.BootstrapGroup))
 	objects = append(objects, approvalRoles()...)
-	objects = append(objects, generatorRole(), bind("system:karmada:agent-rbac-generator", "system:karmada:agent-rbac-generator", rbacv1.UserKind, agent.Generator))
+	objects = append(objects, generatorRole(), newClusterRoleBinding("system:karmada:agent-rbac-generator", "system:karmada:agent-rbac-generator", rbacv1.UserKind, agent.Generator))
 	var list []map[string]any
 	if err := yaml.Unmarshal(policies, &list); err != nil {
 		return nil, fmt.Errorf("reading admission policies: %w", err)
@@ -63,7 +62,7 @@ func Registration(server string, ca []byte) ([]client.Object, error) {
 	return objects, nil
 }
 
-func readClusterInfo() []client.Object {
+func clusterInfoReaderRole() []client.Object {
 	const name = "system:karmada:bootstrap-signer-clusterinfo"
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: name, Labels: systemLabels()}
 	return []client.Object{
@@ -90,22 +89,22 @@ func approvalRoles() []client.Object {
 	}
 	const approver, selfApprover = "system:karmada:certificatesigningrequest:autoapprover", "system:karmada:certificatesigningrequest:selfautoapprover"
 	return []client.Object{
-		role(approver, create(agent.ApproveAny)),
-		bind("system:karmada:agent-autoapprove-bootstrap", approver, rbacv1.GroupKind, agent.BootstrapGroup),
-		role(selfApprover, create(agent.ApproveSelf)),
-		bind("system:karmada:agent-autoapprove-certificate-rotation", selfApprover, rbacv1.GroupKind, agent.Group),
+		newClusterRole(approver, create(agent.ApproveAny)),
+		newClusterRoleBinding("system:karmada:agent-autoapprove-bootstrap", approver, rbacv1.GroupKind, agent.BootstrapGroup),
+		newClusterRole(selfApprover, create(agent.ApproveSelf)),
+		newClusterRoleBinding("system:karmada:agent-autoapprove-certificate-rotation", selfApprover, rbacv1.GroupKind, agent.Group),
 	}
 }
 
-// generatorRole lets the register command of other releases give an agent its
-// rights. Whoever holds a token can be this user: it may make any role as far as
-// roles can tell, and the policy karmada-agent-rbac-generator leaves of that the
-// roles of agents. It may delete none, for that would cut off members.
+// generatorRole returns the role with which the register command of other releases creates the
+// roles of an agent. Any holder of a token can be this user. RBAC allows the user to create any
+// role; the admission policy karmada-agent-rbac-generator limits that to the roles of agents.
+// The user cannot delete roles, because that would disconnect members.
 func generatorRole() client.Object {
 	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
-	return role("system:karmada:agent-rbac-generator",
+	return newClusterRole("system:karmada:agent-rbac-generator",
 		rule("cluster.karmada.io", []string{"get"}, "clusters"),
 		rule(corev1.GroupName, []string{"get", "create"}, "namespaces"),
 		rule(rbacv1.GroupName, []string{"get", "create", "update"}, "clusterroles", "clusterrolebindings", "roles", "rolebindings"),

@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-func TestClusterInfoTellsWhereTheControlPlaneIsAndNoMore(t *testing.T) {
+func TestClusterInfoContainsOnlyServerAndCA(t *testing.T) {
 	object, err := ClusterInfo("https://192.0.2.1:5443", []byte("ca"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestClusterInfoTellsWhereTheControlPlaneIsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestWhatLetsClustersRegister(t *testing.T) {
+func TestRegistrationObjects(t *testing.T) {
 	objects, err := Registration("https://192.0.2.1:5443", []byte("ca"))
 	if err != nil {
 		t.Fatal(err)

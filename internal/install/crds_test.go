@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestACRDThatAnAPIServerHasForgottenIsLookedAtAgain(t *testing.T) {
+func TestStuckCRDIsUpdated(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	type conditions = map[apiextensionsv1.CustomResourceDefinitionConditionType]time.Duration
 	tests := map[string]struct {
@@ -22,11 +22,11 @@ func TestACRDThatAnAPIServerHasForgottenIsLookedAtAgain(t *testing.T) {
 		waits   bool
 		touched bool
 	}{
-		"one that is served":                     {since: conditions{apiextensionsv1.NamesAccepted: time.Hour, apiextensionsv1.Established: time.Hour}},
-		"one that is not there":                  {absent: true, waits: true},
-		"one that is new":                        {waits: true},
-		"one whose names are just accepted":      {since: conditions{apiextensionsv1.NamesAccepted: time.Second}, waits: true},
-		"one whose names were accepted long ago": {since: conditions{apiextensionsv1.NamesAccepted: time.Hour}, waits: true, touched: true},
+		"a served CRD":                       {since: conditions{apiextensionsv1.NamesAccepted: time.Hour, apiextensionsv1.Established: time.Hour}},
+		"a missing CRD":                      {absent: true, waits: true},
+		"a new CRD":                          {waits: true},
+		"a CRD with recently accepted names": {since: conditions{apiextensionsv1.NamesAccepted: time.Second}, waits: true},
+		"a CRD that is stuck":                {since: conditions{apiextensionsv1.NamesAccepted: time.Hour}, waits: true, touched: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,9 +40,9 @@ func TestACRDThatAnAPIServerHasForgottenIsLookedAtAgain(t *testing.T) {
 			if !test.absent {
 				extensions = fake.NewSimpleClientset(crd)
 			}
-			err := establish(t.Context(), extensions, []client.Object{crd}, now)
+			err := checkCRDsServed(t.Context(), extensions, []client.Object{crd}, now)
 			if errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {
-				t.Errorf("it says %v", err)
+				t.Errorf("err = %v", err)
 			}
 			var written []string
 			for _, action := range extensions.Actions() {
@@ -61,8 +61,8 @@ func TestACRDThatAnAPIServerHasForgottenIsLookedAtAgain(t *testing.T) {
 				return
 			}
 			extensions.ClearActions()
-			if err := establish(t.Context(), extensions, []client.Object{crd}, now.Add(time.Second)); !errors.Is(err, errNotServed) || len(extensions.Actions()) != 1 {
-				t.Errorf("a second later it says %v after %d requests", err, len(extensions.Actions()))
+			if err := checkCRDsServed(t.Context(), extensions, []client.Object{crd}, now.Add(time.Second)); !errors.Is(err, errNotServed) || len(extensions.Actions()) != 1 {
+				t.Errorf("a second later: err = %v after %d requests", err, len(extensions.Actions()))
 			}
 		})
 	}

@@ -18,22 +18,22 @@ import (
 const (
 	establishTimeout = time.Minute
 	establishPoll    = 50 * time.Millisecond
-	// stuckAfter is when a CRD whose names are accepted is served, or never. An API
-	// server serves it when it sees it change; one that was killed in between sees at
-	// its next start a CRD that does not.
-	stuckAfter = 2 * time.Second
+	// stuckTimeout is the age of accepted names after which a CRD that is not served is stuck.
+	// An API server serves a CRD when it observes a change of it. An API server that was killed
+	// before that does not serve the CRD after its next start.
+	stuckTimeout = 2 * time.Second
 )
 
 var errNotServed = errors.New("is not served yet")
 
-func awaitEstablished(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
+func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Object) error {
 	extensions, err := apiextensionsclient.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("making client of the control plane: %w", err)
 	}
 	last := errNotServed
 	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		wrong := establish(ctx, extensions, objects, time.Now())
+		wrong := checkCRDsServed(ctx, extensions, objects, time.Now())
 		if wrong == nil || ctx.Err() == nil {
 			last = wrong
 		}
@@ -45,9 +45,9 @@ func awaitEstablished(ctx context.Context, karmada *rest.Config, objects []clien
 	return nil
 }
 
-// establish returns which CRD is not served, and has those looked at again that the
-// API server has forgotten.
-func establish(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
+// checkCRDsServed returns an error for a CRD that is not served. It updates stuck CRDs, so that
+// the API server observes a change of them.
+func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
 	crds := extensions.ApiextensionsV1().CustomResourceDefinitions()
 	list, err := crds.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -60,27 +60,27 @@ func establish(ctx context.Context, extensions apiextensionsclient.Interface, wa
 	var missing error
 	for _, object := range wanted {
 		crd := known[object.GetName()]
-		if crd != nil && conditionOf(crd, apiextensionsv1.Established) != nil {
+		if crd != nil && trueCondition(crd, apiextensionsv1.Established) != nil {
 			continue
 		}
 		missing = fmt.Errorf("CRD %s %w", object.GetName(), errNotServed)
 		if crd == nil {
 			continue
 		}
-		accepted := conditionOf(crd, apiextensionsv1.NamesAccepted)
-		if accepted == nil || now.Sub(accepted.LastTransitionTime.Time) < stuckAfter {
+		accepted := trueCondition(crd, apiextensionsv1.NamesAccepted)
+		if accepted == nil || now.Sub(accepted.LastTransitionTime.Time) < stuckTimeout {
 			continue
 		}
 		accepted.LastTransitionTime = metav1.NewTime(now)
 		if _, err := crds.UpdateStatus(ctx, crd, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("having CRD %s served: %w", crd.Name, err)
+			return fmt.Errorf("updating CRD %s so that it is served: %w", crd.Name, err)
 		}
 	}
 	return missing
 }
 
-// conditionOf is a condition of a CRD that is true, nil if it is not.
-func conditionOf(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
+// trueCondition returns a condition of a CRD if its status is True, else nil.
+func trueCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
 	for i := range crd.Status.Conditions {
 		if c := &crd.Status.Conditions[i]; c.Type == kind && c.Status == apiextensionsv1.ConditionTrue {
 			return c
