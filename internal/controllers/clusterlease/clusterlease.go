@@ -1,10 +1,10 @@
-// Package clusterlease answers "does the agent of a cluster live?": it renews the
-// Lease by which the control plane knows.
+// Package clusterlease answers "is the agent of a cluster running?": it renews the Lease that
+// the control plane watches.
 //
-// The first healthy look at the cluster begins it, and it goes on when the cluster
-// is not healthy later: that is said in a condition, by an agent that lives. It
-// ends with the Cluster, whose Lease goes along, so nothing here makes a Lease of
-// a Cluster that is gone.
+// The first healthy probe of the cluster starts the renewals. They continue if the cluster
+// becomes unhealthy: a running agent reports that in a condition. They end when the Cluster is
+// deleted. The Lease is deleted with it, so this package never creates a Lease for a deleted
+// Cluster.
 package clusterlease
 
 import (
@@ -28,160 +28,159 @@ import (
 // Name is the name of the controller in logs.
 const Name = "cluster-lease-controller"
 
-// Options are what operators may tune.
+// Options are the settings for operators.
 type Options struct {
-	// Duration is how long a Lease says that it is good for.
+	// Duration is the validity of a renewed Lease.
 	Duration time.Duration
-	// RenewFraction of the duration lies between two renewals.
+	// RenewFraction is the part of the duration between two renewals.
 	RenewFraction float64
 }
 
-// DefaultOptions renew every ten seconds.
+// DefaultOptions renew every 10 seconds.
 func DefaultOptions() Options { return Options{Duration: 40 * time.Second, RenewFraction: 0.25} }
 
-// Interval is the time between two renewals, a moment at least.
+// Interval returns the time between two renewals, at least 100 ms.
 func (o Options) Interval() time.Duration {
-	return max(time.Duration(float64(o.Duration)*o.RenewFraction), leastInterval)
+	return max(time.Duration(float64(o.Duration)*o.RenewFraction), minInterval)
 }
 
 const (
-	leastInterval = 100 * time.Millisecond
-	// retry is when a renewal that failed is tried again.
-	retry = time.Second
+	minInterval = 100 * time.Millisecond
+	// retryInterval is the time after which a failed renewal is tried again.
+	retryInterval = time.Second
 )
 
-// Keeper renews the Leases of the clusters that it was told of.
-type Keeper struct {
+// Renewer renews the Leases of clusters.
+type Renewer struct {
 	options Options
-	// cached shows the Clusters that there are, and writes; live asks.
-	cached client.Client
-	live   client.Reader
-	now    func() time.Time
+	// karmada reads Clusters from a cache, and writes. apiReader reads from the API server.
+	karmada   client.Client
+	apiReader client.Reader
+	now       func() time.Time
 
-	wake chan struct{}
-	mu   sync.Mutex
-	kept map[string]kept
+	wakeUp   chan struct{}
+	mu       sync.Mutex
+	renewals map[string]renewal
 }
 
-// kept is a cluster whose Lease is renewed.
-type kept struct {
+// renewal is the state of the renewals for one cluster.
+type renewal struct {
 	uid types.UID
-	// lease is as it was written last; nil is not known.
+	// lease is the last written Lease, nil if it is unknown.
 	lease *coordinationv1.Lease
 }
 
-// New makes a Keeper of no Lease.
-func New(cached client.Client, live client.Reader, o Options) *Keeper {
-	return &Keeper{options: o, cached: cached, live: live, now: time.Now, wake: make(chan struct{}, 1), kept: map[string]kept{}}
+// New returns a Renewer without clusters.
+func New(karmada client.Client, apiReader client.Reader, o Options) *Renewer {
+	return &Renewer{options: o, karmada: karmada, apiReader: apiReader, now: time.Now, wakeUp: make(chan struct{}, 1), renewals: map[string]renewal{}}
 }
 
-// Begin renews the Lease of a cluster from now on. It may be called again and
-// again, and returns at once.
-func (k *Keeper) Begin(_ context.Context, cluster *clusterv1alpha1.Cluster) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.kept[cluster.Name].uid == cluster.UID {
+// Begin starts to renew the Lease of a cluster. It may be called repeatedly and does not block.
+func (r *Renewer) Begin(_ context.Context, cluster *clusterv1alpha1.Cluster) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.renewals[cluster.Name].uid == cluster.UID {
 		return
 	}
-	k.kept[cluster.Name] = kept{uid: cluster.UID}
+	r.renewals[cluster.Name] = renewal{uid: cluster.UID}
 	select {
-	case k.wake <- struct{}{}:
+	case r.wakeUp <- struct{}{}:
 	default:
 	}
 }
 
 // Start implements manager.Runnable.
-func (k *Keeper) Start(ctx context.Context) error {
-	timer := time.NewTimer(k.options.Interval())
+func (r *Renewer) Start(ctx context.Context) error {
+	timer := time.NewTimer(r.options.Interval())
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-		case <-k.wake:
+		case <-r.wakeUp:
 		}
-		timer.Reset(k.renewAll(ctx))
+		timer.Reset(r.renewAll(ctx))
 	}
 }
 
-// renewAll renews what is kept and returns when to do it again.
-func (k *Keeper) renewAll(ctx context.Context) time.Duration {
-	next := k.options.Interval()
-	// A renewal that takes longer than this is late for the next one.
+// renewAll renews all Leases and returns the time until the next renewals.
+func (r *Renewer) renewAll(ctx context.Context) time.Duration {
+	next := r.options.Interval()
+	// A longer renewal would delay the next one.
 	ctx, cancel := context.WithTimeout(ctx, next)
 	defer cancel()
-	k.mu.Lock()
-	clusters := maps.Clone(k.kept)
-	k.mu.Unlock()
-	for name, of := range clusters {
-		lease, err := k.renew(ctx, name, of)
+	r.mu.Lock()
+	clusters := maps.Clone(r.renewals)
+	r.mu.Unlock()
+	for name, entry := range clusters {
+		lease, err := r.renew(ctx, name, entry)
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("Will be tried again", "controller", Name, "cluster", name, "cause", err)
-			next = min(next, retry)
+			klog.FromContext(ctx).V(2).Info("Cannot renew the Lease of a cluster yet", "controller", Name, "cluster", name, "cause", err)
+			next = min(next, retryInterval)
 		}
-		k.note(name, of, lease, err)
+		r.recordRenewal(name, entry, lease, err)
 	}
 	return next
 }
 
-// note keeps what was written, and lets go of a cluster that is gone.
-func (k *Keeper) note(name string, of kept, lease *coordinationv1.Lease, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// recordRenewal stores the written Lease, and stops the renewals for a deleted cluster.
+func (r *Renewer) recordRenewal(name string, entry renewal, lease *coordinationv1.Lease, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case k.kept[name].uid != of.uid:
+	case r.renewals[name].uid != entry.uid:
 	case err == nil && lease == nil:
-		delete(k.kept, name)
+		delete(r.renewals, name)
 	default:
-		k.kept[name] = kept{uid: of.uid, lease: lease}
+		r.renewals[name] = renewal{uid: entry.uid, lease: lease}
 	}
 }
 
-// renew renews the Lease of a cluster and returns it; nil without an error is one
-// of a Cluster that is gone.
-func (k *Keeper) renew(ctx context.Context, name string, of kept) (*coordinationv1.Lease, error) {
+// renew renews the Lease of a cluster and returns it. It returns nil without an error if the
+// Cluster is deleted.
+func (r *Renewer) renew(ctx context.Context, name string, entry renewal) (*coordinationv1.Lease, error) {
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := k.cached.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
+	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if cluster.UID != of.uid {
+	if cluster.UID != entry.uid {
 		return nil, nil
 	}
-	stored := of.lease
+	stored := entry.lease
 	if stored == nil {
 		stored = &coordinationv1.Lease{}
-		err := k.live.Get(ctx, types.NamespacedName{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}, stored)
+		err := r.apiReader.Get(ctx, types.NamespacedName{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}, stored)
 		if apierrors.IsNotFound(err) {
-			return k.create(ctx, cluster)
+			return r.create(ctx, cluster)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the Lease of cluster %q: %w", name, err)
 		}
 	}
-	renewed := k.describe(stored.DeepCopy(), cluster)
-	if err := k.cached.Update(ctx, renewed); err != nil {
+	renewed := r.setRenewed(stored.DeepCopy(), cluster)
+	if err := r.karmada.Update(ctx, renewed); err != nil {
 		return nil, fmt.Errorf("renewing the Lease of cluster %q: %w", name, err)
 	}
 	return renewed, nil
 }
 
-func (k *Keeper) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*coordinationv1.Lease, error) {
-	lease := k.describe(&coordinationv1.Lease{
+func (r *Renewer) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*coordinationv1.Lease, error) {
+	lease := r.setRenewed(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: cluster.Name},
 	}, cluster)
-	if err := k.cached.Create(ctx, lease); err != nil {
+	if err := r.karmada.Create(ctx, lease); err != nil {
 		return nil, fmt.Errorf("creating the Lease of cluster %q: %w", cluster.Name, err)
 	}
 	return lease, nil
 }
 
-// describe makes a Lease say that the agent lives.
-func (k *Keeper) describe(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) *coordinationv1.Lease {
-	now := metav1.NewMicroTime(k.now())
+// setRenewed sets the spec and the owner of a renewed Lease.
+func (r *Renewer) setRenewed(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) *coordinationv1.Lease {
+	now := metav1.NewMicroTime(r.now())
 	lease.Spec.HolderIdentity = ptr.To(cluster.Name)
-	// A Lease is good for whole seconds, one at least.
-	lease.Spec.LeaseDurationSeconds = ptr.To(int32(max(1, min(k.options.Duration/time.Second, maxSeconds))))
+	// The duration of a Lease is at least one second.
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(max(1, min(r.options.Duration/time.Second, maxDurationSeconds))))
 	lease.Spec.RenewTime = &now
 	lease.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
@@ -189,5 +188,5 @@ func (k *Keeper) describe(lease *coordinationv1.Lease, cluster *clusterv1alpha1.
 	return lease
 }
 
-// maxSeconds is more than any Lease should be good for, and fits into one.
-const maxSeconds = 1 << 30
+// maxDurationSeconds limits the duration of a Lease to the range of its type.
+const maxDurationSeconds = 1 << 30

@@ -18,7 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func stored(t *testing.T, objects ...client.Object) client.WithWatch {
+func newFakeKarmada(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
@@ -30,11 +30,11 @@ func stored(t *testing.T, objects ...client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-func cluster(uid types.UID) *clusterv1alpha1.Cluster {
+func newCluster(uid types.UID) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: uid}}
 }
 
-func leaseIn(t *testing.T, karmada client.Client) *coordinationv1.Lease {
+func readLease(t *testing.T, karmada client.Client) *coordinationv1.Lease {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
 	err := karmada.Get(t.Context(), types.NamespacedName{Namespace: "karmada-cluster", Name: "east"}, lease)
@@ -47,19 +47,19 @@ func leaseIn(t *testing.T, karmada client.Client) *coordinationv1.Lease {
 	return lease
 }
 
-func TestTheLeaseBeginsWithTheFirstHealthyLook(t *testing.T) {
+func TestRenewalsStartWithBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		karmada := stored(t, cluster("a"))
-		keeper := New(karmada, karmada, DefaultOptions())
-		go func() { _ = keeper.Start(t.Context()) }()
+		karmada := newFakeKarmada(t, newCluster("a"))
+		renewer := New(karmada, karmada, DefaultOptions())
+		go func() { _ = renewer.Start(t.Context()) }()
 		<-time.After(time.Minute)
-		if lease := leaseIn(t, karmada); lease != nil {
-			t.Fatalf("there is a Lease of a cluster that was never healthy: %+v", lease.Spec)
+		if lease := readLease(t, karmada); lease != nil {
+			t.Fatalf("a cluster that was never healthy has a Lease: %+v", lease.Spec)
 		}
 		began := time.Now()
-		keeper.Begin(t.Context(), cluster("a"))
+		renewer.Begin(t.Context(), newCluster("a"))
 		synctest.Wait()
-		lease := leaseIn(t, karmada)
+		lease := readLease(t, karmada)
 		want := coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("east"), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: ptr.To(metav1.NewMicroTime(began)),
 		}
@@ -71,38 +71,38 @@ func TestTheLeaseBeginsWithTheFirstHealthyLook(t *testing.T) {
 			t.Errorf("owners (-want +got):\n%s", diff)
 		}
 		<-time.After(95 * time.Second)
-		if got := leaseIn(t, karmada).Spec.RenewTime.Sub(began); got != 90*time.Second {
-			t.Errorf("95 seconds later it was renewed last after %s", got)
+		if got := readLease(t, karmada).Spec.RenewTime.Sub(began); got != 90*time.Second {
+			t.Errorf("95 seconds later the last renewal was after %s", got)
 		}
 	})
 }
 
-func TestALeaseThatIsThereIsTakenOver(t *testing.T) {
+func TestExistingLeaseIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := metav1.NewMicroTime(time.Now().Add(-time.Hour))
-		karmada := stored(t, cluster("b"), &coordinationv1.Lease{
+		karmada := newFakeKarmada(t, newCluster("b"), &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "karmada-cluster", Name: "east", OwnerReferences: []metav1.OwnerReference{{Kind: "Cluster", Name: "east", UID: "a"}},
 			},
 			Spec: coordinationv1.LeaseSpec{RenewTime: &old},
 		})
-		keeper := New(karmada, karmada, DefaultOptions())
-		go func() { _ = keeper.Start(t.Context()) }()
-		keeper.Begin(t.Context(), cluster("b"))
+		renewer := New(karmada, karmada, DefaultOptions())
+		go func() { _ = renewer.Start(t.Context()) }()
+		renewer.Begin(t.Context(), newCluster("b"))
 		synctest.Wait()
-		lease := leaseIn(t, karmada)
+		lease := readLease(t, karmada)
 		if !lease.Spec.RenewTime.After(old.Time) || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].UID != "b" {
 			t.Errorf("Lease %+v of %+v", lease.Spec, lease.OwnerReferences)
 		}
 	})
 }
 
-func TestALeaseThatVanishedIsMadeAnewAsLongAsItsClusterIsThere(t *testing.T) {
+func TestDeletedLeaseIsCreatedAgainWhileClusterExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		karmada := stored(t, cluster("a"))
-		keeper := New(karmada, karmada, DefaultOptions())
-		go func() { _ = keeper.Start(t.Context()) }()
-		keeper.Begin(t.Context(), cluster("a"))
+		karmada := newFakeKarmada(t, newCluster("a"))
+		renewer := New(karmada, karmada, DefaultOptions())
+		go func() { _ = renewer.Start(t.Context()) }()
+		renewer.Begin(t.Context(), newCluster("a"))
 		synctest.Wait()
 		remove := func(object client.Object) {
 			t.Helper()
@@ -110,36 +110,36 @@ func TestALeaseThatVanishedIsMadeAnewAsLongAsItsClusterIsThere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		remove(leaseIn(t, karmada))
+		remove(readLease(t, karmada))
 		<-time.After(12 * time.Second)
-		if leaseIn(t, karmada) == nil {
-			t.Fatal("the Lease was not made anew")
+		if readLease(t, karmada) == nil {
+			t.Fatal("the Lease was not created again")
 		}
-		remove(cluster("a"))
-		remove(leaseIn(t, karmada))
+		remove(newCluster("a"))
+		remove(readLease(t, karmada))
 		<-time.After(time.Minute)
-		if lease := leaseIn(t, karmada); lease != nil {
-			t.Errorf("there is a Lease of a Cluster that is gone: %+v", lease)
+		if lease := readLease(t, karmada); lease != nil {
+			t.Errorf("a deleted Cluster has a Lease: %+v", lease)
 		}
 	})
 }
 
-func TestALeaseIsNotRenewedForAnotherClusterOfTheName(t *testing.T) {
+func TestLeaseOfRecreatedClusterIsNotRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		karmada := stored(t, cluster("a"))
-		keeper := New(karmada, karmada, DefaultOptions())
-		go func() { _ = keeper.Start(t.Context()) }()
-		keeper.Begin(t.Context(), cluster("a"))
+		karmada := newFakeKarmada(t, newCluster("a"))
+		renewer := New(karmada, karmada, DefaultOptions())
+		go func() { _ = renewer.Start(t.Context()) }()
+		renewer.Begin(t.Context(), newCluster("a"))
 		synctest.Wait()
-		if err := karmada.Delete(t.Context(), cluster("a")); err != nil {
+		if err := karmada.Delete(t.Context(), newCluster("a")); err != nil {
 			t.Fatal(err)
 		}
-		if err := karmada.Create(t.Context(), cluster("b")); err != nil {
+		if err := karmada.Create(t.Context(), newCluster("b")); err != nil {
 			t.Fatal(err)
 		}
-		before := leaseIn(t, karmada)
+		before := readLease(t, karmada)
 		<-time.After(time.Minute)
-		if diff := cmp.Diff(before, leaseIn(t, karmada)); diff != "" {
+		if diff := cmp.Diff(before, readLease(t, karmada)); diff != "" {
 			t.Errorf("Lease (-before +a minute later):\n%s", diff)
 		}
 	})
@@ -150,11 +150,11 @@ func TestInterval(t *testing.T) {
 		options Options
 		want    time.Duration
 	}{
-		"by default":              {DefaultOptions(), 10 * time.Second},
-		"a part of the duration":  {Options{Duration: time.Minute, RenewFraction: 0.5}, 30 * time.Second},
-		"never without a breath":  {Options{RenewFraction: 0.5}, 100 * time.Millisecond},
-		"not less than a moment":  {Options{Duration: time.Millisecond, RenewFraction: 0.1}, 100 * time.Millisecond},
-		"nearly the whole of one": {Options{Duration: 10 * time.Second, RenewFraction: 0.9}, 9 * time.Second},
+		"by default":                   {DefaultOptions(), 10 * time.Second},
+		"a part of the duration":       {Options{Duration: time.Minute, RenewFraction: 0.5}, 30 * time.Second},
+		"no duration":                  {Options{RenewFraction: 0.5}, 100 * time.Millisecond},
+		"a tiny duration":              {Options{Duration: time.Millisecond, RenewFraction: 0.1}, 100 * time.Millisecond},
+		"a large part of the duration": {Options{Duration: 10 * time.Second, RenewFraction: 0.9}, 9 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
