@@ -1,10 +1,10 @@
-// Package clustermonitor answers "which clusters that report by themselves have
-// fallen silent?": it listens to the Leases and conditions of pull mode clusters,
-// and says Unknown of one that shows no sign of life.
+// Package clustermonitor answers "which pull mode clusters have stopped to report?": it reads
+// the Leases and conditions of pull mode clusters, and sets the Ready condition of a cluster
+// without heartbeats to Unknown.
 //
-// What counts is when this process noticed a change, never what time a member says
-// it is. A process that has just begun to listen, or could not listen for a while,
-// gives every cluster its full grace: silence is proved by listening only.
+// Only the time at which this process observed a change counts, never a time that a member
+// reports. A process that has just started, or could not read the clusters for a while, gives
+// every cluster the full grace period.
 package clustermonitor
 
 import (
@@ -31,36 +31,36 @@ import (
 // Name is the name of the controller in logs and events.
 const Name = "cluster-monitor"
 
-// Options are what operators may tune.
+// Options are the settings for operators.
 type Options struct {
-	// Period is how often all clusters are looked at.
+	// Period is the time between two checks of all clusters.
 	Period time.Duration
-	// Grace is how long a cluster may be silent.
+	// Grace is the time for which a cluster may send no heartbeat.
 	Grace domain.Grace
 }
 
-// DefaultOptions are those of a production control plane.
+// DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options { return Options{Period: 5 * time.Second, Grace: domain.DefaultGrace()} }
 
 type monitor struct {
 	options Options
 	karmada client.Client
-	// live reads Leases: one list at each look is cheaper than a watch that tells of
-	// each renewal.
-	live   client.Reader
-	events *observe.Events
-	now    func() time.Time
+	// apiReader reads Leases: one list in each check is cheaper than a watch of every renewal.
+	apiReader client.Reader
+	events    *observe.Events
+	now       func() time.Time
 
-	// lives are by the ids of clusters: a new one of an old name has not been silent.
-	lives map[types.UID]domain.Life
-	// listened is when the last look succeeded.
-	listened time.Time
+	// heartbeats are the last heartbeats by the UID of the cluster. A recreated cluster has
+	// another UID.
+	heartbeats map[types.UID]domain.Life
+	// lastCheck is the time of the last successful check.
+	lastCheck time.Time
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	return mgr.Add(&monitor{
-		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now, lives: map[types.UID]domain.Life{},
+		options: o, karmada: mgr.GetClient(), apiReader: mgr.GetAPIReader(), now: time.Now, heartbeats: map[types.UID]domain.Life{},
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	})
 }
@@ -70,8 +70,8 @@ func (m *monitor) Start(ctx context.Context) error {
 	ticker := time.NewTicker(m.options.Period)
 	defer ticker.Stop()
 	for {
-		if err := m.look(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).V(2).Info("Clusters will be looked at again", "controller", Name, "cause", err)
+		if err := m.checkClusters(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).V(2).Info("Cannot check the heartbeats of clusters", "controller", Name, "cause", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -81,36 +81,36 @@ func (m *monitor) Start(ctx context.Context) error {
 	}
 }
 
-// look listens to all clusters once.
-func (m *monitor) look(ctx context.Context) error {
-	clusters, err := m.reporting(ctx)
+// checkClusters checks the heartbeats of all clusters once.
+func (m *monitor) checkClusters(ctx context.Context) error {
+	clusters, err := m.pullClusters(ctx)
 	if err != nil {
 		return err
 	}
-	renewals, err := m.renewals(ctx, clusters)
+	renewTimes, err := m.renewTimes(ctx, clusters)
 	if err != nil {
 		return err
 	}
 	now := m.now()
-	// What could not be heard is not silence: the cluster may have had nobody to
-	// report to.
-	if now.Sub(m.listened) > 2*m.options.Period {
-		clear(m.lives)
+	// While the monitor could not read the clusters, their heartbeats are unknown: the clusters
+	// may not have been able to report either.
+	if now.Sub(m.lastCheck) > 2*m.options.Period {
+		clear(m.heartbeats)
 	}
-	m.listened = now
+	m.lastCheck = now
 	var failures []error
-	heard := make(map[types.UID]domain.Life, len(clusters))
+	heartbeats := make(map[types.UID]domain.Life, len(clusters))
 	for _, cluster := range clusters {
-		life := m.hear(cluster, renewals[cluster.Name], now)
-		heard[cluster.UID] = life
-		failures = append(failures, m.judge(ctx, cluster, life, now))
+		heartbeat := m.recordHeartbeat(cluster, renewTimes[cluster.Name], now)
+		heartbeats[cluster.UID] = heartbeat
+		failures = append(failures, m.markIfSilent(ctx, cluster, heartbeat, now))
 	}
-	m.lives = heard
+	m.heartbeats = heartbeats
 	return errors.Join(failures...)
 }
 
-// reporting are the clusters that report by themselves.
-func (m *monitor) reporting(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+// pullClusters returns the pull mode clusters.
+func (m *monitor) pullClusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
 	all := &clusterv1alpha1.ClusterList{}
 	if err := m.karmada.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
@@ -124,13 +124,13 @@ func (m *monitor) reporting(ctx context.Context) ([]*clusterv1alpha1.Cluster, er
 	return clusters, nil
 }
 
-// renewals are the times in the Leases, by cluster.
-func (m *monitor) renewals(ctx context.Context, clusters []*clusterv1alpha1.Cluster) (map[string]*metav1.MicroTime, error) {
+// renewTimes returns the renew times of the Leases by cluster.
+func (m *monitor) renewTimes(ctx context.Context, clusters []*clusterv1alpha1.Cluster) (map[string]*metav1.MicroTime, error) {
 	if len(clusters) == 0 {
 		return nil, nil
 	}
 	leases := &coordinationv1.LeaseList{}
-	if err := m.live.List(ctx, leases, client.InNamespace(clusterv1alpha1.NamespaceKarmadaCluster)); err != nil {
+	if err := m.apiReader.List(ctx, leases, client.InNamespace(clusterv1alpha1.NamespaceKarmadaCluster)); err != nil {
 		return nil, fmt.Errorf("listing leases of clusters: %w", err)
 	}
 	times := make(map[string]*metav1.MicroTime, len(leases.Items))
@@ -140,20 +140,21 @@ func (m *monitor) renewals(ctx context.Context, clusters []*clusterv1alpha1.Clus
 	return times, nil
 }
 
-func (m *monitor) hear(cluster *clusterv1alpha1.Cluster, renewed *metav1.MicroTime, now time.Time) domain.Life {
+func (m *monitor) recordHeartbeat(cluster *clusterv1alpha1.Cluster, renewed *metav1.MicroTime, now time.Time) domain.Life {
 	signs := domain.Signs{Renewed: renewed}
-	if ready := readyOf(cluster); ready != nil {
+	if ready := readyConditionOf(cluster); ready != nil {
 		signs.Ready = ready.DeepCopy()
 	}
-	if before, ok := m.lives[cluster.UID]; ok {
+	if before, ok := m.heartbeats[cluster.UID]; ok {
 		return domain.Hear(&before, signs, now)
 	}
 	return domain.Hear(nil, signs, now)
 }
 
-// judge says Unknown of a cluster that was silent for too long.
-func (m *monitor) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster, life domain.Life, now time.Time) error {
-	silence := domain.Silence(life, readyOf(cluster), m.options.Grace, cluster.Generation, now)
+// markIfSilent sets the Ready condition of a cluster to Unknown if its last heartbeat is too
+// old.
+func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Cluster, heartbeat domain.Life, now time.Time) error {
+	silence := domain.Silence(heartbeat, readyConditionOf(cluster), m.options.Grace, cluster.Generation, now)
 	if silence == nil {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (m *monitor) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster, l
 	conditions.Remove(&marked.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	if _, err := patch.Status(ctx, m.karmada, cluster, marked); err != nil {
 		if apierrors.IsConflict(err) {
-			// It has just reported.
+			// The cluster has just reported.
 			return nil
 		}
 		return client.IgnoreNotFound(err)
@@ -171,6 +172,6 @@ func (m *monitor) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster, l
 	return nil
 }
 
-func readyOf(cluster *clusterv1alpha1.Cluster) *metav1.Condition {
+func readyConditionOf(cluster *clusterv1alpha1.Cluster) *metav1.Condition {
 	return conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
