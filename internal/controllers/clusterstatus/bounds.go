@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// reportBounds says which bounds the member exceeded lately.
-func (c *controller) reportBounds(cluster *clusterv1alpha1.Cluster, target *member.Member) {
+// setBoundsCondition updates the condition about the bounds that the member exceeded recently.
+func (c *controller) setBoundsCondition(cluster *clusterv1alpha1.Cluster, target *member.Member) {
 	if target == nil {
 		return
 	}
@@ -26,8 +26,8 @@ func (c *controller) reportBounds(cluster *clusterv1alpha1.Cluster, target *memb
 	}
 }
 
-// tellBounds writes an event when a member begins to exceed bounds, and when it stops.
-func (c *controller) tellBounds(stored, reported *clusterv1alpha1.Cluster) {
+// recordBoundsEvents records events when a member begins to exceed bounds and when it stops.
+func (c *controller) recordBoundsEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
 	switch {

@@ -1,9 +1,9 @@
-// Package clusterstatus answers "how is a member cluster, and what can it do?":
-// it probes the member and writes health, version, APIs and room into the status
-// of the Cluster.
+// Package clusterstatus answers "is a member cluster healthy, and what does it provide?": it
+// probes the member and writes its health, version, APIs and resources into the status of the
+// Cluster.
 //
-// Every member is looked at by a worker of its own. What cannot be found out
-// keeps its last known value; a condition says so.
+// Every member has its own worker. A value that cannot be read keeps its last known value, and
+// a condition reports that.
 package clusterstatus
 
 import (
@@ -36,28 +36,29 @@ import (
 // Name is the name of the controller in flags and logs.
 const Name = "cluster-status-controller"
 
-// Options are what operators may tune.
+// Options are the settings for operators.
 type Options struct {
-	// Period is how often each member is looked at.
+	// Period is the time between two probes of a member.
 	Period time.Duration
-	// Thresholds are how long a change of health must last.
+	// Thresholds are the times for which a change of health must last.
 	Thresholds domain.Thresholds
-	// Inventory watches nodes and Pods of members to sum up their resources.
+	// Inventory enables the watches of nodes and Pods of members, from which their resources
+	// are computed.
 	Inventory bool
-	// Models are used to grade nodes as the Cluster describes.
+	// Models enables the grading of nodes by the resource models of the Cluster.
 	Models bool
-	// Settle is how long the first lists of nodes and Pods may take before that is
-	// told as a failure; they go on. 0 waits for ever.
+	// Settle is the time after which missing first lists of nodes and Pods are reported as a
+	// failure. The lists continue. 0 means no limit.
 	Settle time.Duration
-	// Mode is the sync mode whose clusters this process serves.
+	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Only is the name of the one cluster that is served; empty is all of the mode.
+	// Only is the name of the only served cluster. Empty means all clusters of the mode.
 	Only string
-	// OnHealthy is called after each look that found a member healthy; it may be nil.
+	// OnHealthy is called after each healthy probe of a member. It may be nil.
 	OnHealthy func(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 }
 
-// DefaultOptions serve the push mode clusters.
+// DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
 		Period: 10 * time.Second, Thresholds: domain.DefaultThresholds(), Inventory: true, Models: true,
@@ -67,13 +68,12 @@ func DefaultOptions() Options {
 
 const (
 	baseDelay = 100 * time.Millisecond
-	// soon is when a member is looked at again of which news is expected: because it
-	// is not healthy, not healthy for long enough, or its first lists have not
-	// arrived yet.
-	soon = time.Second
+	// retryInterval is the time until the next probe if a change is expected: the member is
+	// unhealthy or not healthy for long enough, or its first lists are missing.
+	retryInterval = time.Second
 )
 
-// Members opens the way into member clusters.
+// Members opens member clusters.
 type Members interface {
 	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	OnLoss(notify func(name string))
@@ -89,25 +89,25 @@ type controller struct {
 	pools   *fanout.Pools
 	now     func() time.Time
 
-	mu       sync.Mutex
-	measured *measurements
+	mu      sync.Mutex
+	metrics *clusterMetrics
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, members Members, o Options) error {
-	measured, err := newMeasurements(metrics.Registry)
+	measured, err := newClusterMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
-		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
-		measured: measured,
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		metrics: measured,
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, Serves: c.serves,
+		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, Serves: c.isServedName,
 	}, c.reconcile)
-	members.OnLoss(c.look)
+	members.OnLoss(c.enqueue)
 	return mgr.Add(c)
 }
 
@@ -118,12 +118,12 @@ func (c *controller) Start(ctx context.Context) error {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
 	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.queue(obj) },
+		AddFunc: func(obj any) { c.enqueueObject(obj) },
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*clusterv1alpha1.Cluster)
 			newer, ok2 := after.(*clusterv1alpha1.Cluster)
 			if ok && ok2 {
-				c.follow(older, newer)
+				c.handleUpdate(older, newer)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -131,7 +131,7 @@ func (c *controller) Start(ctx context.Context) error {
 				obj = tombstone.Obj
 			}
 			if gone, ok := obj.(*clusterv1alpha1.Cluster); ok {
-				c.forget(gone.Name)
+				c.stopServing(gone.Name)
 			}
 		},
 	}); err != nil {
@@ -140,37 +140,36 @@ func (c *controller) Start(ctx context.Context) error {
 	return c.pools.Start(ctx)
 }
 
-func (c *controller) queue(obj any) {
+func (c *controller) enqueueObject(obj any) {
 	if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-		c.look(cluster.Name)
+		c.enqueue(cluster.Name)
 	}
 }
 
-// look has a member looked at now.
-func (c *controller) look(name string) {
+// enqueue adds a member to its queue without a delay.
+func (c *controller) enqueue(name string) {
 	c.pools.Add(name, types.NamespacedName{Name: name}, fanout.Live, 0)
 }
 
-// follow looks at a cluster that is described anew, and lays down one that another
-// process serves from now on.
-func (c *controller) follow(older, newer *clusterv1alpha1.Cluster) {
+// handleUpdate enqueues a cluster whose spec has changed, and stops serving a cluster that
+// another process serves from now on.
+func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 	switch {
-	case c.ours(older) && !c.ours(newer):
-		c.forget(newer.Name)
+	case c.isServed(older) && !c.isServed(newer):
+		c.stopServing(newer.Name)
 	case older.Generation != newer.Generation || len(older.Finalizers) != len(newer.Finalizers):
-		c.look(newer.Name)
+		c.enqueue(newer.Name)
 	}
 }
 
-// forget drops all that is known of a cluster that is gone, or not ours any more,
-// and the connection to it. Its worker ends first, and remembers nothing from then
-// on.
-func (c *controller) forget(name string) {
+// stopServing stops the worker of a cluster, closes its connection and deletes its metrics. The
+// worker ends first, so it cannot record anything afterwards.
+func (c *controller) stopServing(name string) {
 	c.pools.Drop(name)
 	c.members.Forget(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.measured.forget(name)
+	c.metrics.deleteCluster(name)
 }
 
 func (c *controller) reconcile(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
@@ -178,42 +177,42 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	if err := c.karmada.Get(ctx, key, stored); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !c.ours(stored) {
+	if !c.isServed(stored) {
 		return reconcile.Result{}, nil
 	}
 	started := c.now()
-	seen := c.probe(ctx, stored)
-	judgement := domain.Judge(stored.Status.Conditions, seen.ready, c.options.Thresholds, started)
-	if judgement.Answering == nil && seen.healthy() {
-		c.ask(ctx, stored, &seen)
+	result := c.probe(ctx, stored)
+	judgement := domain.Judge(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
+	if judgement.Answering == nil && result.healthy() {
+		c.readDetails(ctx, stored, &result)
 	}
 	if ctx.Err() != nil {
-		// It is gone; what a look found that was broken off says nothing.
+		// The cluster is no longer served. An interrupted probe says nothing about it.
 		return reconcile.Result{}, ctx.Err()
 	}
 	reported := stored.DeepCopy()
 	judgement.Apply(&reported.Status.Conditions)
-	c.reportCredentials(reported, seen.target)
-	c.reportIdentity(reported, seen)
-	c.reportBounds(reported, seen.target)
-	c.report(reported, seen)
-	c.measure(ctx, reported, c.now().Sub(started))
+	c.setCredentialsCondition(reported, result.target)
+	c.setIdentityCondition(reported, result)
+	c.setBoundsCondition(reported, result.target)
+	c.setStatus(reported, result)
+	c.recordMetrics(ctx, reported, c.now().Sub(started))
 	if _, err := patch.Status(ctx, c.karmada, stored, reported); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	c.tell(stored, reported, seen)
-	if seen.healthy() && c.options.OnHealthy != nil {
+	c.recordEvents(stored, reported, result)
+	if result.healthy() && c.options.OnHealthy != nil {
 		c.options.OnHealthy(ctx, reported)
 	}
-	return reconcile.Result{RequeueAfter: c.pause(seen, judgement)}, nil
+	return reconcile.Result{RequeueAfter: c.requeueDelay(result, judgement)}, nil
 }
 
-// pause is when the member is looked at again. Looks that come sooner than usual
-// are cheap: they ask for its health, and for nothing else.
-func (c *controller) pause(seen sight, judgement domain.Judgement) time.Duration {
+// requeueDelay returns the time until the next probe. An early probe is cheap: it reads the
+// health only.
+func (c *controller) requeueDelay(result probeResult, judgement domain.Judgement) time.Duration {
 	pause := c.options.Period
-	if seen.hopeful || seen.settling || judgement.Answering != nil {
-		pause = min(pause, soon)
+	if result.mayRecover || result.inventoryPending || judgement.Answering != nil {
+		pause = min(pause, retryInterval)
 	}
 	if judgement.Left > 0 {
 		pause = min(pause, judgement.Left)
@@ -221,20 +220,20 @@ func (c *controller) pause(seen sight, judgement domain.Judgement) time.Duration
 	return pause
 }
 
-// tell tells that a member was lost, and that it is back. That a new one is ready
-// is no news.
-func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster, seen sight) {
+// recordEvents records events when a member is lost and when it is ready again. A new member
+// that is ready is no event.
+func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, result probeResult) {
 	switch {
-	case seen.late != nil:
-		c.events.Failed(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed, seen.late)
-	case seen.nodes != nil:
+	case result.inventoryErr != nil:
+		c.events.Failed(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed, result.inventoryErr)
+	case result.nodes != nil:
 		c.events.Recovered(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed)
 	}
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	c.tellCredentials(stored, reported)
-	c.tellIdentity(stored, reported)
-	c.tellBounds(stored, reported)
+	c.recordCredentialEvents(stored, reported)
+	c.recordIdentityEvents(stored, reported)
+	c.recordBoundsEvents(stored, reported)
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status != metav1.ConditionTrue:
@@ -245,50 +244,50 @@ func (c *controller) tell(stored, reported *clusterv1alpha1.Cluster, seen sight)
 	}
 }
 
-// ours tells whether this process looks after a cluster. One without the finalizer
-// is not prepared yet. One that leaves is looked at to its end: whether its objects
-// can be taken out of it depends on its health.
-func (c *controller) ours(cluster *clusterv1alpha1.Cluster) bool {
+// isServed reports whether this process serves a cluster. A cluster without the finalizer is
+// not prepared yet. A cluster in deletion is served until its end: its health decides whether
+// its objects can be removed from it.
+func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
 	if cluster.Spec.SyncMode != c.options.Mode || c.options.Only != "" && cluster.Name != c.options.Only {
 		return false
 	}
 	return controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer)
 }
 
-// serves is ours by what the cache shows.
-func (c *controller) serves(name string) bool {
+// isServedName reports whether this process serves the cached cluster with this name.
+func (c *controller) isServedName(name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
-	return err == nil && c.ours(cluster)
+	return err == nil && c.isServed(cluster)
 }
 
-// measure shows the cluster in the metrics, unless it is gone.
-func (c *controller) measure(ctx context.Context, cluster *clusterv1alpha1.Cluster, took time.Duration) {
+// recordMetrics records the metrics of a cluster, unless it is no longer served.
+func (c *controller) recordMetrics(ctx context.Context, cluster *clusterv1alpha1.Cluster, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ctx.Err() == nil {
-		c.measured.record(cluster, took)
+		c.metrics.record(cluster, took)
 	}
 }
 
-// report brings the status in line with what the member was asked. What it was not
-// asked, or did not answer, stays as it was known.
-func (c *controller) report(cluster *clusterv1alpha1.Cluster, seen sight) {
-	if seen.version != "" {
-		cluster.Status.KubernetesVersion = seen.version
+// setStatus updates the status with the answers of the member. Values without an answer are not
+// changed.
+func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeResult) {
+	if result.version != "" {
+		cluster.Status.KubernetesVersion = result.version
 	}
-	if seen.asked {
-		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, seen.enablements, seen.unheard)
+	if result.apisRead {
+		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, result.enablements, result.isUnknown)
 		conditions.Set(&cluster.Status.Conditions,
-			domain.Completeness(seen.enablements, seen.complete, cluster.Generation, metav1.NewTime(c.now())))
+			domain.Completeness(result.enablements, result.complete, cluster.Generation, metav1.NewTime(c.now())))
 	}
-	if seen.nodes != nil {
-		cluster.Status.NodeSummary, cluster.Status.ResourceSummary = seen.nodes, seen.resources
+	if result.nodes != nil {
+		cluster.Status.NodeSummary, cluster.Status.ResourceSummary = result.nodes, result.resources
 	}
 }
 
-// reportCredentials says what is known of what the member is reached with.
-func (c *controller) reportCredentials(cluster *clusterv1alpha1.Cluster, target *member.Member) {
+// setCredentialsCondition updates the condition about the credentials of the member.
+func (c *controller) setCredentialsCondition(cluster *clusterv1alpha1.Cluster, target *member.Member) {
 	if target == nil {
 		return
 	}
@@ -302,20 +301,20 @@ func (c *controller) reportCredentials(cluster *clusterv1alpha1.Cluster, target 
 	}
 }
 
-// credentials is what the reasons of events about them begin with.
-const credentials = "Credentials"
+// credentialsPrefix is the prefix of the reasons of events about credentials.
+const credentialsPrefix = "Credentials"
 
-// tellCredentials tells that somebody has to renew the credentials, and that it was
-// done.
-func (c *controller) tellCredentials(stored, reported *clusterv1alpha1.Cluster) {
+// recordCredentialEvents records events when the credentials must be renewed and when they are
+// valid again.
+func (c *controller) recordCredentialEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
 	switch {
 	case now == nil || before != nil && before.Reason == now.Reason:
 	case now.Reason != clusterv1alpha1.CredentialsValidReason:
-		c.events.Failed(reported, credentials+now.Reason, errors.New(now.Message))
+		c.events.Failed(reported, credentialsPrefix+now.Reason, errors.New(now.Message))
 	case before != nil:
-		c.events.Recovered(reported, credentials+before.Reason)
-		c.events.Decided(reported, credentials+now.Reason, "%s", now.Message)
+		c.events.Recovered(reported, credentialsPrefix+before.Reason)
+		c.events.Decided(reported, credentialsPrefix+now.Reason, "%s", now.Message)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// reportIdentity says whether the member is the cluster that was registered.
-func (c *controller) reportIdentity(cluster *clusterv1alpha1.Cluster, seen sight) {
+// setIdentityCondition updates the condition about the identity of the member.
+func (c *controller) setIdentityCondition(cluster *clusterv1alpha1.Cluster, result probeResult) {
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
-	if condition := domain.IdentityCondition(stored, seen.identity, seen.unidentified, cluster.Generation, c.now()); condition != nil {
+	if condition := domain.IdentityCondition(stored, result.identity, result.identityCause, cluster.Generation, c.now()); condition != nil {
 		conditions.Set(&cluster.Status.Conditions, *condition)
 	}
 }
 
-// tellIdentity writes an event when the address of a cluster begins to lead to another
+// recordIdentityEvents records events when the address of a cluster begins to lead to another
 // cluster, and when that ends.
-func (c *controller) tellIdentity(stored, reported *clusterv1alpha1.Cluster) {
+func (c *controller) recordIdentityEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
 	switch {

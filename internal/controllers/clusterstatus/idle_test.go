@@ -28,8 +28,8 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// idleMember is the API server of a member in which nothing happens.
-func idleMember(b testing.TB) *httptest.Server {
+// newIdleMember starts the API server of a member without changes.
+func newIdleMember(b testing.TB) *httptest.Server {
 	b.Helper()
 	answer := func(w http.ResponseWriter, kind string, content any) {
 		w.Header().Set("Content-Type", kind)
@@ -74,8 +74,8 @@ func idleMember(b testing.TB) *httptest.Server {
 	})
 	mux.HandleFunc("/api", describe)
 	mux.HandleFunc("/apis", describe)
-	mux.HandleFunc("/api/v1/nodes", list(func() any { return nodesOf(10) }))
-	mux.HandleFunc("/api/v1/pods", list(func() any { return podsOf(300) }))
+	mux.HandleFunc("/api/v1/nodes", list(func() any { return newNodeList(10) }))
+	mux.HandleFunc("/api/v1/pods", list(func() any { return newPodList(300) }))
 	server := httptest.NewUnstartedServer(mux)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -83,7 +83,7 @@ func idleMember(b testing.TB) *httptest.Server {
 	return server
 }
 
-func nodesOf(number int) *corev1.NodeList {
+func newNodeList(number int) *corev1.NodeList {
 	list := &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range number {
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}}
@@ -93,7 +93,7 @@ func nodesOf(number int) *corev1.NodeList {
 	return list
 }
 
-func podsOf(number int) *corev1.PodList {
+func newPodList(number int) *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range number {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i), UID: types.UID(fmt.Sprintf("pod-%d", i))}}
@@ -106,15 +106,15 @@ func podsOf(number int) *corev1.PodList {
 	return list
 }
 
-// shelf is a control plane that holds Clusters and Secrets and counts writes.
-type shelf struct {
+// fakeKarmada is a control plane that stores Clusters and Secrets and counts writes.
+type fakeKarmada struct {
 	client.Client
 	mu       sync.Mutex
 	clusters map[string]*clusterv1alpha1.Cluster
 	writes   int
 }
 
-func (s *shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (s *fakeKarmada) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch typed := into.(type) {
@@ -126,14 +126,14 @@ func (s *shelf) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-func (s *shelf) Status() client.SubResourceWriter { return statusOf{shelf: s} }
+func (s *fakeKarmada) Status() client.SubResourceWriter { return fakeStatusWriter{shelf: s} }
 
-type statusOf struct {
+type fakeStatusWriter struct {
 	client.SubResourceWriter
-	shelf *shelf
+	shelf *fakeKarmada
 }
 
-func (s statusOf) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+func (s fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	cluster, ok := object.(*clusterv1alpha1.Cluster)
@@ -145,13 +145,13 @@ func (s statusOf) Update(_ context.Context, object client.Object, _ ...client.Su
 	return nil
 }
 
-// BenchmarkIdleMembers tells what 50 members cost in which nothing happens. One
-// round is one look at each, as happens every 10 seconds; the API servers are in
-// this process and counted along.
+// BenchmarkIdleMembers measures the cost of 50 members without changes. One round is one probe
+// of each member, as happens every 10 seconds. The API servers run in this process and are part
+// of the cost.
 func BenchmarkIdleMembers(b *testing.B) {
 	const number = 50
-	karmada := &shelf{clusters: map[string]*clusterv1alpha1.Cluster{}}
-	measured, err := newMeasurements(prometheus.NewRegistry())
+	karmada := &fakeKarmada{clusters: map[string]*clusterv1alpha1.Cluster{}}
+	measured, err := newClusterMetrics(prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 	members := member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada})
 	b.Cleanup(cancel)
 	c := &controller{
-		options: DefaultOptions(), karmada: karmada, members: members, now: time.Now, measured: measured,
+		options: DefaultOptions(), karmada: karmada, members: members, now: time.Now, metrics: measured,
 		events: observe.NewEvents(record.NewFakeRecorder(100 * number)),
 	}
 	for i := range number {
@@ -167,7 +167,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 			Name: fmt.Sprintf("member%d", i), UID: types.UID(fmt.Sprint(i)), Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer},
 		}}
 		cluster.Spec = clusterv1alpha1.ClusterSpec{
-			SyncMode: clusterv1alpha1.Push, APIEndpoint: idleMember(b).URL, InsecureSkipTLSVerification: true, ResourceModels: domain.DefaultModels(),
+			SyncMode: clusterv1alpha1.Push, APIEndpoint: newIdleMember(b).URL, InsecureSkipTLSVerification: true, ResourceModels: domain.DefaultModels(),
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: cluster.Name},
 		}
 		karmada.clusters[cluster.Name] = cluster
@@ -188,14 +188,14 @@ func BenchmarkIdleMembers(b *testing.B) {
 		runtime.Gosched()
 	}
 	karmada.writes = 0
-	before, rounds := processorTime(b), 0
+	before, rounds := cpuTime(b), 0
 	for b.Loop() {
 		round()
 		rounds++
 	}
-	used := (processorTime(b) - before) / time.Duration(rounds)
+	used := (cpuTime(b) - before) / time.Duration(rounds)
 	if karmada.writes > 0 {
-		b.Errorf("%d writes though nothing happened", karmada.writes)
+		b.Errorf("%d writes without a change", karmada.writes)
 	}
 	runtime.GC()
 	var stats runtime.MemStats
@@ -205,8 +205,8 @@ func BenchmarkIdleMembers(b *testing.B) {
 	b.ReportMetric(float64(stats.Sys)/(1<<20), "MiB-process")
 }
 
-// processorTime is what this process has used so far.
-func processorTime(b *testing.B) time.Duration {
+// cpuTime returns the CPU time of this process.
+func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		b.Fatal(err)

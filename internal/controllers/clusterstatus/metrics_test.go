@@ -29,9 +29,9 @@ func fullCluster(name string) *clusterv1alpha1.Cluster {
 	}
 }
 
-// shown are the series of a registry by name, each with its value; a histogram
-// with the number of what it saw.
-func shown(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// gatherSeries returns the series of a registry with their values. The value of a histogram is
+// its number of observations.
+func gatherSeries(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -48,7 +48,7 @@ func shown(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return series
 }
 
-func TestMetricsShowWhatAClusterTells(t *testing.T) {
+func TestRecordClusterMetrics(t *testing.T) {
 	lost := fullCluster("m1")
 	lost.Status.Conditions[0].Status = metav1.ConditionUnknown
 	all := map[string]float64{
@@ -74,39 +74,39 @@ func TestMetricsShowWhatAClusterTells(t *testing.T) {
 		cluster *clusterv1alpha1.Cluster
 		want    map[string]float64
 	}{
-		"a cluster of which everything is known": {fullCluster("m1"), all},
-		"a cluster that is lost":                 {lost, unready},
-		"a cluster of which nothing is known":    {&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}, without(0)},
-		"a cluster whose resources nobody has asked for": {&clusterv1alpha1.Cluster{
+		"a cluster with complete status": {fullCluster("m1"), all},
+		"an unreachable cluster":         {lost, unready},
+		"a cluster without status":       {&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}, without(0)},
+		"a cluster without resources": {&clusterv1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "m1"},
 			Status:     clusterv1alpha1.ClusterStatus{Conditions: fullCluster("m1").Status.Conditions},
 		}, without(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			m, err := newMeasurements(registry)
+			m, err := newClusterMetrics(registry)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.record(tc.cluster, time.Second)
-			if diff := cmp.Diff(tc.want, shown(t, registry)); diff != "" {
+			if diff := cmp.Diff(tc.want, gatherSeries(t, registry)); diff != "" {
 				t.Errorf("metrics (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestMetricsOfAClusterGoWithIt(t *testing.T) {
+func TestDeleteClusterMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := newMeasurements(registry)
+	m, err := newClusterMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.record(fullCluster("m1"), time.Second)
-	stays := shown(t, registry)
+	stays := gatherSeries(t, registry)
 	m.record(fullCluster("m2"), time.Second)
-	m.forget("m2")
-	if diff := cmp.Diff(stays, shown(t, registry)); diff != "" {
+	m.deleteCluster("m2")
+	if diff := cmp.Diff(stays, gatherSeries(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// TestAMemberIsAskedForMoreWhenItIsReady looks at members that are healthy and serve
-// v1.36.3, and of which v1.35.0 was known.
-func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
+// TestDetailsAreReadWhenReady probes members that are healthy and serve v1.36.3. Their last
+// known version is v1.35.0.
+func TestDetailsAreReadWhenReady(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: "It", LastTransitionTime: metav1.NewTime(noon.Add(-since))}
@@ -29,13 +29,13 @@ func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
 		stored        []metav1.Condition
 		ready, wanted string
 	}{
-		"a new one":                        {nil, "True", "v1.36.3"},
-		"one that is ready":                {[]metav1.Condition{condition(ready, metav1.ConditionTrue, time.Hour)}, "True", "v1.36.3"},
-		"one that has just come back":      {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour)}, "False", "v1.35.0"},
-		"one that is back for a while":     {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 29*time.Second)}, "False", "v1.35.0"},
-		"one that is back for long enough": {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 30*time.Second)}, "True", "v1.36.3"},
+		"a new member":                          {nil, "True", "v1.36.3"},
+		"a ready member":                        {[]metav1.Condition{condition(ready, metav1.ConditionTrue, time.Hour)}, "True", "v1.36.3"},
+		"a member that has just recovered":      {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour)}, "False", "v1.35.0"},
+		"a member within the success threshold": {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 29*time.Second)}, "False", "v1.35.0"},
+		"a member after the success threshold":  {[]metav1.Condition{condition(ready, metav1.ConditionFalse, time.Hour), condition(answering, metav1.ConditionTrue, 30*time.Second)}, "True", "v1.36.3"},
 	}
-	url := idleMember(t).URL
+	url := newIdleMember(t).URL
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}}}
@@ -44,8 +44,8 @@ func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
 				SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "m1"},
 			}
 			cluster.Status.Conditions, cluster.Status.KubernetesVersion = test.stored, "v1.35.0"
-			karmada := &shelf{clusters: map[string]*clusterv1alpha1.Cluster{"m1": cluster}}
-			measured, err := newMeasurements(prometheus.NewRegistry())
+			karmada := &fakeKarmada{clusters: map[string]*clusterv1alpha1.Cluster{"m1": cluster}}
+			measured, err := newClusterMetrics(prometheus.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
 			defer cancel()
 			c := &controller{
 				options: DefaultOptions(), karmada: karmada, members: member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada}),
-				now: func() time.Time { return noon }, measured: measured, events: observe.NewEvents(record.NewFakeRecorder(10)),
+				now: func() time.Time { return noon }, metrics: measured, events: observe.NewEvents(record.NewFakeRecorder(10)),
 			}
 			c.options.Inventory = false
 			defer c.members.Forget("m1")
@@ -71,41 +71,41 @@ func TestAMemberIsAskedForMoreWhenItIsReady(t *testing.T) {
 	}
 }
 
-func TestWhatAMemberDoesNotSayStaysAsItWasKnown(t *testing.T) {
+func TestSetStatusKeepsUnknownValues(t *testing.T) {
 	nodes, resources := &clusterv1alpha1.NodeSummary{TotalNum: 3}, &clusterv1alpha1.ResourceSummary{}
 	apis := []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1"}}
 	known := clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: apis}
 	tests := map[string]struct {
-		seen sight
+		seen probeResult
 		want clusterv1alpha1.ClusterStatus
 	}{
-		"it was asked for nothing": {sight{}, known},
-		"it says its version": {
-			sight{version: "v1.36.3"},
+		"nothing was read": {probeResult{}, known},
+		"the version was read": {
+			probeResult{version: "v1.36.3"},
 			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.36.3", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: apis},
 		},
-		"it says its APIs": {
-			sight{asked: true, complete: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}},
+		"the APIs were read": {
+			probeResult{apisRead: true, complete: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}},
 			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}},
 		},
-		"it says some of them, and cannot say the others": {
-			sight{asked: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}, unheard: func(of string) bool { return of == "apps/v1" }},
+		"some APIs were read": {
+			probeResult{apisRead: true, enablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}, isUnknown: func(of string) bool { return of == "apps/v1" }},
 			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: nodes, ResourceSummary: resources, APIEnablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1"}, {GroupVersion: "v1"}}},
 		},
-		"it says nothing of them": {
-			sight{asked: true, unheard: func(string) bool { return true }},
+		"no APIs were read": {
+			probeResult{apisRead: true, isUnknown: func(string) bool { return true }},
 			known,
 		},
-		"its nodes are counted": {
-			sight{nodes: &clusterv1alpha1.NodeSummary{TotalNum: 4}},
+		"the nodes were counted": {
+			probeResult{nodes: &clusterv1alpha1.NodeSummary{TotalNum: 4}},
 			clusterv1alpha1.ClusterStatus{KubernetesVersion: "v1.35.0", NodeSummary: &clusterv1alpha1.NodeSummary{TotalNum: 4}, APIEnablements: apis},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{Status: *known.DeepCopy()}
-			(&controller{now: time.Now}).report(cluster, test.seen)
-			if told := len(cluster.Status.Conditions) > 0; told != test.seen.asked {
+			(&controller{now: time.Now}).setStatus(cluster, test.seen)
+			if told := len(cluster.Status.Conditions) > 0; told != test.seen.apisRead {
 				t.Errorf("conditions %+v", cluster.Status.Conditions)
 			}
 			cluster.Status.Conditions = nil

@@ -11,16 +11,16 @@ import (
 	"karmada.io/karmada/internal/access/observe"
 )
 
-func TestHealthChangeNotifiesOnce(t *testing.T) {
+func TestReadyChangeRecordsOneEvent(t *testing.T) {
 	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
 	lost := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterNotReachable", Message: "connection refused"}
 	tests := map[string]struct {
 		course []metav1.Condition
 		want   []string
 	}{
-		"a new member that is ready is no news":       {[]metav1.Condition{ready, ready}, nil},
-		"a new member that cannot be reached is news": {[]metav1.Condition{lost, lost}, []string{"Warning ClusterNotReachable connection refused"}},
-		"a member that is lost, back and lost again": {
+		"a new member that is ready":         {[]metav1.Condition{ready, ready}, nil},
+		"a new member that is not reachable": {[]metav1.Condition{lost, lost}, []string{"Warning ClusterNotReachable connection refused"}},
+		"a member that is lost, recovers and is lost again": {
 			[]metav1.Condition{ready, lost, lost, ready, lost},
 			[]string{"Warning ClusterNotReachable connection refused", "Normal ClusterReady healthy", "Warning ClusterNotReachable connection refused"},
 		},
@@ -33,7 +33,7 @@ func TestHealthChangeNotifiesOnce(t *testing.T) {
 			for _, condition := range test.course {
 				reported := stored.DeepCopy()
 				reported.Status.Conditions = []metav1.Condition{condition}
-				c.tell(stored, reported, sight{})
+				c.recordEvents(stored, reported, probeResult{})
 				stored = reported
 			}
 			close(recorder.Events)
