@@ -31,16 +31,16 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	if err != nil {
 		return fmt.Errorf("making client of the control plane: %w", err)
 	}
-	last := errNotServed
+	lastErr := errNotServed
 	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		wrong := checkCRDsServed(ctx, extensions, objects, time.Now())
-		if wrong == nil || ctx.Err() == nil {
-			last = wrong
+		notServed := checkCRDsServed(ctx, extensions, objects, time.Now())
+		if notServed == nil || ctx.Err() == nil {
+			lastErr = notServed
 		}
-		return wrong == nil, nil
+		return notServed == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for CRDs to be served: %w", errors.Join(err, last))
+		return fmt.Errorf("waiting for CRDs to be served: %w", errors.Join(err, lastErr))
 	}
 	return nil
 }
@@ -53,13 +53,13 @@ func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interfa
 	if err != nil {
 		return fmt.Errorf("listing CRDs: %w", err)
 	}
-	known := make(map[string]*apiextensionsv1.CustomResourceDefinition, len(list.Items))
+	stored := make(map[string]*apiextensionsv1.CustomResourceDefinition, len(list.Items))
 	for i := range list.Items {
-		known[list.Items[i].Name] = &list.Items[i]
+		stored[list.Items[i].Name] = &list.Items[i]
 	}
 	var missing error
 	for _, object := range wanted {
-		crd := known[object.GetName()]
+		crd := stored[object.GetName()]
 		if crd != nil && trueCondition(crd, apiextensionsv1.Established) != nil {
 			continue
 		}

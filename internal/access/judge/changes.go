@@ -76,9 +76,9 @@ func (c *changeTracker) record(bound binding.Object, cluster string) {
 	defer c.mu.Unlock()
 	now := c.now()
 	if now.Sub(c.lastCleanup) > changeRetention {
-		for each, at := range c.recordedAt {
+		for change, at := range c.recordedAt {
 			if now.Sub(at) > changeRetention {
-				delete(c.recordedAt, each)
+				delete(c.recordedAt, change)
 			}
 		}
 		c.lastCleanup = now
@@ -92,8 +92,8 @@ func (c *changeTracker) record(bound binding.Object, cluster string) {
 func (c *changeTracker) isExplained(bound binding.Object, cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, each := range []bindingChange{newBindingChange(bound, ""), newBindingChange(bound, cluster)} {
-		if at, ok := c.recordedAt[each]; ok && c.now().Sub(at) <= changeRetention {
+	for _, change := range []bindingChange{newBindingChange(bound, ""), newBindingChange(bound, cluster)} {
+		if at, ok := c.recordedAt[change]; ok && c.now().Sub(at) <= changeRetention {
 			return true
 		}
 	}

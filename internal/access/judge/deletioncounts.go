@@ -65,12 +65,12 @@ func newDeletionCounts() *deletionCounts {
 
 // forCluster returns the deletions of a cluster. The caller holds c.mu.
 func (c *deletionCounts) forCluster(cluster string) *clusterDeletions {
-	known, ok := c.clusters[cluster]
+	deletions, ok := c.clusters[cluster]
 	if !ok {
-		known = &clusterDeletions{}
-		c.clusters[cluster] = known
+		deletions = &clusterDeletions{}
+		c.clusters[cluster] = deletions
 	}
-	return known
+	return deletions
 }
 
 func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Ruling, now time.Time) {
@@ -84,10 +84,10 @@ func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.W
 	if decision.Verdict != guard.Delete {
 		return
 	}
-	known := c.forCluster(cluster)
-	known.total = known.total.Add(1, now)
+	deletions := c.forCluster(cluster)
+	deletions.total = deletions.total.Add(1, now)
 	if guard.Open(decision.Facts) && !decision.Facts.Confirmed {
-		known.unexplained = known.unexplained.Add(1, now)
+		deletions.unexplained = deletions.unexplained.Add(1, now)
 	}
 }
 
@@ -113,12 +113,12 @@ func (c *deletionCounts) removeCluster(name string) {
 
 // swapAnnouncedReason stores the reason of an event about the held deletions of a cluster, and
 // returns the previous reason.
-func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (before string) {
+func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.forCluster(cluster)
-	before, known.announcedReason = known.announcedReason, reason
-	return before
+	deletions := c.forCluster(cluster)
+	previous, deletions.announcedReason = deletions.announcedReason, reason
+	return previous
 }
 
 // measureScale returns how many unexplained deletions there are in the cluster and in the
@@ -127,46 +127,46 @@ func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (before str
 func (j *Judge) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Scale, clusterLosses, error) {
 	now, c := j.now(), j.counts
 	c.mu.Lock()
-	known := c.forCluster(cluster.Name)
-	last, all, open := known.lastSurvey, known.total.Count(now), known.unexplained.Count(now)
+	deletions := c.forCluster(cluster.Name)
+	lastSurvey, all, open := deletions.lastSurvey, deletions.total.Count(now), deletions.unexplained.Count(now)
 	c.mu.Unlock()
-	if now.Sub(last.takenAt) > maxSurveyAge || all-last.total >= j.limits.Cluster.Least {
+	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= j.limits.Cluster.Least {
 		fresh, err := j.surveyWorks(ctx, cluster)
 		if err != nil {
 			return guard.Scale{}, nil, err
 		}
 		fresh.takenAt, fresh.total, fresh.unexplained = now, all, open
-		last = fresh
+		lastSurvey = fresh
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known = c.forCluster(cluster.Name)
-	known.lastSurvey = last
+	deletions = c.forCluster(cluster.Name)
+	deletions.lastSurvey = lastSurvey
 	// A deletion that was pending at the time of the survey and is done since counts twice, for
 	// one second at most: new deletions are not in the survey.
-	own := guard.Burst{Open: last.pending + known.unexplained.Count(now), Works: last.works + last.total}
-	scale, lost := c.fleetScale(cluster.Name, own, now)
-	return scale, lost, nil
+	clusterBurst := guard.Burst{Open: lastSurvey.pending + deletions.unexplained.Count(now), Works: lastSurvey.works + lastSurvey.total}
+	scale, losses := c.fleetScale(cluster.Name, clusterBurst, now)
+	return scale, losses, nil
 }
 
 // fleetScale adds up the unexplained deletions of all clusters. The caller holds c.mu.
-func (c *deletionCounts) fleetScale(name string, own guard.Burst, now time.Time) (guard.Scale, clusterLosses) {
-	scale := guard.Scale{Cluster: own, Fleet: own, Clusters: 1}
-	lost := clusterLosses{{name, own.Open}}
-	for other, known := range c.clusters {
-		burst, loses := known.burst(now)
+func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Scale, clusterLosses) {
+	scale := guard.Scale{Cluster: clusterBurst, Fleet: clusterBurst, Clusters: 1}
+	losses := clusterLosses{{name, clusterBurst.Open}}
+	for other, deletions := range c.clusters {
+		burst, loses := deletions.burst(now)
 		if other == name || !loses {
 			continue
 		}
 		scale.Clusters++
 		scale.Fleet.Open += burst.Open
 		scale.Fleet.Works += burst.Works
-		lost = append(lost, clusterLoss{other, burst.Open})
+		losses = append(losses, clusterLoss{other, burst.Open})
 	}
-	slices.SortFunc(lost, func(a, b clusterLoss) int {
+	slices.SortFunc(losses, func(a, b clusterLoss) int {
 		return cmp.Or(cmp.Compare(b.unexplained, a.unexplained), cmp.Compare(a.cluster, b.cluster))
 	})
-	return scale, lost
+	return scale, losses
 }
 
 // burst returns the unexplained deletions of a cluster: those of its last survey and those done
@@ -188,15 +188,15 @@ func (j *Judge) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	found := workSurvey{}
 	for i := range works.Items {
-		each := &works.Items[i]
-		if j.counts.isSettled(each) {
+		karmadaWork := &works.Items[i]
+		if j.counts.isSettled(karmadaWork) {
 			continue
 		}
 		found.works++
-		if each.DeletionTimestamp == nil {
+		if karmadaWork.DeletionTimestamp == nil {
 			continue
 		}
-		facts, err := j.collectEvidence(ctx, cluster, each)
+		facts, err := j.collectEvidence(ctx, cluster, karmadaWork)
 		if err != nil {
 			return workSurvey{}, err
 		}

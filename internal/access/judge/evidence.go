@@ -166,8 +166,8 @@ func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv
 			return false, fmt.Errorf("listing Works beside %s/%s: %w", karmadaWork.Namespace, karmadaWork.Name, err)
 		}
 		for i := range works.Items {
-			each := &works.Items[i]
-			if to, ok := binding.LedTo(each, namespaced); ok && to == key && each.Name != karmadaWork.Name && each.DeletionTimestamp == nil {
+			otherWork := &works.Items[i]
+			if to, ok := binding.LedTo(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name && otherWork.DeletionTimestamp == nil {
 				return true, nil
 			}
 		}

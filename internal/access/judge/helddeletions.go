@@ -92,10 +92,10 @@ const maxListedClusters = 10
 // summary lists the clusters with their numbers.
 func (l clusterLosses) summary() string {
 	total, text := 0, ""
-	for i, one := range l {
-		total += one.unexplained
+	for i, loss := range l {
+		total += loss.unexplained
 		if i < maxListedClusters {
-			text += fmt.Sprintf(", %s %d", one.cluster, one.unexplained)
+			text += fmt.Sprintf(", %s %d", loss.cluster, loss.unexplained)
 		}
 	}
 	if left := len(l) - maxListedClusters; left > 0 {

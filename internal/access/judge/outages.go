@@ -65,12 +65,12 @@ func (o *outageTracker) wasUnreachableAt(cluster *clusterv1alpha1.Cluster, at ti
 // withCondition returns the recorded outages of a cluster, updated by its Ready condition. The
 // caller holds o.mu.
 func (o *outageTracker) withCondition(cluster *clusterv1alpha1.Cluster) guard.Outages {
-	known := o.clusters[cluster.Name]
+	recorded := o.clusters[cluster.Name]
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil {
-		return known
+		return recorded
 	}
-	return known.Observe(ready.Status == metav1.ConditionTrue, ready.LastTransitionTime.Time, o.now())
+	return recorded.Observe(ready.Status == metav1.ConditionTrue, ready.LastTransitionTime.Time, o.now())
 }
 
 // removeCluster stops tracking a cluster that no longer exists.

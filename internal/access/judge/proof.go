@@ -51,12 +51,12 @@ func (p *proofCache) get(binding string, now time.Time) (guard.Template, bool) {
 	if !ok || binding == "" {
 		return guard.Unasked, false
 	}
-	known, ok := value.(templateProof)
+	cached, ok := value.(templateProof)
 	memory := doubtTTL
-	if known.state == guard.Deleted || known.state == guard.Unclaimed {
+	if cached.state == guard.Deleted || cached.state == guard.Unclaimed {
 		memory = proofTTL
 	}
-	return known.state, ok && now.Sub(known.provenAt) <= memory
+	return cached.state, ok && now.Sub(cached.provenAt) <= memory
 }
 
 func (p *proofCache) put(binding string, state guard.Template, now time.Time) {
@@ -143,9 +143,9 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 		return guard.Unknown
 	}
 	thing := dependency.Thing{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
-	for _, each := range bound {
-		annotation := each.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
-		if annotation == "" || !each.BindingSpec().PropagateDeps || each.GetDeletionTimestamp() != nil {
+	for _, dependent := range bound {
+		annotation := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
+		if annotation == "" || !dependent.BindingSpec().PropagateDeps || dependent.GetDeletionTimestamp() != nil {
 			continue
 		}
 		references, err := dependency.Decode(annotation)

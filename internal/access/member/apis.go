@@ -46,7 +46,7 @@ func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEna
 		cached.etags = nil
 	}
 	if err != nil {
-		err = fmt.Errorf("asking member %q for its APIs: %w", m.Name, err)
+		err = fmt.Errorf("reading the APIs of member %q: %w", m.Name, err)
 	}
 	return cloneEnablements(cached.enablements), cached.complete, err
 }
@@ -81,7 +81,7 @@ func (m *Member) readETags(ctx context.Context) map[string]string {
 func (m *Member) readETag(ctx context.Context, root string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.discovery.RESTClient().Get().AbsPath(root).URL().String(), http.NoBody)
 	if err != nil {
-		return "", fmt.Errorf("asking member %q for the version of its APIs: %w", m.Name, err)
+		return "", fmt.Errorf("reading the version of the APIs of member %q: %w", m.Name, err)
 	}
 	request.Header.Set("Accept", discovery.AcceptV2)
 	if cached := m.apis.etags[root]; cached != "" {
@@ -89,7 +89,7 @@ func (m *Member) readETag(ctx context.Context, root string) (string, error) {
 	}
 	response, err := m.http.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("asking member %q for the version of its APIs: %w", m.Name, err)
+		return "", fmt.Errorf("reading the version of the APIs of member %q: %w", m.Name, err)
 	}
 	defer response.Body.Close()
 	// The body is read even if it is not needed, so that the connection can be reused.

@@ -60,9 +60,9 @@ type Clusters struct {
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
 	entries     map[string]*memberEntry
 	subscribers []func(Event)
-	// onLoss and onRecovery are called when the health of a member changes.
-	onLoss, onRecovery []func(name string)
-	onWatchRestored    []func(name string, kind schema.GroupVersionKind)
+	// onUnhealthy and onRecovery are called when the health of a member changes.
+	onUnhealthy, onRecovery []func(name string)
+	onWatchRestored         []func(name string, kind schema.GroupVersionKind)
 	// secretsInUse are the Secrets by the name of their cluster. refreshing are the clusters
 	// whose changed Secret is about to be read.
 	secretsInUse   map[string]types.NamespacedName
@@ -193,9 +193,9 @@ func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *cl
 }
 
 func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (*Member, error) {
-	from := newConnectionSource(cluster)
-	from.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
-	if e.member != nil && e.source.equal(from) {
+	source := newConnectionSource(cluster)
+	source.ca = string(secret.Data[clusterv1alpha1.SecretCADataKey])
+	if e.member != nil && e.source.equal(source) {
 		if _, err := c.newConfig(cluster, secret, e.credentials); err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if e.member != nil {
 		c.closeEntry(e)
 	}
-	e.member, e.source, e.credentials = opened, from, creds
+	e.member, e.source, e.credentials = opened, source, creds
 	c.recordSecret(e, cluster, secret)
 	return opened, nil
 }
@@ -236,8 +236,8 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 // recordSecret records which Secret was read, and sets the metric of its expiration.
 func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
 	e.secretKey, e.secretVersion, e.secretReadAt = client.ObjectKeyFromObject(secret), secret.ResourceVersion, c.options.Now()
-	if known := e.credentials.details.Load(); known != nil {
-		c.options.Metrics.setCredentialExpiry(cluster.Name, known.Validity)
+	if details := e.credentials.details.Load(); details != nil {
+		c.options.Metrics.setCredentialExpiry(cluster.Name, details.Validity)
 	}
 }
 
@@ -271,9 +271,9 @@ func (c *Clusters) isCurrent(e *memberEntry, cluster *clusterv1alpha1.Cluster) b
 }
 
 func (c *Clusters) hasSameSource(e *memberEntry, cluster *clusterv1alpha1.Cluster) bool {
-	from := newConnectionSource(cluster)
-	from.ca = e.source.ca
-	return e.source.equal(from)
+	source := newConnectionSource(cluster)
+	source.ca = e.source.ca
+	return e.source.equal(source)
 }
 
 func newConnectionSource(cluster *clusterv1alpha1.Cluster) connectionSource {

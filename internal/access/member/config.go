@@ -93,7 +93,7 @@ func setProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 // handler return, which looks like an empty success, or like the end of a list of which half
 // was sent.
 func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper {
-	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
 			return next.RoundTrip(request)
 		}

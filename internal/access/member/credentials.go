@@ -55,7 +55,7 @@ func tokenFrom(secret *corev1.Secret) string {
 // use makes later requests use the Secret.
 func (c *credentials) use(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
 	token := tokenFrom(secret)
-	if before := c.token.Swap(&token); before == nil || *before != token {
+	if previous := c.token.Swap(&token); previous == nil || *previous != token {
 		c.isRejected.Store(false)
 	}
 	c.isSecretMissing.Store(false)
@@ -96,7 +96,7 @@ func (c *credentials) readNewToken(ctx context.Context, refused string) (token s
 // authenticated sends the current token with each request. If the member rejects it and there
 // is a newer one, the request is sent again: a rotated token causes no error for the caller.
 func authenticated(next http.RoundTripper, creds *credentials) http.RoundTripper {
-	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		token := creds.token.Load()
 		response, err := next.RoundTrip(withBearerToken(request, *token))
 		if err != nil {
@@ -152,11 +152,11 @@ func (m *Member) Credentials() (creds domain.Credentials, known bool) {
 	if m.credentials == nil {
 		return domain.Credentials{}, false
 	}
-	current := m.credentials.details.Load()
-	if current == nil {
+	details := m.credentials.details.Load()
+	if details == nil {
 		return domain.Credentials{}, false
 	}
-	creds = *current
+	creds = *details
 	creds.Refused, creds.Missing = m.credentials.isRejected.Load(), m.credentials.isSecretMissing.Load()
 	return creds, true
 }

@@ -26,18 +26,18 @@ const discoveryWorkers = 8
 // readResources reads the resources of all group versions within the bounds of discovery. If
 // some group versions could not be read, the error names them.
 func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	groups, known, failed, err := m.readGroups()
+	groups, resources, failed, err := m.readGroups()
 	if err != nil || groups == nil {
 		return nil, err
 	}
-	if known == nil {
-		known, failed = m.readVersions(ctx, groupVersionsOf(groups))
+	if resources == nil {
+		resources, failed = m.readVersions(ctx, groupVersionsOf(groups))
 	}
-	lists := make([]*metav1.APIResourceList, 0, len(known))
+	lists := make([]*metav1.APIResourceList, 0, len(resources))
 	count := 0
-	for _, version := range slices.SortedFunc(maps.Keys(known), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
-		lists = append(lists, known[version])
-		count += len(known[version].APIResources)
+	for _, version := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+		lists = append(lists, resources[version])
+		count += len(resources[version].APIResources)
 	}
 	if err := m.checkBound(bounds.Resources, "discovery", "resources", count, m.bounds.Limits.Resources); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, 
 
 // readGroups reads the groups and, if the member aggregates discovery, their resources.
 func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	groups, known, failed, err := m.discovery.GroupsAndMaybeResources()
+	groups, resources, failed, err := m.discovery.GroupsAndMaybeResources()
 	if err != nil || groups == nil {
 		return nil, nil, nil, err
 	}
@@ -58,7 +58,7 @@ func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*me
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return groups, known, failed, nil
+	return groups, resources, failed, nil
 }
 
 // contextDiscovery is a discovery client whose requests end with a context.

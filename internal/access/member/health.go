@@ -40,11 +40,11 @@ func (l *healthTracker) setUnhealthy() {
 	}
 }
 
-func (l *healthTracker) swapState(now healthState) (before healthState) {
+func (l *healthTracker) swapState(now healthState) (previous healthState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, l.state = l.state, now
-	return before
+	previous, l.state = l.state, now
+	return previous
 }
 
 func (l *healthTracker) hasState(wanted healthState) bool {
@@ -56,7 +56,7 @@ func (l *healthTracker) hasState(wanted healthState) bool {
 // trackFailures records requests without an answer. A request that its sender canceled says
 // nothing about the member.
 func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
-	return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err != nil && request.Context().Err() == nil {
 			l.setUnhealthy()
@@ -70,7 +70,7 @@ func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
 func (c *Clusters) OnLoss(notify func(name string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.onLoss = append(c.onLoss, notify)
+	c.onUnhealthy = append(c.onUnhealthy, notify)
 }
 
 // OnRecovery calls notify with the name of each member that becomes healthy again, as soon as a
@@ -98,5 +98,5 @@ func (c *Clusters) newHealthTracker(name string) *healthTracker {
 			}
 		}
 	}
-	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onLoss), onRecovered: notifyAll(c.onRecovery)}
+	return &healthTracker{member: name, onUnhealthy: notifyAll(c.onUnhealthy), onRecovered: notifyAll(c.onRecovery)}
 }

@@ -83,7 +83,7 @@ func (i *identityVerifier) wrapConfig(config *rest.Config) {
 		return &provableConn{Conn: opened}, nil
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+		return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 			if request.Context().Value(withoutProofKey{}) != nil {
 				return next.RoundTrip(request)
 			}
@@ -218,11 +218,11 @@ func (i *identityVerifier) proveConnection(ctx context.Context, unproven net.Con
 // the connection of the answer as proven. If the member is another cluster, the proofs of all
 // connections become invalid.
 func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*http.Response, error), header http.Header) error {
-	var used net.Conn
-	ctx = httptrace.WithClientTrace(withoutIdentityProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { used = got.Conn }})
+	var usedConn net.Conn
+	ctx = httptrace.WithClientTrace(withoutIdentityProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { usedConn = got.Conn }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.namespaceURL.String(), http.NoBody)
 	if err != nil {
-		return fmt.Errorf("cluster %s: asking for its identity: %w", i.cluster, err)
+		return fmt.Errorf("cluster %s: reading its identity: %w", i.cluster, err)
 	}
 	for _, name := range []string{"Authorization", "User-Agent"} {
 		if value := header.Get(name); value != "" {
@@ -240,7 +240,7 @@ func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*
 	case seen != i.expectedID:
 		return i.mismatchError(seen)
 	}
-	if found := provableConnOf(used); found != nil {
+	if found := provableConnOf(usedConn); found != nil {
 		found.provenGeneration.Store(generation + 1)
 	}
 	i.metrics.countIdentityCheck(i.cluster, true)
@@ -299,12 +299,12 @@ func (m *Member) checkIdentity(ctx context.Context) domain.Identity {
 		return domain.Identity{}
 	}
 	err := m.verifier.verify(ctx, m.http.Do, nil)
-	var of *IdentityError
+	var identityErr *IdentityError
 	switch {
 	case err == nil:
 		return domain.Identity{Proven: true}
-	case errors.As(err, &of):
-		return of.Identity
+	case errors.As(err, &identityErr):
+		return identityErr.Identity
 	default:
 		return domain.Identity{Unknown: connectionCause(err)}
 	}

@@ -132,21 +132,21 @@ type countedNode struct {
 	allocatable *domain.Amounts
 }
 
-func (i *inventory) reduceNode(object runtime.Object) (counted countedNode, ok bool, err error) {
+func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok bool, err error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
 		return countedNode{}, false, nil
 	}
-	counted.name = node.Name
+	reduced.name = node.Name
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			counted.ready = condition.Status == corev1.ConditionTrue
+			reduced.ready = condition.Status == corev1.ConditionTrue
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	counted.allocatable, err = i.tally.NodeLists.Intern(node.Status.Allocatable)
-	return counted, true, err
+	reduced.allocatable, err = i.tally.NodeLists.Intern(node.Status.Allocatable)
+	return reduced, true, err
 }
 
 // countedPod holds the counted values of a Pod: its node and its requests.
@@ -156,17 +156,17 @@ type countedPod struct {
 	requests *domain.Amounts
 }
 
-func (i *inventory) reducePod(object runtime.Object) (counted countedPod, ok bool, err error) {
+func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, ok bool, err error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return countedPod{}, false, nil
 	}
-	counted.id, counted.node = podIDOf(pod.UID), pod.Spec.NodeName
+	reduced.id, reduced.node = podIDOf(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	counted.requests, err = i.tally.PodLists.Intern(requests)
-	return counted, true, err
+	reduced.requests, err = i.tally.PodLists.Intern(requests)
+	return reduced, true, err
 }
 
 func podIDOf(uid types.UID) (id domain.PodID) {

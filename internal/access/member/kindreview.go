@@ -162,9 +162,9 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Answer)
 		return false
 	}
 	watch.reviewedAt, watch.reviewDelay = time.Now(), min(2*watch.reviewDelay, maxReviewDelay)
-	before := watch.state
+	previous := watch.state
 	var step served.Step
-	watch.state, step = before.Next(answer, watch.reviewedAt, k.absenceDelay)
+	watch.state, step = previous.Next(answer, watch.reviewedAt, k.absenceDelay)
 	watch.isConfirmed = answer == served.Served
 	watch.isDoubted = watch.isDoubted && !watch.isConfirmed
 	switch step {
@@ -176,7 +176,7 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Answer)
 			// The discovery of all kinds and the discovery of a group version can differ for a
 			// moment.
 			klog.FromContext(m.ctx).V(2).Info("Cannot watch a kind yet that the member serves again", "member", m.Name, "kind", kind, "cause", err)
-			watch.state = before
+			watch.state = previous
 			return false
 		}
 		watch.informer = informer

@@ -127,7 +127,7 @@ func openObservedMember(t *testing.T, url string) *observedMember {
 	health := &healthTracker{onUnhealthy: func(string) {}, onRecovered: func(string) {}}
 	var err error
 	o.Member, err = openMember(t.Context(), "m1", &rest.Config{Host: url, QPS: -1}, nil, health, &credentials{}, func(e Event) {
-		o.events <- fmt.Sprintf("%s initial %t, gone %t", e.Object().GetName(), e.Initial, e.New == nil)
+		o.events <- fmt.Sprintf("%s initial %t, deleted %t", e.Object().GetName(), e.Initial, e.New == nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func (o *observedMember) isEnded() bool {
 	return o.kinds.watches[widgetKind].state.Ended
 }
 
-const initialEvent = "one initial true, gone false"
+const initialEvent = "one initial true, deleted false"
 
 func TestWatchEndsAndReturnsWithDefinition(t *testing.T) {
 	server := newCRDServer(t)
@@ -248,7 +248,7 @@ func TestWatchSurvivesUnavailableServer(t *testing.T) {
 		return !o.kinds.watches[widgetKind].isDoubted
 	})
 	for _, event := range drain(o.events) {
-		if strings.HasSuffix(event, "gone true") {
+		if strings.HasSuffix(event, "deleted true") {
 			t.Errorf("an object is reported as deleted: %s", event)
 		}
 	}

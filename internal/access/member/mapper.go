@@ -21,7 +21,7 @@ type resettableMapper struct {
 	current meta.RESTMapper
 }
 
-func newMapper(config *rest.Config, httpClient *http.Client) (*resettableMapper, error) {
+func newResettableMapper(config *rest.Config, httpClient *http.Client) (*resettableMapper, error) {
 	m := &resettableMapper{config: config, http: httpClient}
 	return m, m.reset()
 }

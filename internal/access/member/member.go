@@ -122,7 +122,7 @@ func (m *Member) newClients() (err error) {
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return fmt.Errorf("making HTTP client: %w", err)
 	}
-	if m.mapper, err = newMapper(m.config, m.http); err != nil {
+	if m.mapper, err = newResettableMapper(m.config, m.http); err != nil {
 		return err
 	}
 	if err := m.resetClient(); err != nil {
@@ -157,12 +157,12 @@ func (m *Member) newClients() (err error) {
 
 // resetClient makes a new client, because a client caches the resources of kinds.
 func (m *Member) resetClient() error {
-	made, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
+	newClient, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
 	if err != nil {
 		return fmt.Errorf("making client: %w", err)
 	}
-	made = newVerifyingClient(made, m.bounds.Hits, m.queryKind)
-	m.client.Store(&made)
+	newClient = newVerifyingClient(newClient, m.bounds.Hits, m.queryKind)
+	m.client.Store(&newClient)
 	return nil
 }
 
@@ -216,12 +216,12 @@ func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 // roundTripper is a function that wraps another http.RoundTripper. The wrapped one stays
 // accessible, so that idle connections can be closed.
 type roundTripper struct {
-	next http.RoundTripper
-	trip func(*http.Request) (*http.Response, error)
+	next      http.RoundTripper
+	roundTrip func(*http.Request) (*http.Response, error)
 }
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	return r.trip(request)
+	return r.roundTrip(request)
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper.

@@ -215,7 +215,7 @@ func TestRequestTimeoutDoesNotApplyToWatches(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 	}
-	limited := withTimeout(time.Millisecond, roundTripper{trip: block})
+	limited := withTimeout(time.Millisecond, roundTripper{roundTrip: block})
 	for path, wantErr := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://member"+path, http.NoBody)
 		if err != nil {
@@ -245,7 +245,7 @@ func TestAnswerAfterTimeoutIsError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := withTimeout(time.Millisecond, roundTripper{trip: said}).RoundTrip(request)
+		response, err := withTimeout(time.Millisecond, roundTripper{roundTrip: said}).RoundTrip(request)
 		if err == nil {
 			_, err = io.ReadAll(response.Body)
 			_ = response.Body.Close()
@@ -318,7 +318,7 @@ func TestWrapReceivesAllRequests(t *testing.T) {
 	w := newMemberFixture(t, server, "token")
 	var asked []string
 	w.members.options.Wrap = func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper{next: next, trip: func(request *http.Request) (*http.Response, error) {
+		return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 			asked = append(asked, request.URL.Path)
 			return next.RoundTrip(request)
 		}}

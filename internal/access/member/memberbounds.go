@@ -20,9 +20,9 @@ func (m *Member) configureBounds(o Options) {
 }
 
 // newInformer returns an informer that stays within the bounds of the member.
-func (m *Member) newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (m *Member) newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	kind := example.GetObjectKind().GroupVersionKind()
-	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(from, kind)), func() { m.clearDenial(kind) }}
+	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(source, kind)), func() { m.clearDenial(kind) }}
 	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 

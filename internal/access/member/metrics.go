@@ -44,7 +44,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"member_cluster", "bound"})
 	m.identityChecks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_identity_checks_total",
-		Help: "Number of times that a member was asked which cluster it is, by whether it was the one that was registered (matched or mismatched).",
+		Help: "Number of identity checks of a member, by whether it is the registered cluster (matched or mismatched).",
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
 		observe.Register(registry, &m.exceededBounds), observe.Register(registry, &m.identityChecks),
@@ -52,13 +52,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 }
 
 // setCredentialExpiry sets the time at which the credentials of a member expire.
-func (m *Metrics) setCredentialExpiry(member string, of domain.Validity) {
+func (m *Metrics) setCredentialExpiry(member string, validity domain.Validity) {
 	switch {
 	case m == nil:
-	case of.Until.IsZero():
+	case validity.Until.IsZero():
 		m.credentialExpiry.DeleteLabelValues(member)
 	default:
-		m.credentialExpiry.WithLabelValues(member).Set(float64(of.Until.Unix()))
+		m.credentialExpiry.WithLabelValues(member).Set(float64(validity.Until.Unix()))
 	}
 }
 

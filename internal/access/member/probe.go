@@ -97,7 +97,7 @@ func requestStatus(ctx context.Context, client rest.Interface, path string) (sta
 func (m *Member) Version() (*version.Info, error) {
 	info, err := m.discovery.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("asking member %q for its version: %w", m.Name, err)
+		return nil, fmt.Errorf("reading the version of member %q: %w", m.Name, err)
 	}
 	info.GitVersion = conditions.Shorten(conditions.Printable(info.GitVersion), maxVersionBytes)
 	return info, nil

@@ -41,8 +41,8 @@ type reducedSink[T any] interface {
 }
 
 // runReflector keeps a sink up to date with a source until ctx ends.
-func runReflector[T any](ctx context.Context, name string, from reducedSource[T], into reducedSink[T]) {
-	reflector := toolscache.NewReflectorWithOptions(from, nil, reflectorStore[T]{into}, toolscache.ReflectorOptions{Name: name, TypeDescription: name})
+func runReflector[T any](ctx context.Context, name string, source reducedSource[T], target reducedSink[T]) {
+	reflector := toolscache.NewReflectorWithOptions(source, nil, reflectorStore[T]{target}, toolscache.ReflectorOptions{Name: name, TypeDescription: name})
 	reflector.RunWithContext(ctx)
 }
 
@@ -64,34 +64,34 @@ func (s reducedSource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // and from the storage: a list from the cache of a server may be one answer of a gigabyte.
 func (s reducedSource[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.bounds.beginList()
-	whole, err := s.readList(ctx)
+	list, err := s.readList(ctx)
 	if err != nil {
 		s.bounds.abortList()
 		return nil, err
 	}
-	return whole, nil
+	return list, nil
 }
 
 func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error) {
-	whole := &reducedList[T]{}
+	list := &reducedList[T]{}
 	options := metav1.ListOptions{FieldSelector: s.selector, Limit: inventoryPageSize}
 	for pages := 1; ; pages++ {
-		if err := s.readPage(ctx, &options, s.list, whole.addPage(s)); err != nil {
+		if err := s.readPage(ctx, &options, s.list, list.addPage(s)); err != nil {
 			// This includes a continue token that expired. The reflector then lists again.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
 		// An empty page counts as one object. Otherwise a list of empty pages would not end.
-		if err := s.bounds.checkList(max(pages, len(whole.Items))); err != nil {
+		if err := s.bounds.checkList(max(pages, len(list.Items))); err != nil {
 			return nil, err
 		}
-		if options.Continue = whole.Continue; options.Continue == "" {
-			return whole, nil
+		if options.Continue = list.Continue; options.Continue == "" {
+			return list, nil
 		}
 	}
 }
 
 // addPage returns a function that adds the objects of a page to the list.
-func (l *reducedList[T]) addPage(from reducedSource[T]) func(runtime.Object) error {
+func (l *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) error {
 	return func(page runtime.Object) error {
 		accessor, err := meta.ListAccessor(page)
 		if err != nil {
@@ -99,11 +99,11 @@ func (l *reducedList[T]) addPage(from reducedSource[T]) func(runtime.Object) err
 		}
 		l.ResourceVersion, l.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
 		return meta.EachListItem(page, func(object runtime.Object) error {
-			counted, ok, err := from.reduce(object)
+			value, ok, err := source.reduce(object)
 			if ok && err == nil {
-				l.Items = append(l.Items, reducedObject[T]{value: counted})
+				l.Items = append(l.Items, reducedObject[T]{value: value})
 			}
-			return from.bounds.objectError(err)
+			return source.bounds.objectError(err)
 		})
 	}
 }
@@ -116,7 +116,7 @@ func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOpt
 		return nil, err
 	}
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		counted, ok, err := s.reduce(event.Object)
+		value, ok, err := s.reduce(event.Object)
 		if err = cmp.Or(s.bounds.objectError(err), s.bounds.checkHeld()); err != nil {
 			return watch.Event{Type: watch.Error, Object: bounds.NewErrorStatus(err)}, true
 		}
@@ -125,7 +125,7 @@ func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOpt
 			if accessor, err := meta.Accessor(event.Object); err == nil {
 				version = accessor.GetResourceVersion()
 			}
-			event.Object = &reducedObject[T]{version: version, value: counted}
+			event.Object = &reducedObject[T]{version: version, value: value}
 		}
 		return event, true
 	}), nil
@@ -167,14 +167,14 @@ func (l *reducedList[T]) DeepCopyObject() runtime.Object {
 // reflectorStore passes the objects of a reflector to a sink.
 type reflectorStore[T any] struct{ reducedSink[T] }
 
-func (s reflectorStore[T]) apply(object any, to func(T)) error {
-	one, ok := object.(*reducedObject[T])
+func (s reflectorStore[T]) apply(object any, update func(T)) error {
+	reduced, ok := object.(*reducedObject[T])
 	if !ok {
 		return fmt.Errorf("unexpected type %T", object)
 	}
 	s.lock().Lock()
 	defer s.lock().Unlock()
-	to(one.value)
+	update(reduced.value)
 	return nil
 }
 
@@ -191,11 +191,11 @@ func (s reflectorStore[T]) Delete(object any) error { return s.apply(object, s.r
 func (s reflectorStore[T]) Replace(objects []any, _ string) error {
 	all := make([]T, 0, len(objects))
 	for _, object := range objects {
-		one, ok := object.(*reducedObject[T])
+		reduced, ok := object.(*reducedObject[T])
 		if !ok {
 			return fmt.Errorf("unexpected type %T", object)
 		}
-		all = append(all, one.value)
+		all = append(all, reduced.value)
 	}
 	s.lock().Lock()
 	defer s.lock().Unlock()

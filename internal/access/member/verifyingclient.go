@@ -96,9 +96,9 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
-		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the member was asked for %q and answers with %q", requested, conditions.Shorten(conditions.Printable(got.String()), 256)))
+		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q, but the member answered with %q", requested, conditions.Shorten(conditions.Printable(got.String()), 256)))
 	case uid != "" && object.GetUID() != uid:
-		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the member was asked for %q with one UID and answers with another UID", requested))
+		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q with one UID, but the member answered with another UID", requested))
 	}
 	return nil
 }

@@ -111,9 +111,9 @@ func (r *Renewer) renewAll(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, next)
 	defer cancel()
 	r.mu.Lock()
-	clusters := maps.Clone(r.renewals)
+	renewals := maps.Clone(r.renewals)
 	r.mu.Unlock()
-	for name, entry := range clusters {
+	for name, entry := range renewals {
 		lease, err := r.renew(ctx, name, entry)
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("Cannot renew the Lease of a cluster yet", "controller", Name, "cluster", name, "cause", err)

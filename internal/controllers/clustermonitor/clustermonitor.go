@@ -145,8 +145,8 @@ func (m *monitor) recordHeartbeat(cluster *clusterv1alpha1.Cluster, renewed *met
 	if ready := readyConditionOf(cluster); ready != nil {
 		signs.Ready = ready.DeepCopy()
 	}
-	if before, ok := m.heartbeats[cluster.UID]; ok {
-		return domain.Hear(&before, signs, now)
+	if previous, ok := m.heartbeats[cluster.UID]; ok {
+		return domain.Hear(&previous, signs, now)
 	}
 	return domain.Hear(nil, signs, now)
 }
@@ -158,17 +158,17 @@ func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Clu
 	if silence == nil {
 		return nil
 	}
-	marked := cluster.DeepCopy()
-	conditions.Set(&marked.Status.Conditions, *silence)
-	conditions.Remove(&marked.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
-	if _, err := patch.Status(ctx, m.karmada, cluster, marked); err != nil {
+	updated := cluster.DeepCopy()
+	conditions.Set(&updated.Status.Conditions, *silence)
+	conditions.Remove(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
+	if _, err := patch.Status(ctx, m.karmada, cluster, updated); err != nil {
 		if apierrors.IsConflict(err) {
 			// The cluster has just reported.
 			return nil
 		}
 		return client.IgnoreNotFound(err)
 	}
-	m.events.Failed(marked, silence.Reason, errors.New(silence.Message))
+	m.events.Failed(updated, silence.Reason, errors.New(silence.Message))
 	return nil
 }
 

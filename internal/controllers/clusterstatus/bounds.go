@@ -17,8 +17,8 @@ func (c *controller) setBoundsCondition(cluster *clusterv1alpha1.Cluster, target
 		return
 	}
 	var exceeded []string
-	for _, one := range target.Exceeded() {
-		exceeded = append(exceeded, one.Description())
+	for _, hit := range target.Exceeded() {
+		exceeded = append(exceeded, hit.Description())
 	}
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
 	if condition := domain.BoundsCondition(stored, exceeded, cluster.Generation, metav1.NewTime(c.now())); condition != nil {

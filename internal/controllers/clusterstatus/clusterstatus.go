@@ -291,12 +291,12 @@ func (c *controller) setCredentialsCondition(cluster *clusterv1alpha1.Cluster, t
 	if target == nil {
 		return
 	}
-	known, ok := target.Credentials()
+	credentials, ok := target.Credentials()
 	if !ok {
 		return
 	}
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
-	if condition := domain.CredentialsCondition(stored, known, cluster.Generation, c.now()); condition != nil {
+	if condition := domain.CredentialsCondition(stored, credentials, cluster.Generation, c.now()); condition != nil {
 		conditions.Set(&cluster.Status.Conditions, *condition)
 	}
 }

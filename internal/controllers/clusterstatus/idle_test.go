@@ -126,22 +126,22 @@ func (s *fakeKarmada) Get(_ context.Context, key client.ObjectKey, into client.O
 	return nil
 }
 
-func (s *fakeKarmada) Status() client.SubResourceWriter { return fakeStatusWriter{shelf: s} }
+func (s *fakeKarmada) Status() client.SubResourceWriter { return fakeStatusWriter{karmada: s} }
 
 type fakeStatusWriter struct {
 	client.SubResourceWriter
-	shelf *fakeKarmada
+	karmada *fakeKarmada
 }
 
 func (s fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.karmada.mu.Lock()
+	defer s.karmada.mu.Unlock()
 	cluster, ok := object.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return fmt.Errorf("%T is no Cluster", object)
 	}
-	s.shelf.clusters[cluster.Name] = cluster.DeepCopy()
-	s.shelf.writes++
+	s.karmada.clusters[cluster.Name] = cluster.DeepCopy()
+	s.karmada.writes++
 	return nil
 }
 

@@ -74,8 +74,8 @@ type clusterMetrics struct {
 
 func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) {
 	m := &clusterMetrics{definitions: clusterGauges()}
-	for _, each := range m.definitions {
-		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: each.name, Help: each.help}, []string{memberLabel})
+	for _, definition := range m.definitions {
+		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definition.name, Help: definition.help}, []string{memberLabel})
 		if err := observe.Register(registry, &gauge); err != nil {
 			return nil, err
 		}
@@ -89,8 +89,8 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 
 // record sets the metrics of a Cluster. A gauge without a current value keeps the last one.
 func (m *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Duration) {
-	for i, each := range m.definitions {
-		if value, ok := each.value(cluster); ok {
+	for i, definition := range m.definitions {
+		if value, ok := definition.value(cluster); ok {
 			m.gauges[i].WithLabelValues(cluster.Name).Set(value)
 		}
 	}

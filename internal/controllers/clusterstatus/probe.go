@@ -50,11 +50,11 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if err != nil {
 		return probeResult{ready: domain.Uncollected(err.Error(), cluster.Generation, now)}
 	}
-	if known, ok := target.Credentials(); ok && known.Refused && health.Refused {
-		return probeResult{ready: domain.Uncollected(domain.Refusal(known), cluster.Generation, now), target: target}
+	if credentials, ok := target.Credentials(); ok && credentials.Refused && health.Refused {
+		return probeResult{ready: domain.Uncollected(domain.Refusal(credentials), cluster.Generation, now), target: target}
 	}
-	if of := health.Identity; of.Seen != "" || of.Unknown != "" {
-		return probeResult{ready: domain.Unidentified(of, health.Cause, cluster.Generation, now), target: target, identity: of, identityCause: health.Cause}
+	if identity := health.Identity; identity.Seen != "" || identity.Unknown != "" {
+		return probeResult{ready: domain.Unidentified(identity, health.Cause, cluster.Generation, now), target: target, identity: identity, identityCause: health.Cause}
 	}
 	return probeResult{
 		identity:   health.Identity,

@@ -22,7 +22,7 @@ func newWatchBody(body io.Reader) (io.Reader, *HitTracker) {
 	t := &transport{limits: limits, hits: ledger}
 	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", http.NoBody)
 	ctx := request.Context()
-	return t.boundWatchBody(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
+	return t.limitWatchBody(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
 }
 
 func TestWatchEventSizeBound(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAPIAnswerMustBeObject(t *testing.T) {
 			limited := &transport{limits: DefaultLimits(), hits: ledger}
 			request := httptest.NewRequest(http.MethodGet, tc.path, http.NoBody)
 			request.Header.Set("Accept", tc.accept)
-			_, err := io.ReadAll(limited.boundBody(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
+			_, err := io.ReadAll(limited.limitBody(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
 			var exceeded *ExceededError
 			if tc.want != (err == nil) || err != nil && (!errors.As(err, &exceeded) || exceeded.Bound != ObjectIdentity) {
 				t.Errorf("err = %v", err)

@@ -84,8 +84,8 @@ func subjectOfKind(kind schema.GroupVersionKind) string {
 // allowance.
 func (a *cacheAccount) put(object *unstructured.Unstructured) error {
 	weight, at := EstimateMemory(object.Object), objectKeyOf(object)
-	before, known := a.sizes[at]
-	objects, bytes := int64(len(a.sizes)), a.bytes+weight-before
+	previous, known := a.sizes[at]
+	objects, bytes := int64(len(a.sizes)), a.bytes+weight-previous
 	if !known {
 		objects++
 	}

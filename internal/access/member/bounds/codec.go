@@ -31,17 +31,17 @@ type codec struct {
 // Codec returns the serializer of a client that reads a member into the types of a scheme. The
 // scheme should contain only the types that are read.
 func (c *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
-	made, memories := &codec{
+	newCodec, memories := &codec{
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
 		hits:                 c.Hits, limit: c.Limits.DecodedBytes, typesByKind: map[string]*typeMemory{},
 	}, typeMemories{}
 	for kind, goType := range scheme.AllKnownTypes() {
-		made.typesByKind[kind.Kind] = memories.forType(goType)
+		newCodec.typesByKind[kind.Kind] = memories.forType(goType)
 	}
 	for goType := range memories {
-		made.largestType = max(made.largestType, int64(goType.Size()))
+		newCodec.largestType = max(newCodec.largestType, int64(goType.Size()))
 	}
-	return made
+	return newCodec
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer. Memory can be estimated only for
@@ -100,11 +100,11 @@ func (c *codec) estimate(data []byte, into runtime.Object) (subject string, weig
 	if err := envelope.Unmarshal(data[len(protobufPrefix):]); err != nil {
 		return subject, 0, fmt.Errorf("reading the envelope of a protobuf object: %w", err)
 	}
-	as := c.typesByKind[envelope.Kind]
-	if as == nil {
+	shape := c.typesByKind[envelope.Kind]
+	if shape == nil {
 		return subject, 0, fmt.Errorf("the member answers with an object of kind %q: %w", conditions.Shorten(conditions.Printable(envelope.Kind), 128), errUnexpectedKind)
 	}
-	return subject, as.estimate(envelope.Raw), nil
+	return subject, shape.estimate(envelope.Raw), nil
 }
 
 var errUnexpectedKind = errors.New("this kind was not requested")
@@ -112,10 +112,10 @@ var errUnexpectedKind = errors.New("this kind was not requested")
 // estimateJSON assumes the largest type for each value: null in an array becomes an element
 // like any other.
 func (c *codec) estimateJSON(data []byte) int64 {
-	counted := valueCounter{}
+	counter := valueCounter{}
 	for len(data) > 0 {
-		n, _ := counted.scan(data)
+		n, _ := counter.scan(data)
 		data = data[n:]
 	}
-	return counted.count * c.largestType
+	return counter.count * c.largestType
 }

@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// boundErrorBody replaces the body of an error by a limited and printable one. The messages of
+// limitErrorBody replaces the body of an error by a limited and printable one. The messages of
 // members are shown in conditions, events, logs and terminals.
-func (l Limits) boundErrorBody(response *http.Response) error {
+func (l Limits) limitErrorBody(response *http.Response) error {
 	if isProtobuf(response) {
 		response.Body = struct {
 			io.Reader

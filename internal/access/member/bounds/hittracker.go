@@ -55,8 +55,8 @@ func (l *HitTracker) Record(e ExceededError) error {
 	defer l.mu.Unlock()
 	l.count(l.cluster, e.Bound)
 	key, now := hitKey{e.Bound, e.Subject}, l.now()
-	if known := l.hits[key]; known != nil {
-		known.exceeded, known.time = &e, now
+	if existing := l.hits[key]; existing != nil {
+		existing.exceeded, existing.time = &e, now
 		return &e
 	}
 	if len(l.hits) >= maxHits {
@@ -84,8 +84,8 @@ func (l *HitTracker) Recent() []ExceededError {
 	defer l.mu.Unlock()
 	l.removeExpired(l.now())
 	recent := make([]ExceededError, 0, len(l.hits))
-	for _, known := range l.hits {
-		recent = append(recent, *known.exceeded)
+	for _, recorded := range l.hits {
+		recent = append(recent, *recorded.exceeded)
 	}
 	slices.SortFunc(recent, func(a, b ExceededError) int {
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Bound, b.Bound))
@@ -94,8 +94,8 @@ func (l *HitTracker) Recent() []ExceededError {
 }
 
 func (l *HitTracker) removeExpired(now time.Time) {
-	for key, known := range l.hits {
-		if now.Sub(known.time) >= HitRetention {
+	for key, recorded := range l.hits {
+		if now.Sub(recorded.time) >= HitRetention {
 			delete(l.hits, key)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *boundedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // answers a list from its cache without pages.
 func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", s.bounds.Limits.PageSize
-	whole, account := &unstructured.UnstructuredList{}, s.bounds.newCacheAccount(s.kind)
+	list, account := &unstructured.UnstructuredList{}, s.bounds.newCacheAccount(s.kind)
 	unmarked, pages := int64(0), int64(0)
 	for {
 		err := s.bounds.ReadPage(ctx, &o, s.ListerWatcherWithContext.ListWithContext, func(object runtime.Object) (err error) {
@@ -54,27 +54,27 @@ func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOption
 			if !ok {
 				return s.recordWrongObject(fmt.Sprintf("%T instead of a list", object))
 			}
-			whole.Object = page.Object
-			unmarked, err = s.addManaged(page, whole, account, unmarked)
+			list.Object = page.Object
+			unmarked, err = s.addManaged(page, list, account, unmarked)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if o.Continue = whole.GetContinue(); o.Continue == "" {
+		if o.Continue = list.GetContinue(); o.Continue == "" {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.account = account
-			return whole, nil
+			return list, nil
 		}
-		if pages++; pages > s.bounds.Limits.MinPages+int64(len(whole.Items)) {
+		if pages++; pages > s.bounds.Limits.MinPages+int64(len(list.Items)) {
 			return nil, s.bounds.Hits.Record(ExceededError{Bound: Pages, Subject: account.subject, Detail: fmt.Sprintf("the list continues after %d pages with few objects", s.bounds.Limits.MinPages)})
 		}
 	}
 }
 
 // addManaged adds the objects of a page that have the managed label to a list.
-func (s *boundedSource) addManaged(page, whole *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
+func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
 	for i := range page.Items {
 		object := &page.Items[i]
 		if !hasManagedLabel(object) {
@@ -90,7 +90,7 @@ func (s *boundedSource) addManaged(page, whole *unstructured.UnstructuredList, a
 		if err := account.put(object); err != nil {
 			return unmarked, err
 		}
-		whole.Items = append(whole.Items, *object)
+		list.Items = append(list.Items, *object)
 	}
 	page.Items = nil
 	return unmarked, nil
@@ -113,7 +113,7 @@ func (s *boundedSource) recordWrongObject(answer string) error {
 
 func (s *boundedSource) recordUnlabeled(subject string) error {
 	limit := s.bounds.Limits.UnlabeledObjects
-	return s.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the member was asked to leave out"})
+	return s.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the label selector excludes"})
 }
 
 // WatchWithContext watches within the limits.

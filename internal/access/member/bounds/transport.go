@@ -85,7 +85,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode < http.StatusBadRequest {
-		response.Body = t.boundBody(request, response)
+		response.Body = t.limitBody(request, response)
 	}
 	return response, nil
 }
@@ -103,7 +103,7 @@ func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error
 		return nil, err
 	}
 	if response.StatusCode < http.StatusBadRequest {
-		response.Body = t.boundWatchBody(request, response, ctx, cancel)
+		response.Body = t.limitWatchBody(request, response, ctx, cancel)
 		return response, nil
 	}
 	// The whole body of an error was read already.
@@ -111,8 +111,8 @@ func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error
 	return response, nil
 }
 
-func (t *transport) maxWatchTime(asked *url.URL) time.Duration {
-	seconds, err := strconv.ParseInt(asked.Query().Get("timeoutSeconds"), 10, 64)
+func (t *transport) maxWatchTime(requested *url.URL) time.Duration {
+	seconds, err := strconv.ParseInt(requested.Query().Get("timeoutSeconds"), 10, 64)
 	if err != nil || seconds <= 0 || time.Duration(seconds)*time.Second > t.limits.WatchTime {
 		return t.limits.WatchTime
 	}
@@ -137,7 +137,7 @@ func (t *transport) checkResponse(request *http.Request, response *http.Response
 		}
 	}
 	if code >= http.StatusBadRequest {
-		return t.limits.boundErrorBody(response)
+		return t.limits.limitErrorBody(response)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func redirectHost(response *http.Response) string {
 	return conditions.Shorten(conditions.Printable(location.Host), 128)
 }
 
-func (t *transport) boundBody(request *http.Request, response *http.Response) io.ReadCloser {
+func (t *transport) limitBody(request *http.Request, response *http.Response) io.ReadCloser {
 	if response.Body == nil || response.Body == http.NoBody {
 		return response.Body
 	}
@@ -174,8 +174,8 @@ func isProtobuf(response *http.Response) bool {
 
 // apiPath returns the path of a URL from "api" or "apis" on. It is empty if there is no such
 // part.
-func apiPath(asked *url.URL) []string {
-	path := strings.Split(strings.Trim(asked.Path, "/"), "/")
+func apiPath(requested *url.URL) []string {
+	path := strings.Split(strings.Trim(requested.Path, "/"), "/")
 	for len(path) > 0 && path[0] != "api" && path[0] != "apis" {
 		path = path[1:]
 	}
@@ -184,13 +184,13 @@ func apiPath(asked *url.URL) []string {
 
 // subjectOf returns the resource that a URL requests, such as "deployments.v1.apps", or its
 // path if it requests no resource.
-func subjectOf(asked *url.URL) string {
-	path, prefix := apiPath(asked), 2
+func subjectOf(requested *url.URL) string {
+	path, prefix := apiPath(requested), 2
 	if len(path) > 0 && path[0] == "apis" {
 		prefix = 3
 	}
 	if len(path) <= prefix {
-		return conditions.Shorten(conditions.Printable(asked.Path), 128)
+		return conditions.Shorten(conditions.Printable(requested.Path), 128)
 	}
 	rest := path[prefix:]
 	if len(rest) > 2 && rest[0] == "namespaces" {

@@ -30,13 +30,13 @@ type typeMemories map[reflect.Type]*typeMemory
 
 // forType returns the description of a type.
 func (s typeMemories) forType(goType reflect.Type) *typeMemory {
-	if known := s[goType]; known != nil {
-		return known
+	if existing := s[goType]; existing != nil {
+		return existing
 	}
-	made := &typeMemory{fields: map[uint32]fieldMemory{}}
-	s[goType] = made
+	memory := &typeMemory{fields: map[uint32]fieldMemory{}}
+	s[goType] = memory
 	if goType.Kind() != reflect.Struct {
-		return made
+		return memory
 	}
 	for i := range goType.NumField() {
 		// The tag is "bytes,2,rep,name=items".
@@ -45,10 +45,10 @@ func (s typeMemories) forType(goType reflect.Type) *typeMemory {
 			continue
 		}
 		if number, err := strconv.ParseUint(tag[1], 10, 32); err == nil {
-			made.fields[uint32(number)] = s.forField(goType.Field(i).Type)
+			memory.fields[uint32(number)] = s.forField(goType.Field(i).Type)
 		}
 	}
-	return made
+	return memory
 }
 
 func (s typeMemories) forField(goType reflect.Type) fieldMemory {
@@ -91,16 +91,16 @@ func (s *typeMemory) estimate(text []byte) (weight int64) {
 		}
 		text = text[n:]
 		// The generated decoders truncate the number to 32 bits.
-		known := s.fields[uint32(tag>>3)]
-		weight += known.fixedBytes
+		fieldType := s.fields[uint32(tag>>3)]
+		weight += fieldType.fixedBytes
 		length, rest, ok := payload(tag&7, text)
 		if !ok || length > uint64(len(rest)) {
 			return weight
 		}
 		text = rest
-		weight += known.bytesPerByte * int64(length) //nolint:gosec // it is at most the length of the text
-		if known.message != nil && tag&7 == wireBytes {
-			weight += known.message.estimate(text[:length])
+		weight += fieldType.bytesPerByte * int64(length) //nolint:gosec // it is at most the length of the text
+		if fieldType.message != nil && tag&7 == wireBytes {
+			weight += fieldType.message.estimate(text[:length])
 		}
 		text = text[length:]
 	}

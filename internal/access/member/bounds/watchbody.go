@@ -12,13 +12,13 @@ import (
 // errWatchTooLong is the cause with which a watch is ended after its maximum duration.
 var errWatchTooLong = errors.New("the watch lasted too long")
 
-// boundWatchBody limits each event in the body of a watch.
-func (t *transport) boundWatchBody(request *http.Request, response *http.Response, ctx context.Context, cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
-	counted := bodyMeter{
+// limitWatchBody limits each event in the body of a watch.
+func (t *transport) limitWatchBody(request *http.Request, response *http.Response, ctx context.Context, cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
+	counter := bodyMeter{
 		ReadCloser: response.Body, subject: request.URL, record: t.hits.Record,
 		bytesBound: EventBytes, bytesAllowed: t.limits.EventBytes, valuesAllowed: t.limits.JSONValues,
 	}
-	stream := watchBody{bodyMeter: &counted, ctx: ctx, cancel: cancel, hits: t.hits}
+	stream := watchBody{bodyMeter: &counter, ctx: ctx, cancel: cancel, hits: t.hits}
 	if isProtobuf(response) {
 		return &protobufWatchBody{watchBody: stream}
 	}

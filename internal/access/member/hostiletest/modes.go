@@ -182,8 +182,8 @@ func WrongKind() Mode {
 // equal keys only.
 func DuplicateKeys() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
-		marked, _ := strings.CutSuffix(objectJSON(kind, "two-faced", true, ""), "}")
-		_, _ = io.WriteString(w, listPrefix(kind, "")+marked+`,"metadata":{"name":"two-faced","namespace":"default"}}]}`)
+		managed, _ := strings.CutSuffix(objectJSON(kind, "two-faced", true, ""), "}")
+		_, _ = io.WriteString(w, listPrefix(kind, "")+managed+`,"metadata":{"name":"two-faced","namespace":"default"}}]}`)
 	})
 }
 
@@ -246,9 +246,9 @@ func WrongObject() Mode {
 }
 
 // Redirect redirects all requests except health probes to another server.
-func Redirect(to string) Mode {
+func Redirect(target string) Mode {
 	return onAllExceptHealth(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
+		http.Redirect(w, r, target+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 }
 
