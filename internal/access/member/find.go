@@ -34,7 +34,7 @@ func (e *UnservedError) Unwrap() error { return e.Cause }
 // the member does not serve the version, the object is read in another version of the group. A
 // kind is proven to have no objects if a complete answer of discovery shows it in no version of
 // its group and no CustomResourceDefinition of the member defines it. For any other answer the
-// error is an UnservedError. All requests after the first share the timeout of one request.
+// error is of type UnservedError. All requests after the first share the timeout of one request.
 func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !mayBeUnserved(err, key.Name) {

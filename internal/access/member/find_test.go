@@ -137,7 +137,7 @@ func TestFindNeedsProofOfAbsence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*widgetServer)
 		kind   schema.GroupVersionKind
-		// want is the version of the object that is found. cause is part of an UnservedError.
+		// want is the version of the object that is found. cause is a part of the error of type UnservedError.
 		want, cause string
 	}{
 		"the version is served": {func(*widgetServer) {}, widgetKind, "example.org/v1", ""},
