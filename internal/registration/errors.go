@@ -12,37 +12,38 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Advice is what to do about an error of a request to a side, nothing if the
-// error says it all.
-func Advice(err error, side string) string {
+// Advice returns what the user can do about the error of a request to the named cluster. It
+// is empty if the error needs no explanation.
+func Advice(err error, clusterName string) string {
 	var (
-		noAnswer *url.Error
-		notTLS   tls.RecordHeaderError
+		requestError *url.Error
+		notTLS       tls.RecordHeaderError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return ""
-	case IsUntrusted(err):
-		return fmt.Sprintf("The certificate of %s is not trusted: check certificate-authority and server in its kubeconfig.", side)
+	case IsCertificateUntrusted(err):
+		return fmt.Sprintf("The certificate of %s is not trusted: check certificate-authority and server in its kubeconfig.", clusterName)
 	case errors.As(err, &notTLS):
-		return fmt.Sprintf("The server of %s does not speak TLS: check the scheme of server in its kubeconfig.", side)
+		return fmt.Sprintf("The server of %s does not speak TLS: check the scheme of server in its kubeconfig.", clusterName)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Sprintf("The credentials for %s are wrong or have expired: get a new kubeconfig.", side)
+		return fmt.Sprintf("The credentials for %s are wrong or have expired: get a new kubeconfig.", clusterName)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "The namespace is being deleted: wait until it is gone and try again."
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("The user for %s lacks the right named above: grant it, or use the credentials of a cluster-admin.", side)
-	case apierrors.ReasonForError(err) == "" && errors.As(err, &noAnswer):
-		return fmt.Sprintf("No answer from %s: check that the API server is running at this address and that this machine can reach it.", side)
+		return fmt.Sprintf("The user for %s lacks the right named above: grant it, or use the credentials of a cluster-admin.", clusterName)
+	case apierrors.ReasonForError(err) == "" && errors.As(err, &requestError):
+		return fmt.Sprintf("No answer from %s: check that the API server is running at this address and that this machine can reach it.", clusterName)
 	}
 	return ""
 }
 
-// IsUntrusted tells that the certificate of the server was refused.
-func IsUntrusted(err error) bool {
+// IsCertificateUntrusted reports whether the certificate of the server could not be
+// verified.
+func IsCertificateUntrusted(err error) bool {
 	var (
-		refused *tls.CertificateVerificationError
-		unknown x509.UnknownAuthorityError
+		verification *tls.CertificateVerificationError
+		unknown      x509.UnknownAuthorityError
 	)
-	return errors.As(err, &refused) || errors.As(err, &unknown)
+	return errors.As(err, &verification) || errors.As(err, &unknown)
 }

@@ -13,28 +13,28 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// SystemLabels mark what Karmada has made for itself.
+// SystemLabels returns the labels of the objects that Karmada creates for itself.
 func SystemLabels() map[string]string {
 	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
 }
 
-// Namespace is a namespace that is made if it is missing.
-func Namespace(name string) *corev1.Namespace {
+// NewNamespace returns a namespace with the system labels.
+func NewNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: SystemLabels()}}
 }
 
-// Account is a service account in a member.
-func Account(namespace, name string) *corev1.ServiceAccount {
+// NewServiceAccount returns a service account of a member with the system labels.
+func NewServiceAccount(namespace, name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: SystemLabels()}}
 }
 
-// ExecutionSpace is where the Works of a cluster are.
-func ExecutionSpace(cluster string) *corev1.Namespace {
+// NewExecutionNamespace returns the namespace of the control plane that holds the Works of
+// a cluster.
+func NewExecutionNamespace(cluster string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionSpacePrefix + cluster}}
 }
 
-// AddLabels adds the wanted labels to an object that exists already, and takes
-// none away.
+// AddLabels adds the wanted labels to an existing object. Its other labels stay.
 func AddLabels(have, want metav1.Object) {
 	labels := maps.Clone(have.GetLabels())
 	if labels == nil {
@@ -44,7 +44,7 @@ func AddLabels(have, want metav1.Object) {
 	have.SetLabels(labels)
 }
 
-// Endpoint is the URL of the API server. A kubeconfig may leave out the scheme.
+// Endpoint returns the URL of the API server. The host of a kubeconfig may lack the scheme.
 func Endpoint(config *rest.Config) string {
 	if strings.Contains(config.Host, "://") {
 		return config.Host
@@ -52,9 +52,9 @@ func Endpoint(config *rest.Config) string {
 	return "https://" + config.Host
 }
 
-// ProxyOf is the proxy that the configuration itself names; one that comes from
-// the environment of this process says nothing about the control plane.
-func ProxyOf(config *rest.Config) string {
+// ProxyURL returns the proxy URL that the configuration sets, or an empty string. A proxy
+// from the environment of this process does not apply to the control plane.
+func ProxyURL(config *rest.Config) string {
 	target, err := url.Parse(Endpoint(config))
 	if config.Proxy == nil || err != nil {
 		return ""

@@ -1,10 +1,10 @@
-// Package registration answers "which words do all ways into and out of a control
-// plane share?": the names that clusters may have, why one is taken, what advice fits
-// an error, and the objects that both sides hold.
+// Package registration answers: which rules do all commands that register or unregister a
+// cluster share? It holds the validation of cluster names, the check for duplicates, the
+// advice for API errors, and the objects that both clusters hold.
 //
-// The packages below it, each of which knows only those before it: side is one of the
-// two clusters, grant what a member lets the control plane do, enroll how an agent makes
-// its Cluster; push joins and unjoins, pull registers and unregisters.
+// Each package below it uses only those before it in this list: side is the client of one
+// of the two clusters, grant creates the accounts of the control plane in a member, enroll
+// creates the Cluster of an agent, push joins and unjoins, pull registers and unregisters.
 package registration
 
 import (
@@ -15,29 +15,29 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
-// DefaultWait is how long the removal of a Cluster may take.
+// DefaultWait is the time limit for the removal of a Cluster.
 const DefaultWait = time.Minute
 
-// Log receives what happens, for people. Arguments are as for fmt.Printf.
+// Log receives progress messages for the user. The arguments are as for fmt.Printf.
 type Log func(format string, args ...any)
 
-// Printf says it to whoever listens.
+// Printf logs a message, and does nothing if l is nil.
 func (l Log) Printf(format string, args ...any) {
 	if l != nil {
 		l(format, args...)
 	}
 }
 
-// RegisteredError tells that the cluster or its name is registered already.
+// RegisteredError reports that the cluster or its name is registered already.
 type RegisteredError struct {
-	// Name and ID are what was to be registered.
+	// Name and ID are the name and the identity of the cluster that was to be registered.
 	Name, ID string
-	// By is the Cluster in the way.
+	// By is the existing Cluster with this name or this identity.
 	By clusterv1alpha1.Cluster
 }
 
-// Same tells that the Cluster in the way is the wanted one: same name, same
-// cluster.
+// Same reports whether the existing Cluster has both the requested name and the requested
+// identity.
 func (e *RegisteredError) Same() bool { return e.By.Name == e.Name && e.By.Spec.ID == e.ID }
 
 func (e *RegisteredError) Error() string {
@@ -46,7 +46,7 @@ func (e *RegisteredError) Error() string {
 	case e.Same() && !e.By.DeletionTimestamp.IsZero():
 		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, e.By.Name)
 	case e.By.Name == e.Name && e.By.Spec.ID == "":
-		return fmt.Sprintf("%s: Cluster %q has no spec.id, so whether it is this cluster is not known; choose another name, or unjoin that one first", taken, e.By.Name)
+		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, e.By.Name)
 	case e.Same():
 		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.By.Name, e.By.Spec.SyncMode)
 	case e.By.Name == e.Name:
@@ -57,9 +57,9 @@ func (e *RegisteredError) Error() string {
 	}
 }
 
-// RefuseDuplicate returns a RegisteredError if one of the Clusters has the name
-// or is the cluster. The one of that name is told of first.
-func RefuseDuplicate(registered []clusterv1alpha1.Cluster, name, id string) error {
+// CheckNotRegistered returns a RegisteredError if one of the Clusters has the name or the
+// ID. A Cluster with the same name is reported before one with the same ID.
+func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {
 			return &RegisteredError{Name: name, ID: id, By: other}
@@ -73,22 +73,22 @@ func RefuseDuplicate(registered []clusterv1alpha1.Cluster, name, id string) erro
 	return nil
 }
 
-// CheckID returns why the member, a cluster with the given ID at host, is not proved to
-// be the cluster of the Cluster. Nothing may be deleted in such a member.
-func CheckID(member, host, id string, of *clusterv1alpha1.Cluster) error {
+// CheckMemberIdentity returns an error unless the ID of the member at host equals the ID in
+// the Cluster. Nothing may be deleted in a member that fails this check.
+func CheckMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) error {
 	switch of.Spec.ID {
 	case id:
 		return nil
 	case "":
-		return fmt.Errorf("whether the kubeconfig given for %s leads to Cluster %q is not known: %s has ID %s, and spec.id of the Cluster is empty; if it is that cluster: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":\"%s\"}}'",
+		return fmt.Errorf("the kubeconfig given for %s cannot be verified to lead to Cluster %q: %s has ID %s, and spec.id of the Cluster is empty; if it is that cluster, run: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":\"%s\"}}'",
 			member, of.Name, host, id, of.Name, id)
 	default:
 		return fmt.Errorf("the kubeconfig given for %s leads to another cluster: %s has ID %s, Cluster %q has %s; choose the right context", member, host, id, of.Name, of.Spec.ID)
 	}
 }
 
-// ValidateName returns why no Cluster can have the name: it must be a DNS label
-// of at most 48 characters.
+// ValidateName returns an error unless a Cluster can have the name: a DNS label of at most
+// 48 characters.
 func ValidateName(name string) error {
 	named := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	named.Name = name

@@ -19,50 +19,50 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func registered(name, id string, mode clusterv1alpha1.ClusterSyncMode) clusterv1alpha1.Cluster {
+func newCluster(name, id string, mode clusterv1alpha1.ClusterSyncMode) clusterv1alpha1.Cluster {
 	return clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: mode},
 	}
 }
 
-func TestAClusterHasOneName(t *testing.T) {
+func TestCheckNotRegistered(t *testing.T) {
 	existing := []clusterv1alpha1.Cluster{
-		registered("west", "id-1", clusterv1alpha1.Push), registered("east", "id-2", clusterv1alpha1.Push), registered("pulled", "id-3", clusterv1alpha1.Pull),
+		newCluster("west", "id-1", clusterv1alpha1.Push), newCluster("east", "id-2", clusterv1alpha1.Push), newCluster("pulled", "id-3", clusterv1alpha1.Pull),
 	}
 	tests := map[string]struct {
 		name, id string
 		want     string
 		same     bool
 	}{
-		"neither name nor cluster is known": {name: "north", id: "id-4"},
-		"the very same cluster is registered": {
+		"neither the name nor the ID is registered": {name: "north", id: "id-4"},
+		"the same cluster is registered in push mode": {
 			name: "east", id: "id-2", same: true,
 			want: `the cluster ID id-2 or the cluster name east has been registered: Cluster "east" is this very cluster, in Push mode; it is registered and nothing was changed`,
 		},
-		"the very same cluster is registered by its agent": {
+		"the same cluster is registered in pull mode": {
 			name: "pulled", id: "id-3", same: true,
 			want: `the cluster ID id-3 or the cluster name pulled has been registered: Cluster "pulled" is this very cluster, in Pull mode; it is registered and nothing was changed`,
 		},
-		"the name is another cluster's": {
+		"another cluster has the name": {
 			name: "east", id: "id-4",
 			want: `the cluster ID id-4 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster east --type=merge -p '{"spec":{"id":"id-4"}}'`,
 		},
-		"the cluster has another name": {
+		"the cluster is registered under another name": {
 			name: "north", id: "id-2",
 			want: `the cluster ID id-2 or the cluster name north has been registered: this cluster is registered as Cluster "east"; use that one, or unjoin it first`,
 		},
-		"of two in the way the name counts first": {
+		"a duplicate name is reported before a duplicate ID": {
 			name: "east", id: "id-1",
 			want: `the cluster ID id-1 or the cluster name east has been registered: Cluster "east" is another cluster, with ID id-2; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster east --type=merge -p '{"spec":{"id":"id-1"}}'`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := RefuseDuplicate(existing, test.name, test.id)
+			err := CheckNotRegistered(existing, test.name, test.id)
 			if test.want == "" {
 				if err != nil {
-					t.Fatalf("refused: %v", err)
+					t.Fatalf("unexpected error: %v", err)
 				}
 				return
 			}
@@ -80,7 +80,7 @@ func TestAClusterHasOneName(t *testing.T) {
 	}
 }
 
-func TestNamesOfClusters(t *testing.T) {
+func TestValidateName(t *testing.T) {
 	tests := map[string]struct {
 		name string
 		want string
@@ -102,7 +102,7 @@ func TestNamesOfClusters(t *testing.T) {
 	}
 }
 
-func TestEndpointOfAKubeconfig(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	for host, want := range map[string]string{
 		"https://east:6443": "https://east:6443", "http://east": "http://east", "10.0.0.1:6443": "https://10.0.0.1:6443",
 	} {
@@ -112,7 +112,7 @@ func TestEndpointOfAKubeconfig(t *testing.T) {
 	}
 }
 
-func TestAdviceFitsTheError(t *testing.T) {
+func TestAdvice(t *testing.T) {
 	roles := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}
 	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -122,14 +122,14 @@ func TestAdviceFitsTheError(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nobody listens":         {request(syscall.ECONNREFUSED), "No answer from it: "},
-		"no answer in time":      {request(context.DeadlineExceeded), "No answer from it: "},
-		"unknown authority":      {request(x509.UnknownAuthorityError{}), "The certificate of it is not trusted: "},
-		"wrong credentials":      {apierrors.NewUnauthorized("no"), "The credentials for it are wrong or have expired: "},
-		"a missing right":        {apierrors.NewForbidden(roles, "r", errors.New("no")), "The user for it lacks the right named above: "},
-		"a namespace that goes":  {terminating, "The namespace is being deleted: "},
-		"the user gave up":       {request(context.Canceled), ""},
-		"an error that says all": {apierrors.NewBadRequest("the name is too long"), ""},
+		"connection refused":      {request(syscall.ECONNREFUSED), "No answer from it: "},
+		"no answer in time":       {request(context.DeadlineExceeded), "No answer from it: "},
+		"unknown authority":       {request(x509.UnknownAuthorityError{}), "The certificate of it is not trusted: "},
+		"wrong credentials":       {apierrors.NewUnauthorized("no"), "The credentials for it are wrong or have expired: "},
+		"a missing right":         {apierrors.NewForbidden(roles, "r", errors.New("no")), "The user for it lacks the right named above: "},
+		"a terminating namespace": {terminating, "The namespace is being deleted: "},
+		"a canceled request":      {request(context.Canceled), ""},
+		"an error without advice": {apierrors.NewBadRequest("the name is too long"), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -176,8 +176,8 @@ func joinAgainRepairsCredentials(t *testing.T, cluster string, memberFlags []str
 	repaired := again()
 	repaired.mustSucceed(t)
 	for _, want := range []string{
-		fmt.Sprintf("refuses the token in Secret karmada-cluster/%s\n", cluster),
-		fmt.Sprintf("repaired the credentials of Cluster %q: there is a new token in Secret karmada-cluster/%s in the control plane\n", cluster, cluster),
+		fmt.Sprintf("rejects the token in Secret karmada-cluster/%s\n", cluster),
+		fmt.Sprintf("repaired the credentials of Cluster %q: stored a new token in Secret karmada-cluster/%s in the control plane\n", cluster, cluster),
 	} {
 		if !strings.Contains(repaired.stderr, want) {
 			t.Errorf("stderr does not say %q:\n%s", want, repaired.stderr)

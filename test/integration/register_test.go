@@ -269,7 +269,7 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 	}{
 		"another certificate authority": {
 			change: func(r *pull.Register) { r.CAHashes = []string{"sha256:" + strings.Repeat("ab", 32)} },
-			want:   []string{"cannot be trusted", "is none of those given", "check the hash"},
+			want:   []string{"cannot be trusted", "matches none of the given hashes", "check the hash"},
 		},
 		"an unknown token": {
 			change: func(r *pull.Register) { r.Token, r.Timeout = "aaaaaa.0123456789abcdef", testenv.Patience },
@@ -314,7 +314,7 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 			want: []string{"ConfigMap kube-public/cluster-info is missing or not readable"},
 		},
 		"an agent that nothing starts": {
-			want: []string{`the agent of member "newcomer" is not ready after `, "nothing makes Pods for it"},
+			want: []string{`the agent of member "newcomer" is not ready after `, "no controller creates its Pods"},
 		},
 	}
 	for name, test := range tests {
@@ -451,7 +451,7 @@ func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 		Name: newcomer, Member: env.Members[member3].Config, Karmada: gone, Wait: 5 * time.Second,
 		Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) },
 	}
-	if err := unregister.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Nothing was changed. With --force") {
+	if err := unregister.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Nothing was changed. Use --force") {
 		t.Errorf("without force: %v", err)
 	}
 	unregister.Force = true

@@ -46,7 +46,7 @@ func TestWhatIsTypedToRegister(t *testing.T) {
 		"half a token":                             {change: func(r *pull.Register) { r.Token = "abcdef" }, want: "a token is six characters"},
 		"no hash":                                  {change: func(r *pull.Register) { r.CAHashes = nil }, want: "--discovery-token-ca-cert-hash is missing"},
 		"no hash on purpose":                       {change: func(r *pull.Register) { r.CAHashes, r.SkipCAVerification = nil, true }, name: "east"},
-		"half a hash":                              {change: func(r *pull.Register) { r.CAHashes = []string{hash[:20]} }, want: "is no hash"},
+		"half a hash":                              {change: func(r *pull.Register) { r.CAHashes = []string{hash[:20]} }, want: "is not a hash"},
 		"no port":                                  {change: func(r *pull.Register) { r.Endpoint = "karmada" }, want: "write host:port"},
 		"a path":                                   {change: func(r *pull.Register) { r.Endpoint = "karmada:5443/x" }, want: "without scheme and path"},
 		"a name that is taken by the system":       {change: func(r *pull.Register) { r.Name = "rbac-generator" }, want: "no cluster with an agent can have this name"},

@@ -115,7 +115,7 @@ func TestTokensThatAreNotMade(t *testing.T) {
 	}{
 		"the default":            {},
 		"a life that is over":    {ttl: -time.Second, want: "--ttl must not be negative"},
-		"an unknown usage":       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose of signing, authentication"},
+		"an unknown usage":       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
 		"one that only signs":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}},
 		"a command with that":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, printCommand: true, want: "needs a token of usage authentication"},
 		"a command with default": {printCommand: true},

@@ -1,10 +1,10 @@
-// Package bootstraptoken answers "by what does a cluster that registers itself
-// prove that it may, and how does it know that it talks to the right control
-// plane?": by a token of a few hours that an administrator made for it, and by the
-// hash of the certificate authority that it was told along with the token.
+// Package bootstraptoken answers: how does a new cluster prove that it may register, and
+// how does it verify the control plane? The cluster presents a short-lived token that an
+// administrator created for it. It verifies the control plane by the hash of its
+// certificate authority, which comes with the token.
 //
-// A token is a Secret of kube-system of the kind that every API server knows, so
-// that tokens of other tools are found here and the other way round.
+// A token is a Secret of type bootstrap.kubernetes.io/token in kube-system. Tokens of other
+// tools are therefore listed here, and other tools list these tokens.
 package bootstraptoken
 
 import (
@@ -25,39 +25,41 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// DefaultTTL is how long a token lives unless told otherwise.
+// DefaultTTL is the lifetime of a token if none is given.
 const DefaultTTL = 24 * time.Hour
 
-// Usages of tokens.
+// The usages of a token.
 const (
-	// Signing lets the token prove that cluster-info comes from the control plane.
+	// Signing lets the token sign cluster-info, which proves that it comes from the control
+	// plane.
 	Signing = "signing"
-	// Authentication lets the holder of the token talk to the API server.
+	// Authentication lets the token authenticate requests to the API server.
 	Authentication = "authentication"
 )
 
-// createAttempts is how often a random ID may be taken.
+// createAttempts is how many random IDs Create tries.
 const createAttempts = 5
 
 // Token is a bootstrap token.
 type Token struct {
-	// ID is the public part, Secret the other one. Empty ones are chosen at random.
+	// ID is the public part, Secret the secret part. If they are empty, Create chooses them
+	// at random.
 	ID, Secret string
-	// Expires is when the token ends; the zero time is never.
+	// Expires is the expiration time. The zero time means never.
 	Expires time.Time
-	// Usages are what the token is good for. None means all.
+	// Usages are the allowed usages. Empty means all.
 	Usages []string
-	// Groups are those that the holder of the token is in. None means the one that
-	// may register clusters.
+	// Groups are the groups of a request with the token. Empty means the group that may
+	// register clusters.
 	Groups []string
-	// Description is for people.
+	// Description is free text for the user.
 	Description string
 }
 
-// String is the token as people pass it on.
+// String returns the token in the form id.secret.
 func (t Token) String() string { return bootstraputil.TokenFromIDAndSecret(t.ID, t.Secret) }
 
-// Parse reads a token: six characters, a dot and sixteen, all of a-z and 0-9.
+// Parse parses a token: six characters, a dot and sixteen characters, all of a-z and 0-9.
 func Parse(text string) (Token, error) {
 	if !bootstraputil.IsValidBootstrapToken(text) {
 		return Token{}, errors.New("a token is six characters, a dot and sixteen characters, all of a-z and 0-9")
@@ -66,7 +68,7 @@ func Parse(text string) (Token, error) {
 	return Token{ID: id, Secret: secret}, nil
 }
 
-// ParseID reads the ID of a token from itself or from the whole token.
+// ParseID returns the ID of a token, given the ID or the whole token.
 func ParseID(text string) (string, error) {
 	if bootstraputil.IsValidBootstrapTokenID(text) {
 		return text, nil
@@ -77,14 +79,14 @@ func ParseID(text string) (string, error) {
 	return "", errors.New("given token didn't match pattern [a-z0-9]{6} of the ID of a token, nor [a-z0-9]{6}.[a-z0-9]{16} of a token")
 }
 
-// Validate says what is wrong with a token that is to be made.
+// Validate returns an error if a token to be created is invalid.
 func (t Token) Validate() error {
 	if err := bootstraputil.ValidateUsages(t.Usages); err != nil {
-		return fmt.Errorf("usages %s: choose of %s", strings.Join(t.Usages, ","), strings.Join(bootstrapapi.KnownTokenUsages, ", "))
+		return fmt.Errorf("usages %s: choose from %s", strings.Join(t.Usages, ","), strings.Join(bootstrapapi.KnownTokenUsages, ", "))
 	}
 	for _, group := range t.Groups {
 		if err := bootstraputil.ValidateBootstrapGroupName(group); err != nil {
-			return fmt.Errorf("group %q: groups of tokens begin with %s: and go on with a-z, 0-9, : and -", group, bootstrapapi.BootstrapDefaultGroup)
+			return fmt.Errorf("group %q: a group must begin with %s: followed by a-z, 0-9, : and -", group, bootstrapapi.BootstrapDefaultGroup)
 		}
 	}
 	return nil
@@ -101,36 +103,36 @@ func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, erro
 	if err := token.Validate(); err != nil {
 		return Token{}, err
 	}
-	secrets, err := open(karmada)
+	secrets, err := newSecretClient(karmada)
 	if err != nil {
 		return Token{}, err
 	}
 	random := token.ID == ""
 	for range createAttempts {
-		made := token
+		created := token
 		if random {
 			text, err := bootstraputil.GenerateBootstrapToken()
 			if err != nil {
-				return Token{}, fmt.Errorf("choosing a token: %w", err)
+				return Token{}, fmt.Errorf("generating a token: %w", err)
 			}
-			made.ID, made.Secret, _ = strings.Cut(text, ".")
+			created.ID, created.Secret, _ = strings.Cut(text, ".")
 		}
-		_, err := secrets.Create(ctx, made.object(), metav1.CreateOptions{})
+		_, err := secrets.Create(ctx, created.newSecret(), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) && random {
 			continue
 		}
 		if err != nil {
-			return Token{}, fmt.Errorf("creating Secret %s/%s in the control plane (%s): %w", metav1.NamespaceSystem, made.object().Name, karmada.Host, err)
+			return Token{}, fmt.Errorf("creating Secret %s/%s in the control plane (%s): %w", metav1.NamespaceSystem, created.newSecret().Name, karmada.Host, err)
 		}
-		return made, nil
+		return created, nil
 	}
-	return Token{}, fmt.Errorf("%d IDs at random were all taken: delete tokens that nobody needs", createAttempts)
+	return Token{}, fmt.Errorf("%d random IDs were all in use: delete tokens that are no longer needed", createAttempts)
 }
 
-// List returns the tokens of the control plane, and an error for each Secret of
-// their kind that holds none.
+// List returns the tokens of the control plane, and one error for each token Secret that
+// cannot be parsed.
 func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed []error, err error) {
-	secrets, err := open(karmada)
+	secrets, err := newSecretClient(karmada)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +141,7 @@ func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed 
 		return nil, nil, fmt.Errorf("listing tokens in the control plane (%s): %w", karmada.Host, err)
 	}
 	for i := range list.Items {
-		token, err := read(&list.Items[i])
+		token, err := parseSecret(&list.Items[i])
 		if err != nil {
 			malformed = append(malformed, fmt.Errorf("secret %s/%s: %w", list.Items[i].Namespace, list.Items[i].Name, err))
 			continue
@@ -149,30 +151,31 @@ func List(ctx context.Context, karmada *rest.Config) (tokens []Token, malformed 
 	return tokens, malformed, nil
 }
 
-// Delete deletes the token with that ID.
+// Delete deletes the token with the ID.
 func Delete(ctx context.Context, karmada *rest.Config, id string) error {
-	secrets, err := open(karmada)
+	secrets, err := newSecretClient(karmada)
 	if err != nil {
 		return err
 	}
 	err = secrets.Delete(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
 	if err != nil {
-		// Clients look for "err: " and the message of the API server behind it.
+		// Clients search for "err: " followed by the message of the API server.
 		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s), err: %w", id, karmada.Host, err)
 	}
 	return nil
 }
 
-func open(karmada *rest.Config) (corev1client.SecretInterface, error) {
+// newSecretClient returns the client of the Secrets in kube-system.
+func newSecretClient(karmada *rest.Config) (corev1client.SecretInterface, error) {
 	client, err := corev1client.NewForConfig(karmada)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)
+		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
 	}
 	return client.Secrets(metav1.NamespaceSystem), nil
 }
 
-// object is the Secret that holds the token.
-func (t Token) object() *corev1.Secret {
+// newSecret returns the Secret that stores the token.
+func (t Token) newSecret() *corev1.Secret {
 	data := map[string][]byte{
 		bootstrapapi.BootstrapTokenIDKey:          []byte(t.ID),
 		bootstrapapi.BootstrapTokenSecretKey:      []byte(t.Secret),
@@ -194,19 +197,19 @@ func (t Token) object() *corev1.Secret {
 	}
 }
 
-// read reads the token out of its Secret.
-func read(secret *corev1.Secret) (Token, error) {
+// parseSecret parses the token in a Secret.
+func parseSecret(secret *corev1.Secret) (Token, error) {
 	value := func(key string) string { return string(secret.Data[key]) }
 	token, err := Parse(value(bootstrapapi.BootstrapTokenIDKey) + "." + value(bootstrapapi.BootstrapTokenSecretKey))
 	if err != nil {
 		return Token{}, fmt.Errorf("%s and %s: %w", bootstrapapi.BootstrapTokenIDKey, bootstrapapi.BootstrapTokenSecretKey, err)
 	}
 	if secret.Name != bootstraputil.BootstrapTokenSecretName(token.ID) {
-		return Token{}, fmt.Errorf("it is not called after its %s %s, so it does not count", bootstrapapi.BootstrapTokenIDKey, token.ID)
+		return Token{}, fmt.Errorf("its name does not match its %s %s, so the API server ignores it", bootstrapapi.BootstrapTokenIDKey, token.ID)
 	}
 	if expiration := value(bootstrapapi.BootstrapTokenExpirationKey); expiration != "" {
 		if token.Expires, err = time.Parse(time.RFC3339, expiration); err != nil {
-			return Token{}, fmt.Errorf("%s %q is no time as in 2006-01-02T15:04:05Z", bootstrapapi.BootstrapTokenExpirationKey, expiration)
+			return Token{}, fmt.Errorf("%s %q is not a time of the form 2006-01-02T15:04:05Z", bootstrapapi.BootstrapTokenExpirationKey, expiration)
 		}
 	}
 	for _, usage := range bootstrapapi.KnownTokenUsages {

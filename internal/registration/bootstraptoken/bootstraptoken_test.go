@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-func TestATokenIsReadBackAsItWasStored(t *testing.T) {
+func TestTokenSecretRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		token := Token{
 			ID: rapid.StringMatching(`[a-z0-9]{6}`).Draw(t, "id"), Secret: rapid.StringMatching(`[a-z0-9]{16}`).Draw(t, "secret"),
@@ -29,7 +29,7 @@ func TestATokenIsReadBackAsItWasStored(t *testing.T) {
 		if rapid.Bool().Draw(t, "expires") {
 			token.Expires = time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "expiration"), 0).UTC()
 		}
-		got, err := read(token.object())
+		got, err := parseSecret(token.newSecret())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,36 +39,36 @@ func TestATokenIsReadBackAsItWasStored(t *testing.T) {
 	})
 }
 
-func TestSecretsThatHoldNoToken(t *testing.T) {
+func TestParseMalformedSecret(t *testing.T) {
 	tests := map[string]struct {
 		change func(*corev1.Secret)
 		want   string
 	}{
-		"no secret":         {func(s *corev1.Secret) { delete(s.Data, "token-secret") }, "a token is six characters"},
-		"upper case":        {func(s *corev1.Secret) { s.Data["token-id"] = []byte("ABCDEF") }, "a token is six characters"},
-		"another name":      {func(s *corev1.Secret) { s.Name = "bootstrap-token-x" }, "it is not called after its token-id abcdef"},
-		"an end without me": {func(s *corev1.Secret) { s.Data["expiration"] = []byte("tomorrow") }, `expiration "tomorrow" is no time`},
+		"no secret":              {func(s *corev1.Secret) { delete(s.Data, "token-secret") }, "a token is six characters"},
+		"upper case":             {func(s *corev1.Secret) { s.Data["token-id"] = []byte("ABCDEF") }, "a token is six characters"},
+		"another name":           {func(s *corev1.Secret) { s.Name = "bootstrap-token-x" }, "its name does not match its token-id abcdef"},
+		"a malformed expiration": {func(s *corev1.Secret) { s.Data["expiration"] = []byte("tomorrow") }, `expiration "tomorrow" is not a time`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			secret := Token{ID: "abcdef", Secret: "0123456789abcdef"}.object()
+			secret := Token{ID: "abcdef", Secret: "0123456789abcdef"}.newSecret()
 			test.change(secret)
-			if _, err := read(secret); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := parseSecret(secret); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestTokensThatMustNotBeMade(t *testing.T) {
+func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		token Token
 		want  string
 	}{
 		"the default":              {Token{}, ""},
-		"an unknown usage":         {Token{Usages: []string{Signing, "cooking"}}, "usages signing,cooking: choose of signing, authentication"},
-		"a group of others":        {Token{Groups: []string{"system:masters"}}, `group "system:masters"`},
-		"a group in several lines": {Token{Groups: []string{agent.BootstrapGroup + "\nx"}}, "groups of tokens begin with"},
+		"an unknown usage":         {Token{Usages: []string{Signing, "cooking"}}, "usages signing,cooking: choose from signing, authentication"},
+		"another group":            {Token{Groups: []string{"system:masters"}}, `group "system:masters"`},
+		"a group in several lines": {Token{Groups: []string{agent.BootstrapGroup + "\nx"}}, "a group must begin with"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTokensThatMustNotBeMade(t *testing.T) {
 	}
 }
 
-func TestIDsOfTokens(t *testing.T) {
+func TestParseID(t *testing.T) {
 	for text, want := range map[string]string{
 		"abcdef": "abcdef", "abcdef.0123456789abcdef": "abcdef",
 		"": "", "abcde": "", "ABCDEF": "", "abcdef.": "", "abcdef.0123456789abcde": "", "abcdef\n": "", "abcdef.0123456789abcdef.x": "",
@@ -94,7 +94,7 @@ func TestIDsOfTokens(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTokensThatCannotBeDeleted(t *testing.T) {
+func TestDeleteErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
@@ -103,26 +103,26 @@ func TestErrorsOfTokensThatCannotBeDeleted(t *testing.T) {
 	t.Cleanup(server.Close)
 	err := Delete(t.Context(), &rest.Config{Host: server.URL}, "abcdef")
 	if want := `err: secrets "bootstrap-token-abcdef" not found`; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a token that is gone: got %v, want %q", err, want)
+		t.Errorf("a deleted token: got %v, want %q", err, want)
 	}
 	if _, err := ParseID("abc"); err == nil || !strings.Contains(err.Error(), "given token didn't match pattern") {
-		t.Errorf("no token: got %v", err)
+		t.Errorf("a malformed ID: got %v", err)
 	}
 }
 
-func TestPinsOfTheControlPlane(t *testing.T) {
+func TestCAPins(t *testing.T) {
 	authority, err := pki.Dir{Path: t.TempDir()}.EnsureAuthority("ca", "karmada")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pins, err := Pins(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: append(authority.PEM(), authority.PEM()...)}})
 	if err != nil || len(pins) != 2 || pins[0] != pins[1] {
-		t.Fatalf("pins %v, %v, want the same twice", pins, err)
+		t.Fatalf("pins %v, %v, want two equal pins", pins, err)
 	}
 	if got, err := ParsePin(pins[0].String()); err != nil || got != pins[0] {
 		t.Errorf("ParsePin(%q) = %v, %v", pins[0], got, err)
 	}
-	if _, err := Pins(&rest.Config{}); err == nil || !strings.Contains(err.Error(), "names no CA certificates") {
+	if _, err := Pins(&rest.Config{}); err == nil || !strings.Contains(err.Error(), "has no CA certificates") {
 		t.Errorf("without a CA: %v", err)
 	}
 }

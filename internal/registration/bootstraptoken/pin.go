@@ -14,36 +14,36 @@ import (
 
 const pinPrefix = "sha256:"
 
-// Pin is the hash of the public key of a certificate authority.
+// Pin is the SHA-256 hash of the public key of a certificate authority.
 type Pin [sha256.Size]byte
 
-// PinOf is the pin of a certificate.
+// PinOf returns the pin of a certificate.
 func PinOf(certificate *x509.Certificate) Pin {
 	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 }
 
-// ParsePin reads a pin: sha256: and 64 hexadecimal digits.
+// ParsePin parses a pin: sha256: and 64 hexadecimal digits.
 func ParsePin(text string) (Pin, error) {
 	digits, ok := strings.CutPrefix(strings.ToLower(text), pinPrefix)
 	decoded, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(decoded) != sha256.Size {
-		return Pin{}, fmt.Errorf("%q is no hash: it is %s and %d hexadecimal digits", text, pinPrefix, 2*sha256.Size)
+		return Pin{}, fmt.Errorf("%q is not a hash: write %s and %d hexadecimal digits", text, pinPrefix, 2*sha256.Size)
 	}
 	return Pin(decoded), nil
 }
 
-// String is the pin as people pass it on.
+// String returns the pin in the form that ParsePin accepts.
 func (p Pin) String() string { return pinPrefix + hex.EncodeToString(p[:]) }
 
-// Pins are those of the certificate authorities that a client of the control plane
-// trusts. It is an error if it names none.
+// Pins returns the pins of the certificate authorities in the client configuration of the
+// control plane. It returns an error if there are none.
 func Pins(karmada *rest.Config) ([]Pin, error) {
 	config := rest.CopyConfig(karmada)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the CA certificates of the kubeconfig: %w", err)
 	}
 	if len(config.CAData) == 0 {
-		return nil, errors.New("the kubeconfig of the control plane names no CA certificates, whose hash the register command needs: add certificate-authority or certificate-authority-data to its cluster")
+		return nil, errors.New("the kubeconfig of the control plane has no CA certificates, and the register command needs their hash: add certificate-authority or certificate-authority-data to its cluster")
 	}
 	certificates, err := cert.ParseCertsPEM(config.CAData)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package enroll answers "how does an agent make the Cluster that it serves?".
+// Package enroll answers: how does an agent create and update its own Cluster?
 package enroll
 
 import (
@@ -24,53 +24,54 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Agent registers a cluster as a member that its own agent looks after. It is run
-// at every start of the agent, and writes what differs from what is stored.
+// Agent registers a cluster as a member in pull mode. It runs at every start of the agent
+// and writes only the differences from the stored objects.
 type Agent struct {
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace, on both sides, of what is created.
-	// Default karmada-cluster.
+	// ClusterNamespace is the namespace of the created objects on both sides. Default
+	// karmada-cluster.
 	ClusterNamespace string
-	// Endpoint is where the control plane finds the API server of the member, for
-	// the features that go through the control plane. Empty leaves what is stored,
-	// and is the address in Member at first.
+	// Endpoint is the address at which the control plane reaches the API server of the
+	// member, for the features that go through the control plane. If it is empty, the
+	// stored address stays; a new Cluster gets the address in Member.
 	Endpoint string
-	// ProxyURL is the proxy on the way from the control plane to the member. One
-	// that Member names counts more.
+	// ProxyURL is the proxy between the control plane and the member. A proxy in Member
+	// takes precedence.
 	ProxyURL string
-	// Provider, Region and Zones are where the cluster is; placements refer to
-	// them. What is empty is left as it is stored.
+	// Provider, Region and Zones are the location of the cluster; placements refer to them.
+	// An empty field leaves the stored value unchanged.
 	Provider, Region string
 	Zones            []string
-	// Report says which tokens of the member the control plane is told.
+	// Report selects the accounts whose tokens are stored in the control plane.
 	Report grant.Reported
-	// Karmada and Member lead to the control plane and to the cluster.
+	// Karmada and Member are the client configurations of the control plane and of the
+	// cluster.
 	Karmada, Member *rest.Config
-	// Log receives what happens, for people. Nil means nobody listens.
+	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
 	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run registers the cluster and returns its Cluster, with an ID that is that of
-// the member. A Cluster that is being deleted is left alone and returned as it is.
+// Run registers the cluster and returns its Cluster with the ID of the member. A Cluster
+// that is being deleted is returned unchanged.
 //
-// The Cluster is created before its Secrets are written: whoever creates it has
-// the name, so that a second agent of the same name changes nothing of the first
-// one. Run returns a *RegisteredError if the cluster or the name is taken. What
-// was created stays when it fails, for it is tried again.
+// The Cluster is created before its Secrets are written. The creation reserves the name, so
+// a second agent with the same name changes nothing of the first one. Run returns a
+// *RegisteredError if the cluster or the name is taken. Created objects stay after a
+// failure because the agent tries again.
 func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	a.TokenTimeout = cmp.Or(a.TokenTimeout, grant.DefaultTokenTimeout)
 	if err := registration.ValidateName(a.Name); err != nil {
 		return nil, err
 	}
-	karmada, err := side.Karmada(a.Karmada, a.Log)
+	karmada, err := side.NewKarmada(a.Karmada, a.Log)
 	if err != nil {
 		return nil, err
 	}
-	member, err := side.Member(a.Name, a.Member, a.Log)
+	member, err := side.NewMember(a.Name, a.Member, a.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -78,122 +79,122 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.check(ctx, karmada, id)
+	stored, err := a.checkRegistration(ctx, karmada, id)
 	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
 		return stored, err
 	}
-	g := grant.Grant{Cluster: a.Name, Namespace: a.ClusterNamespace, Member: member, Config: a.Member, Timeout: a.TokenTimeout}
-	credentials, err := g.Issue(ctx, a.Report)
+	accounts := grant.Grant{Cluster: a.Name, Namespace: a.ClusterNamespace, Member: member, Config: a.Member, Timeout: a.TokenTimeout}
+	credentials, err := accounts.IssueTokens(ctx, a.Report)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := a.enroll(ctx, karmada, stored, id)
+	registered, err := a.createOrUpdate(ctx, karmada, stored, id)
 	if err != nil {
 		return nil, err
 	}
-	return registered, a.tell(ctx, karmada, registered, credentials)
+	return registered, a.storeTokens(ctx, karmada, registered, credentials)
 }
 
-// check returns the stored Cluster, nil if there is none, or why this is not the
-// one.
-func (a Agent) check(ctx context.Context, karmada *side.Side, id string) (*clusterv1alpha1.Cluster, error) {
+// checkRegistration returns the stored Cluster, or nil if there is none. It returns an
+// error if the name belongs to another cluster or the flags are invalid.
+func (a Agent) checkRegistration(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has not got its rights there: %s: %w", Again(a.Name), err)
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", Again(a.Name), err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if have == nil {
-		return nil, a.rehearse(ctx, karmada, id)
+		return nil, a.dryRunCreate(ctx, karmada, id)
 	}
 	stored := have.(*clusterv1alpha1.Cluster)
 	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
 		return nil, taken
 	}
 	wanted := stored.DeepCopy()
-	a.Reach(wanted, id)
-	return stored, invalid(wanted)
+	a.SetConnection(wanted, id)
+	return stored, validate(wanted)
 }
 
-// rehearse returns why no such Cluster can be created, before the member gets accounts
-// for it: the cluster may be registered under a name that the agent cannot see. What
-// else keeps it from being created is left to the creation.
-func (a Agent) rehearse(ctx context.Context, karmada *side.Side, id string) error {
-	wanted := a.described(id)
-	if err := invalid(wanted); err != nil {
+// dryRunCreate returns an error if the Cluster cannot be created, before accounts are
+// created in the member. The identity may be registered under a name that the agent cannot
+// read. Other errors are reported by the creation itself.
+func (a Agent) dryRunCreate(ctx context.Context, karmada *side.Client, id string) error {
+	wanted := a.newCluster(id)
+	if err := validate(wanted); err != nil {
 		return err
 	}
 	if err := karmada.API.Create(ctx, wanted, client.DryRunAll); apierrors.IsInvalid(err) {
-		return a.refused(err)
+		return a.newInvalidError(err)
 	}
 	return nil
 }
 
-func (a Agent) refused(err error) error {
+func (a Agent) newInvalidError(err error) error {
 	return &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
 }
 
-// Again says how a cluster is registered whose Cluster was removed while its agent
-// runs on.
+// Again returns the advice how to register a cluster again after its Cluster was removed
+// while its agent still runs.
 func Again(name string) string {
-	return fmt.Sprintf("to register it again, where the cluster is: karmadactl unregister %s --force, then what 'karmadactl token create --print-register-command' prints where the control plane is administered; to leave it, the first alone", name)
+	return fmt.Sprintf("to register it again, run in the cluster: karmadactl unregister %s --force, and then the command that 'karmadactl token create --print-register-command' prints for the control plane; to end the membership, run only the first command", name)
 }
 
-// enroll creates the Cluster as the agent describes it, or changes how it is reached.
-func (a Agent) enroll(ctx context.Context, karmada *side.Side, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+// createOrUpdate creates the Cluster from the flags of the agent, or updates its connection
+// fields.
+func (a Agent) createOrUpdate(ctx context.Context, karmada *side.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return a.create(ctx, karmada, id)
 	}
-	if command := a.difference(stored); command != "" {
-		karmada.Log.Printf("the flags of the agent describe Cluster %q otherwise than it is stored; the agent does not change that after the registration, a person does: %s", a.Name, command)
+	if command := a.patchCommand(stored); command != "" {
+		karmada.Log.Printf("the flags of the agent differ from the stored Cluster %q; the agent does not change these fields after the registration; to change them, run: %s", a.Name, command)
 	}
 	wanted := stored.DeepCopy()
-	a.Reach(wanted, id)
+	a.SetConnection(wanted, id)
 	if equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) {
 		return stored, nil
 	}
 	_, err := patch.Object(ctx, karmada.API, stored, wanted)
 	switch {
 	case apierrors.IsForbidden(err):
-		// Agents that other releases registered may create their Cluster and not
-		// change it. All that they do goes on with what is stored.
-		karmada.Log.Printf("warning: the agent may not change Cluster %q to what its flags say: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
+		// Agents that other releases registered may create their Cluster but not
+		// patch it. They continue with the stored values.
+		karmada.Log.Printf("warning: the agent may not change Cluster %q to match its flags: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
 		return stored, nil
 	case err != nil:
-		return nil, karmada.Explain("changing", stored, err)
+		return nil, karmada.WrapError("changing", stored, err)
 	}
 	karmada.Log.Printf("changed %s in %s", karmada.Describe(wanted), karmada.Name)
 	return wanted, nil
 }
 
-func (a Agent) create(ctx context.Context, karmada *side.Side, id string) (*clusterv1alpha1.Cluster, error) {
-	wanted := a.described(id)
+func (a Agent) create(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
+	wanted := a.newCluster(id)
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Another replica was faster, or another cluster.
-		return a.check(ctx, karmada, id)
+		// Another replica of the agent, or another cluster, has created it.
+		return a.checkRegistration(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
-		return nil, a.refused(err)
+		return nil, a.newInvalidError(err)
 	case err != nil:
-		return nil, karmada.Explain("creating", wanted, err)
+		return nil, karmada.WrapError("creating", wanted, err)
 	}
 	karmada.Log.Printf("created %s in %s", karmada.Describe(wanted), karmada.Name)
 	return wanted, nil
 }
 
-// described is the Cluster as the agent creates it.
-func (a Agent) described(id string) *clusterv1alpha1.Cluster {
+// newCluster returns the Cluster that the agent creates.
+func (a Agent) newCluster(id string) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
-	a.Describe(cluster, id)
+	a.SetSpec(cluster, id)
 	return cluster
 }
 
-// Describe brings a Cluster that is created in line with what the agent knows, and
-// leaves to others what it does not.
-func (a Agent) Describe(cluster *clusterv1alpha1.Cluster, id string) {
-	a.Reach(cluster, id)
+// SetSpec sets the fields of a new Cluster that the agent knows and leaves the others.
+func (a Agent) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
+	a.SetConnection(cluster, id)
 	spec := &cluster.Spec
 	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
 	if len(a.Zones) > 0 {
@@ -201,13 +202,13 @@ func (a Agent) Describe(cluster *clusterv1alpha1.Cluster, id string) {
 	}
 }
 
-// Reach brings a Cluster in line with how the agent knows that it is reached. An agent
-// changes nothing else of a Cluster that is stored.
-func (a Agent) Reach(cluster *clusterv1alpha1.Cluster, id string) {
+// SetConnection sets the fields that say how the control plane reaches the cluster. These
+// are the only fields that an agent changes in a stored Cluster.
+func (a Agent) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
 	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, registration.Endpoint(a.Member))
-	spec.ProxyURL = cmp.Or(registration.ProxyOf(a.Member), a.ProxyURL)
+	spec.ProxyURL = cmp.Or(registration.ProxyURL(a.Member), a.ProxyURL)
 	spec.InsecureSkipTLSVerification = a.Member.Insecure
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
 		return &clusterv1alpha1.LocalSecretReference{Namespace: a.ClusterNamespace, Name: name}
@@ -220,47 +221,48 @@ func (a Agent) Reach(cluster *clusterv1alpha1.Cluster, id string) {
 	}
 }
 
-// tell stores the reported tokens in the control plane, where they go with the
-// Cluster.
-func (a Agent) tell(ctx context.Context, karmada *side.Side, registered *clusterv1alpha1.Cluster, credentials grant.Access) error {
-	acting, impersonating := credentials.Secrets(a.Name, a.ClusterNamespace)
+// storeTokens stores the reported tokens in the control plane as Secrets that the Cluster
+// owns.
+func (a Agent) storeTokens(ctx context.Context, karmada *side.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+	credentialsSecret, impersonatorSecret := credentials.Secrets(a.Name, a.ClusterNamespace)
 	var wanted []*corev1.Secret
 	if a.Report.Impersonator {
-		wanted = append(wanted, impersonating)
+		wanted = append(wanted, impersonatorSecret)
 	}
 	if a.Report.Credentials {
-		wanted = append(wanted, acting)
+		wanted = append(wanted, credentialsSecret)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	if _, err := karmada.Ensure(ctx, registration.Namespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+	if _, err := karmada.Ensure(ctx, registration.NewNamespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
 		return err
 	}
 	for _, secret := range wanted {
-		if err := grant.Keep(ctx, karmada, secret, registered); err != nil {
+		if err := grant.EnsureSecret(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// InvalidError tells that what the agent says of its cluster cannot be stored.
+// InvalidError reports that the Cluster described by the flags of the agent is invalid.
 type InvalidError struct{ error }
 
 func (e *InvalidError) Unwrap() error { return e.error }
 
-func invalid(wanted *clusterv1alpha1.Cluster) error {
-	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
-		return &InvalidError{fmt.Errorf("cluster %q would not be valid: %w", wanted.Name, wrong.ToAggregate())}
+// validate returns an InvalidError if the Cluster is invalid.
+func validate(wanted *clusterv1alpha1.Cluster) error {
+	if errs := domaincluster.Validate(wanted); len(errs) > 0 {
+		return &InvalidError{fmt.Errorf("cluster %q would be invalid: %w", wanted.Name, errs.ToAggregate())}
 	}
 	return nil
 }
 
-// Final tells that an error is none that passes: the name is taken, or what is
-// said of the cluster is wrong.
+// Final reports whether another try cannot succeed: the name is taken, or the Cluster is
+// invalid.
 func Final(err error) bool {
 	var taken *registration.RegisteredError
-	var wrong *InvalidError
-	return errors.As(err, &taken) || errors.As(err, &wrong)
+	var invalid *InvalidError
+	return errors.As(err, &taken) || errors.As(err, &invalid)
 }

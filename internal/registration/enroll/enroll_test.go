@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
-func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
+func TestClusterSpecFromAgentFlags(t *testing.T) {
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
 		return &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: name}
 	}
@@ -29,20 +29,20 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 	tests := map[string]struct {
 		agent          Agent
 		stored, wanted clusterv1alpha1.ClusterSpec
-		// restart says that the Cluster is stored already.
+		// restart is true if the Cluster is stored already.
 		restart bool
 	}{
-		"a new one is where the agent finds it": {
+		"a new Cluster has the address of the kubeconfig": {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
 		},
-		"flags say more": {
-			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: grant.ReportAll()},
+		"flags set more fields": {
+			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: grant.AllAccounts()},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy",
 				Provider: "metal", Region: "north", Zones: []string{"a"}, SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
 			},
 		},
-		"what others said stays": {
+		"fields without flags stay": {
 			stored: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"},
 				SecretRef: reference("other"), Taints: tainted,
@@ -52,12 +52,12 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 				SecretRef: reference("other"), Taints: tainted,
 			},
 		},
-		"what was pushed to is pulled from now on": {
+		"push mode becomes pull mode": {
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://mine", InsecureSkipTLSVerification: true},
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine"},
 		},
-		"a restart with other flags changes how it is reached and not where it is": {
-			agent:  Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, Report: grant.ReportAll()},
+		"a restart with other flags changes the connection but not the location": {
+			agent:  Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, Report: grant.AllAccounts()},
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted,
@@ -76,57 +76,57 @@ func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", member
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: test.stored}
 			if test.restart {
-				test.agent.Reach(cluster, "id")
+				test.agent.SetConnection(cluster, "id")
 			} else {
-				test.agent.Describe(cluster, "id")
+				test.agent.SetSpec(cluster, "id")
 			}
 			if diff := cmp.Diff(test.wanted, cluster.Spec); diff != "" {
 				t.Errorf("Cluster (-want +got):\n%s", diff)
 			}
-			if err := invalid(cluster); err != nil {
-				t.Errorf("it cannot be stored: %v", err)
+			if err := validate(cluster); err != nil {
+				t.Errorf("the Cluster is invalid: %v", err)
 			}
 		})
 	}
 }
 
-func TestAnAgentTakesNoClusterOfAnother(t *testing.T) {
-	stored := sidetest.Registered("east", "id", clusterv1alpha1.Pull)
-	karmada, agent := sidetest.With(t, "", &stored), Agent{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
-	if found, err := agent.check(t.Context(), karmada, "id"); err != nil || found == nil {
-		t.Errorf("its own: %v, %v", found, err)
+func TestCheckRegistrationRejectsOtherCluster(t *testing.T) {
+	stored := sidetest.NewCluster("east", "id", clusterv1alpha1.Pull)
+	karmada, agent := sidetest.NewClient(t, "", &stored), Agent{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
+	if found, err := agent.checkRegistration(t.Context(), karmada, "id"); err != nil || found == nil {
+		t.Errorf("its own Cluster: %v, %v", found, err)
 	}
-	_, err := agent.check(t.Context(), karmada, "another")
+	_, err := agent.checkRegistration(t.Context(), karmada, "another")
 	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !Final(err) {
-		t.Errorf("that of another cluster: got %v, want %q", err, want)
+		t.Errorf("the Cluster of another member: got %v, want %q", err, want)
 	}
 }
 
-func TestAnAgentWhoseClusterIsRefusedHasMadeNothing(t *testing.T) {
+func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 	tests := map[string]struct {
-		agent   Agent
-		refused error
-		want    string
+		agent     Agent
+		serverErr error
+		want      string
 	}{
-		"by the control plane": {
-			refused: apierrors.NewInvalid(schema.GroupKind{Kind: "Cluster"}, "east", field.ErrorList{field.Duplicate(field.NewPath("spec", "id"), "id")}),
-			want:    `registering "east": Cluster "east" is invalid: spec.id: Duplicate value: "id"`,
+		"rejected by the control plane": {
+			serverErr: apierrors.NewInvalid(schema.GroupKind{Kind: "Cluster"}, "east", field.ErrorList{field.Duplicate(field.NewPath("spec", "id"), "id")}),
+			want:      `registering "east": Cluster "east" is invalid: spec.id: Duplicate value: "id"`,
 		},
-		"for what its flags say": {agent: Agent{Endpoint: "nonsense"}, want: `cluster "east" would not be valid: spec.apiEndpoint`},
+		"invalid flags": {agent: Agent{Endpoint: "nonsense"}, want: `cluster "east" would be invalid: spec.apiEndpoint`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := sidetest.With(t, "")
+			karmada := sidetest.NewClient(t, "")
 			karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
 				Create: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.CreateOption) error {
 					if (&client.CreateOptions{}).ApplyOptions(options).DryRun == nil {
-						t.Error("it is more than a rehearsal")
+						t.Error("the creation is not a dry run")
 					}
-					return test.refused
+					return test.serverErr
 				},
 			})
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", &rest.Config{Host: "https://10.0.0.1"}
-			_, err := test.agent.check(t.Context(), karmada, "id")
+			_, err := test.agent.checkRegistration(t.Context(), karmada, "id")
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !Final(err) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -134,24 +134,24 @@ func TestAnAgentWhoseClusterIsRefusedHasMadeNothing(t *testing.T) {
 	}
 }
 
-func TestTheCommandForAPersonWhenFlagsDiffer(t *testing.T) {
+func TestPatchCommand(t *testing.T) {
 	stored := clusterv1alpha1.ClusterSpec{Provider: "metal", Region: "north", Zones: []string{"a"}}
 	tests := map[string]struct {
 		agent  Agent
 		stored clusterv1alpha1.ClusterSpec
 		want   string
 	}{
-		"no flags":        {stored: stored},
-		"the same":        {agent: Agent{Provider: "metal", Region: "north", Zones: []string{"a"}}, stored: stored},
-		"the same zone":   {agent: Agent{Zones: []string{"a"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}},
-		"another region":  {agent: Agent{Provider: "metal", Region: "south"}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"region":"south"}}'`},
-		"other zones":     {agent: Agent{Zones: []string{"a", "b"}}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zones":["a","b"]}}'`},
-		"zones of a zone": {agent: Agent{Zones: []string{"b"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zone":null,"zones":["b"]}}'`},
+		"no flags":                {stored: stored},
+		"equal flags":             {agent: Agent{Provider: "metal", Region: "north", Zones: []string{"a"}}, stored: stored},
+		"the same zone":           {agent: Agent{Zones: []string{"a"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}},
+		"another region":          {agent: Agent{Provider: "metal", Region: "south"}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"region":"south"}}'`},
+		"other zones":             {agent: Agent{Zones: []string{"a", "b"}}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zones":["a","b"]}}'`},
+		"zones instead of a zone": {agent: Agent{Zones: []string{"b"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zone":null,"zones":["b"]}}'`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.agent.Name = "east"
-			if got := test.agent.difference(&clusterv1alpha1.Cluster{Spec: test.stored}); got != test.want {
+			if got := test.agent.patchCommand(&clusterv1alpha1.Cluster{Spec: test.stored}); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

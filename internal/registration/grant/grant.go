@@ -1,8 +1,9 @@
-// Package grant answers "what does a member let the control plane do, and how is that
-// taken back?".
+// Package grant answers: which accounts and roles does the control plane get in a member,
+// and how are they removed?
 //
-// The control plane gets two accounts: one to act, one to impersonate the callers of
-// the cluster proxy. Its copies of their tokens are in Secrets that go with the Cluster.
+// The control plane gets two service accounts: one for its own requests, and one to
+// impersonate the callers of the cluster proxy. It stores their tokens in Secrets that the
+// Cluster owns.
 package grant
 
 import (
@@ -26,72 +27,71 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Reported says which accounts of a member the control plane is told the tokens
-// of.
+// Reported selects the accounts of a member whose tokens are stored in the control plane.
 type Reported struct {
-	// Credentials are of the account that may do everything, Impersonator of the
-	// one that acts for the callers of the cluster proxy.
+	// Credentials selects the account for the requests of the control plane. Impersonator
+	// selects the account that impersonates the callers of the cluster proxy.
 	Credentials, Impersonator bool
 }
 
-// ReportAll reports both accounts, as the features that go through the control
-// plane need them.
-func ReportAll() Reported { return Reported{Credentials: true, Impersonator: true} }
+// AllAccounts selects both accounts. The features that go through the control plane need
+// them.
+func AllAccounts() Reported { return Reported{Credentials: true, Impersonator: true} }
 
 // DefaultTokenTimeout is how long a member may take to issue a token.
 const DefaultTokenTimeout = 30 * time.Second
 
-// Grant gives the control plane accounts in a member.
+// Grant creates the accounts of the control plane in a member.
 type Grant struct {
-	// Cluster is the member's name, Namespace where the accounts are.
+	// Cluster is the name of the member, Namespace the namespace of the accounts.
 	Cluster, Namespace string
-	Member             *side.Side
-	// Config leads to the member.
+	Member             *side.Client
+	// Config is the client configuration of the member.
 	Config *rest.Config
 	// Timeout is how long the member may take to issue a token.
 	Timeout time.Duration
-	// MemberRole is the ClusterRole of the member that limits what the control plane
-	// may do there. Empty lets it do everything.
+	// MemberRole is the ClusterRole of the member that limits what the control plane may do
+	// there. Empty allows everything.
 	MemberRole string
 }
 
-// Issue makes the namespace and the reported accounts, and returns what the
-// control plane needs to use them. A dry run returns nothing.
-func (g Grant) Issue(ctx context.Context, reported Reported) (Access, error) {
-	asIs := func(client.Object) error { return nil }
+// IssueTokens creates the namespace and the reported accounts and returns their tokens.
+// With DryRun it returns no tokens.
+func (g Grant) IssueTokens(ctx context.Context, reported Reported) (Credentials, error) {
+	keepExisting := func(client.Object) error { return nil }
 	if !reported.Credentials && !reported.Impersonator {
-		return Access{}, nil
+		return Credentials{}, nil
 	}
-	if _, err := g.Member.Ensure(ctx, registration.Namespace(g.Namespace), asIs); err != nil {
-		return Access{}, err
+	if _, err := g.Member.Ensure(ctx, registration.NewNamespace(g.Namespace), keepExisting); err != nil {
+		return Credentials{}, err
 	}
 	var accounts [2]*corev1.ServiceAccount
 	for i, wanted := range []struct {
 		name     string
 		reported bool
-	}{{Impersonator, reported.Impersonator}, {AccountName(g.Cluster), reported.Credentials}} {
+	}{{ImpersonatorAccount, reported.Impersonator}, {AccountName(g.Cluster), reported.Credentials}} {
 		if !wanted.reported {
 			continue
 		}
-		stored, err := g.Member.Ensure(ctx, registration.Account(g.Namespace, wanted.name), asIs)
+		stored, err := g.Member.Ensure(ctx, registration.NewServiceAccount(g.Namespace, wanted.name), keepExisting)
 		if err != nil {
-			return Access{}, err
+			return Credentials{}, err
 		}
 		accounts[i] = stored.(*corev1.ServiceAccount)
 	}
 	if reported.Credentials {
-		if err := g.empower(ctx); err != nil {
-			return Access{}, err
+		if err := g.bindRoles(ctx); err != nil {
+			return Credentials{}, err
 		}
 	}
 	if g.Member.DryRun {
-		return Access{}, nil
+		return Credentials{}, nil
 	}
-	return g.collect(ctx, accounts[0], accounts[1])
+	return g.collectTokens(ctx, accounts[0], accounts[1])
 }
 
-// CheckMemberRole returns an error if the member has no ClusterRole MemberRole. Nothing
-// is changed.
+// CheckMemberRole returns an error if MemberRole is set and the member has no such
+// ClusterRole. It changes nothing.
 func (g Grant) CheckMemberRole(ctx context.Context) error {
 	if g.MemberRole == "" {
 		return nil
@@ -107,59 +107,57 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 	return nil
 }
 
-// empower lets the account of the control plane do everything, or what MemberRole
-// allows.
-func (g Grant) empower(ctx context.Context) error {
-	rights, bound := Role(g.Cluster), RoleBinding(g.Cluster, g.Namespace)
+// bindRoles gives the account of the control plane all rights, or those of MemberRole.
+func (g Grant) bindRoles(ctx context.Context) error {
+	role, binding := Role(g.Cluster), RoleBinding(g.Cluster, g.Namespace)
 	if g.MemberRole != "" {
-		rights.Rules = BaseRules()
-		limited := MemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
-		if _, err := g.Member.Ensure(ctx, limited, func(have client.Object) error { return AdoptBinding(have, limited) }); err != nil {
+		role.Rules = BaseRules()
+		memberRoleBinding := MemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
+		if _, err := g.Member.Ensure(ctx, memberRoleBinding, func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
 			return err
 		}
 	}
-	if _, err := g.Member.Ensure(ctx, rights, func(have client.Object) error { return AdoptRole(have, rights) }); err != nil {
+	if _, err := g.Member.Ensure(ctx, role, func(have client.Object) error { return AdoptRole(have, role) }); err != nil {
 		return err
 	}
-	_, err := g.Member.Ensure(ctx, bound, func(have client.Object) error { return AdoptBinding(have, bound) })
+	_, err := g.Member.Ensure(ctx, binding, func(have client.Object) error { return AdoptBinding(have, binding) })
 	return err
 }
 
-// collect waits for the tokens of the accounts that are not nil.
-func (g Grant) collect(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found Access, err error) {
+// collectTokens waits for the tokens of the accounts that are not nil.
+func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.ServiceAccount) (found Credentials, err error) {
 	if impersonation != nil {
-		impersonating, err := token(ctx, g.Member, impersonation, g.Timeout)
+		impersonating, err := issueToken(ctx, g.Member, impersonation, g.Timeout)
 		if err != nil {
-			return Access{}, err
+			return Credentials{}, err
 		}
 		found.ImpersonatorToken = impersonating.Data[corev1.ServiceAccountTokenKey]
 	}
 	if own == nil {
 		return found, nil
 	}
-	acting, err := token(ctx, g.Member, own, g.Timeout)
+	acting, err := issueToken(ctx, g.Member, own, g.Timeout)
 	if err != nil {
-		return Access{}, err
+		return Credentials{}, err
 	}
 	found.Token = acting.Data[corev1.ServiceAccountTokenKey]
-	trusted, err := caOf(g.Config)
+	trusted, err := caBundle(g.Config)
 	if err != nil {
-		return Access{}, err
+		return Credentials{}, err
 	}
 	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
-	// No CA at all means those that the system trusts.
-	found.CA, err = g.verify(ctx, found.Token, append(authorities, nil)...)
+	// A nil CA stands for the CA certificates of the system.
+	found.CA, err = g.verifyToken(ctx, found.Token, append(authorities, nil)...)
 	return found, err
 }
 
-// verifyTimeout is how long a new token may be refused: API servers learn of it
-// through a cache.
+// verifyTimeout is how long a new token may be rejected. API servers read tokens through a
+// cache.
 const verifyTimeout = 10 * time.Second
 
-// verify finds the CA certificates with which the member can be reached by
-// nothing but what will be stored in the control plane, and proves that its token
-// is accepted.
-func (g Grant) verify(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
+// verifyToken returns the first CA bundle with which the token works in the member. The
+// check uses only values that will be stored in the control plane.
+func (g Grant) verifyToken(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
 	var errs []error
 	for _, ca := range authorities {
 		err := g.tryToken(ctx, token, ca)
@@ -167,13 +165,14 @@ func (g Grant) verify(ctx context.Context, token []byte, authorities ...[]byte) 
 			return ca, nil
 		}
 		errs = append(errs, err)
-		if !registration.IsUntrusted(err) {
+		if !registration.IsCertificateUntrusted(err) {
 			break
 		}
 	}
-	return nil, g.Member.Explain("using the new token of", registration.Account(g.Namespace, AccountName(g.Cluster)), errors.Join(errs...))
+	return nil, g.Member.WrapError("using the new token of", registration.NewServiceAccount(g.Namespace, AccountName(g.Cluster)), errors.Join(errs...))
 }
 
+// tryToken returns the error of a request to the member with the token and the CA bundle.
 func (g Grant) tryToken(ctx context.Context, token, ca []byte) error {
 	config := &rest.Config{
 		Host:            registration.Endpoint(g.Config),
@@ -188,21 +187,21 @@ func (g Grant) tryToken(ctx context.Context, token, ca []byte) error {
 	}
 	api, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
-		return fmt.Errorf("making a client with the new token: %w", err)
+		return fmt.Errorf("creating a client with the new token: %w", err)
 	}
-	var last error
+	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, verifyTimeout, true, func(ctx context.Context) (bool, error) {
-		last = api.Get().AbsPath("/api").Do(ctx).Error()
-		refused := apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last)
-		return last == nil || !refused, nil
+		lastErr = api.Get().AbsPath("/api").Do(ctx).Error()
+		denied := apierrors.IsUnauthorized(lastErr) || apierrors.IsForbidden(lastErr)
+		return lastErr == nil || !denied, nil
 	})
-	if last != nil {
-		return last
+	if lastErr != nil {
+		return lastErr
 	}
 	return err
 }
 
-// AdoptRole makes a role that is there be the wanted one.
+// AdoptRole sets the rules and labels of an existing ClusterRole to the wanted ones.
 func AdoptRole(have client.Object, want *rbacv1.ClusterRole) error {
 	role, ok := have.(*rbacv1.ClusterRole)
 	if !ok {
@@ -213,15 +212,15 @@ func AdoptRole(have client.Object, want *rbacv1.ClusterRole) error {
 	return nil
 }
 
-// AdoptBinding makes a binding that is there bind whom the wanted one does. One that
-// grants another role is not taken.
+// AdoptBinding sets the subjects and labels of an existing binding to the wanted ones. It
+// returns an error if the binding refers to another role.
 func AdoptBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
 	}
 	if !equality.Semantic.DeepEqual(binding.RoleRef, want.RoleRef) {
-		return fmt.Errorf("it grants %s %s; delete it if nobody needs it", binding.RoleRef.Kind, binding.RoleRef.Name)
+		return fmt.Errorf("it grants %s %s; delete it if it is not in use", binding.RoleRef.Kind, binding.RoleRef.Name)
 	}
 	binding.Subjects = want.Subjects
 	registration.AddLabels(binding, want)

@@ -15,15 +15,15 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-func TestWhatTheMemberHolds(t *testing.T) {
+func TestMemberObjects(t *testing.T) {
 	system := map[string]string{"karmada.io/system": "true"}
-	own := registration.Account("karmada-cluster", AccountName("east"))
+	own := registration.NewServiceAccount("karmada-cluster", AccountName("east"))
 	tests := map[string]struct{ got, want client.Object }{
-		"namespace": {registration.Namespace("karmada-cluster"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-cluster", Labels: system}}},
+		"namespace": {registration.NewNamespace("karmada-cluster"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-cluster", Labels: system}}},
 		"service account": {own, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "karmada-cluster", Name: "karmada-east", Labels: system,
 		}}},
-		"token secret named like its account": {TokenRequest(own), &corev1.Secret{
+		"token secret with the name of its account": {NewTokenSecret(own), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "karmada-cluster", Name: "karmada-east", Labels: system,
 				Annotations: map[string]string{"kubernetes.io/service-account.name": "karmada-east"},
@@ -52,21 +52,21 @@ func TestWhatTheMemberHolds(t *testing.T) {
 	}
 }
 
-func TestASecretIsReusedUnlessItServesAnotherCluster(t *testing.T) {
+func TestAdoptSecret(t *testing.T) {
 	owner := func(kind, name string) metav1.OwnerReference { return metav1.OwnerReference{Kind: kind, Name: name} }
 	current := owner("Cluster", "east")
 	current.UID = "now"
 	tests := map[string]struct {
 		owners, want []metav1.OwnerReference
 		uid          types.UID
-		refused      string
+		wantErr      string
 	}{
-		"nobody's":                           {},
-		"of the Cluster that is":             {owners: []metav1.OwnerReference{current}, uid: "now", want: []metav1.OwnerReference{current}},
-		"of one of the same name before":     {owners: []metav1.OwnerReference{current}, uid: "later"},
-		"left by a Cluster of the same name": {owners: []metav1.OwnerReference{owner("Cluster", "east")}},
-		"belongs to another Cluster":         {owners: []metav1.OwnerReference{owner("Cluster", "east-impersonator")}, refused: `it belongs to Cluster "east-impersonator"`},
-		"others may own it too":              {owners: []metav1.OwnerReference{owner("Vault", "v"), owner("Cluster", "east")}, want: []metav1.OwnerReference{owner("Vault", "v")}},
+		"no owner":                                 {},
+		"owned by the current Cluster":             {owners: []metav1.OwnerReference{current}, uid: "now", want: []metav1.OwnerReference{current}},
+		"owned by a deleted Cluster with a UID":    {owners: []metav1.OwnerReference{current}, uid: "later"},
+		"owned by a deleted Cluster without a UID": {owners: []metav1.OwnerReference{owner("Cluster", "east")}},
+		"owned by another Cluster":                 {owners: []metav1.OwnerReference{owner("Cluster", "east-impersonator")}, wantErr: `it belongs to Cluster "east-impersonator"`},
+		"also owned by another kind":               {owners: []metav1.OwnerReference{owner("Vault", "v"), owner("Cluster", "east")}, want: []metav1.OwnerReference{owner("Vault", "v")}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestASecretIsReusedUnlessItServesAnotherCluster(t *testing.T) {
 			}
 			want := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: registration.SystemLabels()}, Data: map[string][]byte{"token": []byte("new")}}
 			err := AdoptSecret(have, want, "east", test.uid)
-			if test.refused != "" {
-				if err == nil || err.Error() != test.refused {
-					t.Fatalf("got %v, want %q", err, test.refused)
+			if test.wantErr != "" {
+				if err == nil || err.Error() != test.wantErr {
+					t.Fatalf("got %v, want %q", err, test.wantErr)
 				}
 				return
 			}
@@ -98,24 +98,24 @@ func TestASecretIsReusedUnlessItServesAnotherCluster(t *testing.T) {
 	}
 }
 
-func TestAnExistingTokenSecretMustBeOfTheAccount(t *testing.T) {
-	want := TokenRequest(registration.Account("ns", "karmada-east"))
+func TestCheckTokenSecret(t *testing.T) {
+	want := NewTokenSecret(registration.NewServiceAccount("ns", "karmada-east"))
 	opaque := want.DeepCopy()
 	opaque.Type = corev1.SecretTypeOpaque
-	foreign := want.DeepCopy()
-	foreign.Annotations[corev1.ServiceAccountNameKey] = "default"
+	ofOtherAccount := want.DeepCopy()
+	ofOtherAccount.Annotations[corev1.ServiceAccountNameKey] = "default"
 	tests := map[string]struct {
 		have *corev1.Secret
 		want string
 	}{
-		"of an earlier run":  {want.DeepCopy(), ""},
-		"of another type":    {opaque, "it is not of type kubernetes.io/service-account-token"},
-		"of another account": {foreign, `it belongs to service account "default"`},
+		"created by an earlier run": {want.DeepCopy(), ""},
+		"another type":              {opaque, "it is not of type kubernetes.io/service-account-token"},
+		"another account":           {ofOtherAccount, `it belongs to service account "default"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := fitTokenRequest(test.have, want); err != nil {
+			if err := checkTokenSecret(test.have, want); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -125,7 +125,7 @@ func TestAnExistingTokenSecretMustBeOfTheAccount(t *testing.T) {
 	}
 }
 
-func TestABindingToAnotherRoleIsNotTaken(t *testing.T) {
+func TestAdoptBinding(t *testing.T) {
 	want := RoleBinding("east", "ns")
 	have := RoleBinding("east", "old")
 	if err := AdoptBinding(have, want); err != nil {
@@ -140,10 +140,10 @@ func TestABindingToAnotherRoleIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestTheNamespaceStaysForAnotherControlPlane(t *testing.T) {
+func TestAccountOfOtherControlPlane(t *testing.T) {
 	accounts := func(names ...string) (all []corev1.ServiceAccount) {
 		for _, name := range names {
-			all = append(all, *registration.Account("karmada-cluster", name))
+			all = append(all, *registration.NewServiceAccount("karmada-cluster", name))
 		}
 		return all
 	}
@@ -151,14 +151,14 @@ func TestTheNamespaceStaysForAnotherControlPlane(t *testing.T) {
 		accounts []corev1.ServiceAccount
 		want     string
 	}{
-		"only ours are there":           {accounts("default", "karmada-east", "karmada-impersonator"), ""},
-		"ours are gone already":         {accounts("default"), ""},
-		"another control plane's":       {accounts("default", "karmada-production", "karmada-impersonator"), "karmada-production"},
-		"an account of somebody else's": {accounts("default", "backup"), ""},
+		"only accounts of this Cluster":        {accounts("default", "karmada-east", "karmada-impersonator"), ""},
+		"accounts of this Cluster are deleted": {accounts("default"), ""},
+		"an account of another control plane":  {accounts("default", "karmada-production", "karmada-impersonator"), "karmada-production"},
+		"an unrelated account":                 {accounts("default", "backup"), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := otherControlPlane(test.accounts, "east"); got != test.want {
+			if got := accountOfOtherControlPlane(test.accounts, "east"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -9,27 +9,31 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// Names of what a member holds for the control plane. Other releases use the same
-// ones, so that each can unjoin what another one has joined.
+// Names of the objects of the control plane in a member. Other releases use the same
+// names, so that each release can unjoin a cluster that another release joined.
 const (
-	// Impersonator is the service account that acts for the callers of the cluster proxy.
-	Impersonator = "karmada-impersonator"
-	// ImpersonatorSuffix follows the name of the cluster in the Secret of the control
-	// plane with the token of that account.
+	// ImpersonatorAccount is the service account that impersonates the callers of the
+	// cluster proxy.
+	ImpersonatorAccount = "karmada-impersonator"
+	// ImpersonatorSuffix is appended to the name of the cluster. The result is the name of
+	// the Secret in the control plane with the token of the impersonator account.
 	ImpersonatorSuffix = "-impersonator"
 
 	accountPrefix = "karmada-"
 	rolePrefix    = "karmada-controller-manager:"
 )
 
-// AccountName is the service account in the member that the control plane acts as.
+// AccountName returns the name of the service account in the member for the requests of the
+// control plane.
 func AccountName(cluster string) string { return accountPrefix + cluster }
 
-// roleName is the ClusterRole of that account, and its ClusterRoleBinding.
+// roleName returns the name of the ClusterRole of that account, and of its
+// ClusterRoleBinding.
 func roleName(cluster string) string { return rolePrefix + AccountName(cluster) }
 
-// TokenRequest asks the member for a token of the account that does not expire.
-func TokenRequest(account *corev1.ServiceAccount) *corev1.Secret {
+// NewTokenSecret returns a Secret in which the member stores a token of the account that
+// does not expire.
+func NewTokenSecret(account *corev1.ServiceAccount) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: account.Namespace, Name: account.Name, Labels: registration.SystemLabels(),
@@ -39,7 +43,8 @@ func TokenRequest(account *corev1.ServiceAccount) *corev1.Secret {
 	}
 }
 
-// Role allows everything: what will be propagated is not known beforehand.
+// Role returns a ClusterRole that allows everything, because the propagated kinds are not
+// known in advance.
 func Role(cluster string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
@@ -50,8 +55,8 @@ func Role(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
-// BaseRules are what the control plane needs in every member: to prove which cluster it
-// is, and to report its health and its room.
+// BaseRules are the rights that the control plane needs in every member: to verify the
+// identity of the cluster, and to report its health and free capacity.
 func BaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
@@ -60,8 +65,7 @@ func BaseRules() []rbacv1.PolicyRule {
 	}
 }
 
-// MemberRoleBinding gives a ClusterRole of the member to the account of the control
-// plane.
+// MemberRoleBinding binds a ClusterRole of the member to the account of the control plane.
 func MemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBinding {
 	binding := RoleBinding(cluster, namespace)
 	binding.Name += ":member-role"
@@ -69,7 +73,7 @@ func MemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBindi
 	return binding
 }
 
-// RoleBinding gives the role to the account of the control plane.
+// RoleBinding binds the Role to the account of the control plane.
 func RoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
@@ -78,20 +82,21 @@ func RoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// Access is what the control plane needs to know to reach a member.
-type Access struct {
+// Credentials are the tokens and the CA bundle with which the control plane reaches a
+// member.
+type Credentials struct {
 	Token, ImpersonatorToken, CA []byte
 }
 
-// Secrets are the control plane's copies of the tokens.
-func (a Access) Secrets(cluster, namespace string) (credentials, impersonation *corev1.Secret) {
+// Secrets returns the Secrets of the control plane that hold the tokens.
+func (c Credentials) Secrets(cluster, namespace string) (credentials, impersonation *corev1.Secret) {
 	secret := func(name string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: registration.SystemLabels()}, Data: data}
 	}
 	credentials = secret(cluster, map[string][]byte{
-		clusterv1alpha1.SecretTokenKey:  a.Token,
-		clusterv1alpha1.SecretCADataKey: a.CA,
+		clusterv1alpha1.SecretTokenKey:  c.Token,
+		clusterv1alpha1.SecretCADataKey: c.CA,
 	})
-	impersonation = secret(cluster+ImpersonatorSuffix, map[string][]byte{clusterv1alpha1.SecretTokenKey: a.ImpersonatorToken})
+	impersonation = secret(cluster+ImpersonatorSuffix, map[string][]byte{clusterv1alpha1.SecretTokenKey: c.ImpersonatorToken})
 	return credentials, impersonation
 }

@@ -19,14 +19,14 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// token makes the member issue a token for the account that does not expire, and
-// waits for it.
-func token(ctx context.Context, s *side.Side, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+// issueToken creates a token Secret for the account and waits until the member has filled
+// it. The token does not expire.
+func issueToken(ctx context.Context, s *side.Client, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request := TokenRequest(account)
+	request := NewTokenSecret(account)
 	for {
-		stored, err := s.Ensure(waiting, request, func(have client.Object) error { return fitTokenRequest(have, request) })
+		stored, err := s.Ensure(waiting, request, func(have client.Object) error { return checkTokenSecret(have, request) })
 		if err != nil {
 			return nil, err
 		}
@@ -34,45 +34,45 @@ func token(ctx context.Context, s *side.Side, account *corev1.ServiceAccount, ti
 		if err != nil || secret != nil {
 			return secret, err
 		}
-		// A watch may end early, and a Secret that goes away may do so slowly.
+		// The watch may end early, and the deletion of a Secret may take some time.
 		select {
 		case <-waiting.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 		if waiting.Err() != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("%s issued no token into %s within %s: its kube-controller-manager does that, see whether it is running",
+			return nil, fmt.Errorf("%s issued no token in %s within %s: its kube-controller-manager issues tokens, check that it is running",
 				s.Name, s.Describe(stored), timeout)
 		}
 		if ctx.Err() != nil {
-			return nil, s.Explain("waiting for", request, context.Cause(ctx))
+			return nil, s.WrapError("waiting for", request, context.Cause(ctx))
 		}
 	}
 }
 
-// fitTokenRequest accepts a Secret that holds, or will hold, the token of the
+// checkTokenSecret returns an error unless an existing Secret is a token Secret of the
 // wanted account.
-func fitTokenRequest(have client.Object, want *corev1.Secret) error {
+func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok || secret.Type != want.Type {
 		return fmt.Errorf("it is not of type %s", want.Type)
 	}
-	if of := secret.Annotations[corev1.ServiceAccountNameKey]; of != want.Name {
-		return fmt.Errorf("it belongs to service account %q", of)
+	if owner := secret.Annotations[corev1.ServiceAccountNameKey]; owner != want.Name {
+		return fmt.Errorf("it belongs to service account %q", owner)
 	}
 	return nil
 }
 
-// awaitToken waits until the Secret holds the token of exactly this account. It
-// returns nil when the Secret disappears, as one does that was left by an account
-// of the same name, and when the watch ends.
-func awaitToken(ctx context.Context, s *side.Side, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
-	// A watch from no given version begins with what exists.
+// awaitToken waits until the Secret holds the token of the account with this UID. It
+// returns nil if the watch ends or the Secret is deleted. The latter happens to a Secret of
+// an earlier account with the same name.
+func awaitToken(ctx context.Context, s *side.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
+	// A watch without a resource version begins with the existing objects.
 	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.Explain("waiting for", request, err)
+		return nil, s.WrapError("waiting for", request, err)
 	}
 	defer events.Stop()
 	for event := range events.ResultChan() {
@@ -86,15 +86,15 @@ func awaitToken(ctx context.Context, s *side.Side, request *corev1.Secret, accou
 			}
 		default:
 			if event.Type == watch.Error {
-				return nil, s.Explain("waiting for", request, apierrors.FromObject(event.Object))
+				return nil, s.WrapError("waiting for", request, apierrors.FromObject(event.Object))
 			}
 		}
 	}
 	return nil, nil
 }
 
-// caOf is what the kubeconfig trusts.
-func caOf(config *rest.Config) ([]byte, error) {
+// caBundle returns the CA certificates of the kubeconfig.
+func caBundle(config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the CA certificates of the member's kubeconfig: %w", err)
@@ -102,17 +102,17 @@ func caOf(config *rest.Config) ([]byte, error) {
 	return config.CAData, nil
 }
 
-// Keep makes a Secret of a Cluster hold what it should and go with the Cluster.
-func Keep(ctx context.Context, s *side.Side, secret *corev1.Secret, of *clusterv1alpha1.Cluster) error {
-	owner := *metav1.NewControllerRef(of, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+// EnsureSecret stores a Secret and makes the Cluster its owner.
+func EnsureSecret(ctx context.Context, s *side.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
+	owner := *metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	wanted := secret.DeepCopy()
 	wanted.OwnerReferences = []metav1.OwnerReference{owner}
 	_, err := s.Ensure(ctx, wanted, func(have client.Object) error {
-		if err := AdoptSecret(have, wanted, of.Name, of.UID); err != nil {
+		if err := AdoptSecret(have, wanted, cluster.Name, cluster.UID); err != nil {
 			return err
 		}
 		owners := have.GetOwnerReferences()
-		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == of.UID }) {
+		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == cluster.UID }) {
 			have.SetOwnerReferences(append(owners, owner))
 		}
 		return nil
@@ -120,9 +120,9 @@ func Keep(ctx context.Context, s *side.Side, secret *corev1.Secret, of *clusterv
 	return err
 }
 
-// AdoptSecret makes a Secret of the control plane hold what the wanted one holds.
-// One that serves another Cluster is not taken. An owner that is the Cluster with
-// the given UID stays.
+// AdoptSecret sets the data and labels of an existing Secret of the control plane to the
+// wanted ones. It returns an error if another Cluster owns the Secret. An owner reference
+// to the Cluster with the given UID stays.
 func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok {
@@ -137,8 +137,8 @@ func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner 
 		if reference.Name != cluster {
 			return fmt.Errorf("it belongs to Cluster %q", reference.Name)
 		}
-		// Left by a Cluster of this name that is gone; it would take the Secret
-		// with it.
+		// The owner is a deleted Cluster of the same name. Garbage collection would
+		// delete the Secret because of this reference.
 	}
 	secret.OwnerReferences = owners
 	secret.Data = want.Data

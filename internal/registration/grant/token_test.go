@@ -25,12 +25,12 @@ import (
 	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
-func TestTheTokenIsThatOfExactlyThisAccount(t *testing.T) {
-	account := registration.Account("ns", "karmada-east")
+func TestAwaitToken(t *testing.T) {
+	account := registration.NewServiceAccount("ns", "karmada-east")
 	account.UID = "now"
-	holding := func(token, of string) *corev1.Secret {
-		secret := TokenRequest(account)
-		secret.Annotations[corev1.ServiceAccountUIDKey] = of
+	newSecret := func(token, accountUID string) *corev1.Secret {
+		secret := NewTokenSecret(account)
+		secret.Annotations[corev1.ServiceAccountUIDKey] = accountUID
 		secret.Data = map[string][]byte{}
 		if token != "" {
 			secret.Data[corev1.ServiceAccountTokenKey] = []byte(token)
@@ -41,16 +41,16 @@ func TestTheTokenIsThatOfExactlyThisAccount(t *testing.T) {
 		events []watch.Event
 		want   string
 	}{
-		"it is there":    {[]watch.Event{{Type: watch.Added, Object: holding("mine", "now")}}, "mine"},
-		"it comes later": {[]watch.Event{{Type: watch.Added, Object: holding("", "now")}, {Type: watch.Modified, Object: holding("mine", "now")}}, "mine"},
-		"an account of the same name has left it": {[]watch.Event{{Type: watch.Added, Object: holding("stale", "before")}, {Type: watch.Deleted, Object: holding("stale", "before")}}, ""},
-		"and it is issued anew for this one":      {[]watch.Event{{Type: watch.Added, Object: holding("stale", "before")}, {Type: watch.Modified, Object: holding("mine", "now")}}, "mine"},
-		"it goes before anybody could use it":     {[]watch.Event{{Type: watch.Deleted, Object: holding("mine", "now")}}, ""},
-		"the watch ends":                          {nil, ""},
+		"the token exists":                            {[]watch.Event{{Type: watch.Added, Object: newSecret("mine", "now")}}, "mine"},
+		"the token is issued later":                   {[]watch.Event{{Type: watch.Added, Object: newSecret("", "now")}, {Type: watch.Modified, Object: newSecret("mine", "now")}}, "mine"},
+		"the Secret of an earlier account is deleted": {[]watch.Event{{Type: watch.Added, Object: newSecret("stale", "before")}, {Type: watch.Deleted, Object: newSecret("stale", "before")}}, ""},
+		"the token of an earlier account is replaced": {[]watch.Event{{Type: watch.Added, Object: newSecret("stale", "before")}, {Type: watch.Modified, Object: newSecret("mine", "now")}}, "mine"},
+		"the Secret is deleted":                       {[]watch.Event{{Type: watch.Deleted, Object: newSecret("mine", "now")}}, ""},
+		"the watch ends":                              {nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			member := sidetest.With(t, "")
+			member := sidetest.NewClient(t, "")
 			member.API = interceptor.NewClient(member.API, interceptor.Funcs{
 				Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 					events := watch.NewFakeWithChanSize(len(test.events), false)
@@ -61,7 +61,7 @@ func TestTheTokenIsThatOfExactlyThisAccount(t *testing.T) {
 					return events, nil
 				},
 			})
-			secret, err := awaitToken(t.Context(), member, TokenRequest(account), account.UID)
+			secret, err := awaitToken(t.Context(), member, NewTokenSecret(account), account.UID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,52 +76,52 @@ func TestTheTokenIsThatOfExactlyThisAccount(t *testing.T) {
 	}
 }
 
-func TestWhichCAIsStored(t *testing.T) {
+func TestVerifyTokenSelectsCA(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	another, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "another"}, key)
+	otherCA, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "other"}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		// another tells that the kubeconfig trusts another CA than the member's.
-		another bool
-		code    int
-		stored  bool
+		// hasOtherCA is true if the kubeconfig trusts another CA than that of the member.
+		hasOtherCA bool
+		code       int
+		stored     bool
 	}{
-		"that of the kubeconfig, where it will do":          {code: http.StatusOK, stored: true},
-		"that beside the token, where it does not":          {another: true, code: http.StatusOK, stored: true},
-		"none, and none is tried, where the token does not": {code: http.StatusTeapot},
+		"the CA of the kubeconfig if it verifies": {code: http.StatusOK, stored: true},
+		"the CA of the token Secret otherwise":    {hasOtherCA: true, code: http.StatusOK, stored: true},
+		"no CA if the token is rejected":          {code: http.StatusTeapot},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int32
+			var requests atomic.Int32
 			member := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				asked.Add(1)
+				requests.Add(1)
 				w.WriteHeader(test.code)
 			}))
 			member.Config.ErrorLog = log.New(io.Discard, "", 0)
 			member.StartTLS()
 			t.Cleanup(member.Close)
-			its, first := pem(t, member.Certificate()), pem(t, member.Certificate())
-			if test.another {
-				first = pem(t, another)
+			memberCA, firstCA := encodePEM(t, member.Certificate()), encodePEM(t, member.Certificate())
+			if test.hasOtherCA {
+				firstCA = encodePEM(t, otherCA)
 			}
-			g := Grant{Cluster: "east", Namespace: "ns", Member: sidetest.With(t, ""), Config: &rest.Config{Host: member.URL}}
-			found, err := g.verify(t.Context(), []byte("token"), first, its)
-			if (err == nil) != test.stored || test.stored && !bytes.Equal(found, its) {
+			g := Grant{Cluster: "east", Namespace: "ns", Member: sidetest.NewClient(t, ""), Config: &rest.Config{Host: member.URL}}
+			found, err := g.verifyToken(t.Context(), []byte("token"), firstCA, memberCA)
+			if (err == nil) != test.stored || test.stored && !bytes.Equal(found, memberCA) {
 				t.Errorf("error %v, CA %q", err, found)
 			}
-			if got := asked.Load(); got != 1 {
-				t.Errorf("the member was asked %d times", got)
+			if got := requests.Load(); got != 1 {
+				t.Errorf("the member received %d requests", got)
 			}
 		})
 	}
 }
 
-func pem(t *testing.T, certificate *x509.Certificate) []byte {
+func encodePEM(t *testing.T, certificate *x509.Certificate) []byte {
 	t.Helper()
 	encoded, err := cert.EncodeCertificates(certificate)
 	if err != nil {

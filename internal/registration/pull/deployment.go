@@ -19,11 +19,12 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Names of what a member holds for its agent. Other releases use the same ones.
+// Names of the objects of the agent in a member. Other releases use the same names.
 const (
-	// AgentKubeconfig is the Secret with the kubeconfig of the agent, and its key.
+	// AgentKubeconfig is the name of the Secret with the kubeconfig of the agent, and of
+	// its key.
 	AgentKubeconfig = "karmada-kubeconfig"
-	// AgentAccount is the service account that the agent acts as in the member.
+	// AgentAccount is the service account of the agent in the member.
 	AgentAccount  = "karmada-agent-sa"
 	kubeconfigDir = "/etc/kubeconfig"
 	appLabel      = "app"
@@ -31,31 +32,31 @@ const (
 
 func agentLabels() map[string]string { return map[string]string{appLabel: AgentName} }
 
-// installAgent creates what the agent needs in the member, and the agent.
-func (r Register) installAgent(ctx context.Context, member *side.Side, kubeconfig []byte) error {
-	asIs := func(client.Object) error { return nil }
-	refuse := func(client.Object) error {
-		return fmt.Errorf("it appeared during the registration: see who else registers this cluster")
+// installAgent creates the agent and the objects that it needs in the member.
+func (r Register) installAgent(ctx context.Context, member *side.Client, kubeconfig []byte) error {
+	keepExisting := func(client.Object) error { return nil }
+	reject := func(client.Object) error {
+		return fmt.Errorf("it was created during the registration: check whether another run registers this cluster")
 	}
-	rights, bound := r.role(), r.binding()
+	role, binding := r.agentRole(), r.agentBinding()
 	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.Name)
 	type wanted struct {
 		want  client.Object
 		adopt func(client.Object) error
 	}
 	list := []wanted{
-		{registration.Namespace(r.Namespace), asIs},
-		{r.credentials(kubeconfig), refuse},
-		{rights, func(have client.Object) error { return grant.AdoptRole(have, rights) }},
-		{r.serviceAccount(), refuse},
-		{bound, func(have client.Object) error { return joinBinding(have, bound) }},
-		{r.deployment(), refuse},
+		{registration.NewNamespace(r.Namespace), keepExisting},
+		{r.kubeconfigSecret(kubeconfig), reject},
+		{role, func(have client.Object) error { return grant.AdoptRole(have, role) }},
+		{r.agentServiceAccount(), reject},
+		{binding, func(have client.Object) error { return addSubjects(have, binding) }},
+		{r.agentDeployment(), reject},
 	}
 	if r.MemberRole != "" {
-		if err := r.grantLimits(ctx, member); err != nil {
+		if err := r.grantMemberRole(ctx, member); err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(each wanted) bool { return each.want == client.Object(rights) || each.want == client.Object(bound) })
+		list = slices.DeleteFunc(list, func(each wanted) bool { return each.want == client.Object(role) || each.want == client.Object(binding) })
 	}
 	for _, each := range list {
 		if _, err := member.Ensure(ctx, each.want, each.adopt); err != nil {
@@ -65,12 +66,13 @@ func (r Register) installAgent(ctx context.Context, member *side.Side, kubeconfi
 	return nil
 }
 
-func (r Register) serviceAccount() *corev1.ServiceAccount {
-	return registration.Account(r.Namespace, AgentAccount)
+func (r Register) agentServiceAccount() *corev1.ServiceAccount {
+	return registration.NewServiceAccount(r.Namespace, AgentAccount)
 }
 
-// role allows everything: what will be propagated is not known beforehand.
-func (r Register) role() *rbacv1.ClusterRole {
+// agentRole returns a ClusterRole that allows everything, because the propagated kinds are
+// not known in advance.
+func (r Register) agentRole() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: registration.SystemLabels()},
 		Rules: []rbacv1.PolicyRule{
@@ -80,7 +82,7 @@ func (r Register) role() *rbacv1.ClusterRole {
 	}
 }
 
-func (r Register) binding() *rbacv1.ClusterRoleBinding {
+func (r Register) agentBinding() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: AgentName, Labels: registration.SystemLabels()},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: AgentName},
@@ -88,14 +90,14 @@ func (r Register) binding() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// joinBinding adds the agent to those whom the binding lets do everything: it has one
-// name, and a member may have agents of several control planes.
-func joinBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
+// addSubjects adds the agent to the subjects of the binding that allows everything. The
+// agents of several control planes share this binding.
+func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {
 		return fmt.Errorf("it is a %T", have)
 	}
-	others := without(binding.Subjects, want.Subjects)
+	others := withoutSubjects(binding.Subjects, want.Subjects)
 	if err := grant.AdoptBinding(binding, want); err != nil {
 		return err
 	}
@@ -103,58 +105,60 @@ func joinBinding(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	return nil
 }
 
-func without(subjects, gone []rbacv1.Subject) (kept []rbacv1.Subject) {
+// withoutSubjects returns the subjects without those to be removed.
+func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject) {
 	for _, subject := range subjects {
-		if !slices.Contains(gone, subject) {
+		if !slices.Contains(removed, subject) {
 			kept = append(kept, subject)
 		}
 	}
 	return kept
 }
 
-// leaveBinding takes the agent out of the binding that it shares with agents of other
-// control planes. The last one takes binding and role along.
-func (r Register) leaveBinding(ctx context.Context, member *side.Side) error {
-	have, err := member.Get(ctx, r.binding())
+// deleteFromBinding removes the agent from the binding that agents of several control
+// planes share. If no subject remains, it deletes the binding and the role.
+func (r Register) deleteFromBinding(ctx context.Context, member *side.Client) error {
+	have, err := member.Get(ctx, r.agentBinding())
 	if err != nil {
 		return err
 	}
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if !ok {
-		return member.Delete(ctx, r.role())
+		return member.Delete(ctx, r.agentRole())
 	}
-	others := without(binding.Subjects, r.binding().Subjects)
-	if binding.RoleRef != r.binding().RoleRef {
-		return nil // Somebody else's, of the same name.
+	others := withoutSubjects(binding.Subjects, r.agentBinding().Subjects)
+	if binding.RoleRef != r.agentBinding().RoleRef {
+		return nil // An unrelated binding with the same name.
 	}
 	if len(others) == 0 {
-		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.role()))
+		return errors.Join(member.Delete(ctx, binding), member.Delete(ctx, r.agentRole()))
 	}
-	member.Log.Printf("keeping %s in %s: %s %s/%s is there for another control plane", member.Describe(binding), member.Name, others[0].Kind, others[0].Namespace, others[0].Name)
-	return r.leaveOthers(ctx, member, binding, others)
+	member.Log.Printf("keeping %s in %s: %s %s/%s belongs to another control plane", member.Describe(binding), member.Name, others[0].Kind, others[0].Namespace, others[0].Name)
+	return r.keepSubjects(ctx, member, binding, others)
 }
 
-func (r Register) leaveOthers(ctx context.Context, member *side.Side, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
-	left := binding.DeepCopy()
-	left.Subjects = others
-	if _, err := patch.Object(ctx, member.API, binding, left); client.IgnoreNotFound(err) != nil {
-		return member.Explain("changing", binding, err)
+// keepSubjects stores the binding with the remaining subjects.
+func (r Register) keepSubjects(ctx context.Context, member *side.Client, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
+	changed := binding.DeepCopy()
+	changed.Subjects = others
+	if _, err := patch.Object(ctx, member.API, binding, changed); client.IgnoreNotFound(err) != nil {
+		return member.WrapError("changing", binding, err)
 	}
 	return nil
 }
 
-// giveBackBinding takes the agent out of a binding that was there before it.
-func (r Register) giveBackBinding(ctx context.Context, member *side.Side) error {
-	have, err := member.Get(ctx, r.binding())
+// revertBinding removes the agent from a binding that existed before this run.
+func (r Register) revertBinding(ctx context.Context, member *side.Client) error {
+	have, err := member.Get(ctx, r.agentBinding())
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if err != nil || !ok {
 		return err
 	}
-	return r.leaveOthers(ctx, member, binding, without(binding.Subjects, r.binding().Subjects))
+	return r.keepSubjects(ctx, member, binding, withoutSubjects(binding.Subjects, r.agentBinding().Subjects))
 }
 
-// deployment is the agent.
-func (r Register) deployment() *appsv1.Deployment {
+// agentDeployment returns the Deployment of the agent.
+func (r Register) agentDeployment() *appsv1.Deployment {
 	replicas := r.Replicas
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentName, Labels: agentLabels()},
@@ -166,7 +170,7 @@ func (r Register) deployment() *appsv1.Deployment {
 				Spec: corev1.PodSpec{
 					ServiceAccountName: AgentAccount,
 					Containers: []corev1.Container{{
-						Name: AgentName, Image: r.Image, Command: r.command(),
+						Name: AgentName, Image: r.Image, Command: r.agentCommand(),
 						Ports: []corev1.ContainerPort{
 							{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
 							{Name: "health", ContainerPort: 10357, Protocol: corev1.ProtocolTCP},
@@ -184,7 +188,7 @@ func (r Register) deployment() *appsv1.Deployment {
 	}
 }
 
-func (r Register) command() []string {
+func (r Register) agentCommand() []string {
 	controllers := "*"
 	if r.CertRotation {
 		controllers = "*,certRotation"
@@ -207,7 +211,7 @@ func (r Register) command() []string {
 		"--v=2",
 	}
 	if r.MemberRole != "" {
-		// It may not give the control plane accounts that may do more than itself.
+		// The agent may not create accounts with more rights than its own.
 		command = append(command, "--report-secrets=None")
 	}
 	return command

@@ -32,94 +32,95 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// discoveryPace is how often cluster-info is asked for.
-var discoveryPace = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.3, Cap: 5 * time.Second, Steps: 30}
+// discoveryBackoff is the delay between requests for cluster-info.
+var discoveryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.3, Cap: 5 * time.Second, Steps: 30}
 
-// discovered is what is known of the control plane before there is a credential.
-type discovered struct {
-	// host is the URL of the API server, ca what its certificate is checked with.
+// discoveredEndpoint is how the control plane is reached before the agent has a credential.
+type discoveredEndpoint struct {
+	// host is the URL of the API server, ca the CA bundle that verifies its certificate.
 	host string
 	ca   []byte
 }
 
-// discover finds out what the certificate of the control plane is checked with:
-// what the holder of the token's secret has signed and, unless that is to be
-// skipped, has one of the pins, and is what the control plane says again once it is
-// trusted.
-func (r Register) discover(ctx context.Context) (*discovered, error) {
+// discoverControlPlane returns the CA bundle of the control plane. The cluster-info that
+// holds it must be signed with the secret of the token. Unless the verification is skipped,
+// the CA must also match one of the pins, and the control plane must return the same
+// cluster-info over a connection that this CA verifies.
+func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint, error) {
 	token, err := bootstraptoken.Parse(r.Token)
 	if err != nil {
 		return nil, err
 	}
 	host := "https://" + r.Endpoint
 	untrusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	claimed, err := r.awaitSigned(ctx, untrusted, token)
+	claimed, err := r.awaitClusterInfo(ctx, untrusted, token)
 	if err != nil {
 		return nil, err
 	}
-	ca, err := authorities(claimed)
+	ca, err := caBundle(claimed)
 	if err != nil {
-		return nil, r.notVouched(err)
+		return nil, r.untrustedError(err)
 	}
 	if len(r.CAHashes) == 0 {
-		r.logf("[discovery] warning: the certificate authority of %s is not pinned, so whoever knows the token can pose as the control plane", r.Endpoint)
-		return &discovered{host: host, ca: ca}, nil
+		r.logf("[discovery] warning: the certificate authority of %s is not pinned, so anyone who knows the token can impersonate the control plane", r.Endpoint)
+		return &discoveredEndpoint{host: host, ca: ca}, nil
 	}
-	pins, err := r.pins()
+	pins, err := r.parsePins()
 	if err != nil {
 		return nil, err
 	}
-	if ca, err = pinned(ca, pins); err != nil {
-		return nil, r.notVouched(err)
+	if ca, err = onlyPinned(ca, pins); err != nil {
+		return nil, r.untrustedError(err)
 	}
 	trusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	confirmed, err := r.awaitSigned(ctx, trusted, token)
+	confirmed, err := r.awaitClusterInfo(ctx, trusted, token)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(claimed, confirmed) {
-		return nil, r.notVouched(errors.New("it says something else to a client that checks its certificate: somebody stands in between, or cluster-info was just changed; try again"))
+		return nil, r.untrustedError(errors.New("its cluster-info differs over a verified connection: a man in the middle changed it, or it was just updated; try again"))
 	}
-	r.logf("[discovery] the control plane at %s is the one whose hash was given", r.Endpoint)
-	return &discovered{host: host, ca: ca}, nil
+	r.logf("[discovery] the control plane at %s matches the given hash", r.Endpoint)
+	return &discoveredEndpoint{host: host, ca: ca}, nil
 }
 
-func (r Register) notVouched(err error) error {
+// untrustedError adds to an error that the control plane cannot be trusted.
+func (r Register) untrustedError(err error) error {
 	return fmt.Errorf("the control plane at %s cannot be trusted: %w", r.Endpoint, err)
 }
 
-// awaitSigned asks for cluster-info until it bears the signature of the token, and
-// returns the signed kubeconfig. A wrong signature or a certificate that does not
-// fit ends it at once.
-func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token bootstraptoken.Token) ([]byte, error) {
+// awaitClusterInfo reads cluster-info until it has a signature of the token, and returns
+// the signed kubeconfig. A wrong signature or an untrusted certificate ends the wait at
+// once.
+func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, token bootstraptoken.Token) ([]byte, error) {
 	api, err := corev1client.NewForConfig(karmada)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)
+		return nil, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
 	}
 	var (
-		signed  []byte
-		last    error
-		refused time.Time
+		signed        []byte
+		lastErr       error
+		rejectedSince time.Time
 	)
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	err = discoveryPace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
+	err = discoveryBackoff.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		info, err := api.ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
 		if err == nil {
-			signed, err = verify(info, token)
+			signed, err = verifyClusterInfo(info, token)
 		}
 		if errors.Is(err, errUnsigned) {
-			err = r.doubt(ctx, info, err, &refused)
+			err = r.checkTokenKnown(ctx, info, err, &rejectedSince)
 		}
-		var final *finalError
-		if err == nil || errors.As(err, &final) || registration.IsUntrusted(err) {
+		var permanent *permanentError
+		if err == nil || errors.As(err, &permanent) || registration.IsCertificateUntrusted(err) {
 			return true, err
 		}
-		if ctx.Err() == nil && (last == nil || last.Error() != err.Error()) {
+		if ctx.Err() == nil && (lastErr == nil || lastErr.Error() != err.Error()) {
 			r.logf("[discovery] waiting for ConfigMap %s/%s of %s: %v", metav1.NamespacePublic, bootstrapapi.ConfigMapClusterInfo, r.Endpoint, err)
 		}
-		if ctx.Err() == nil || last == nil {
-			last = err
+		if ctx.Err() == nil || lastErr == nil {
+			lastErr = err
 		}
 		return false, nil
 	})
@@ -128,106 +129,105 @@ func (r Register) awaitSigned(ctx context.Context, karmada *rest.Config, token b
 		return signed, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("looking for the control plane at %s: %w", r.Endpoint, context.Cause(ctx))
-	case errors.Is(err, errRefused):
-		return nil, r.explainToken(err, errRefused)
+	case errors.Is(err, errTokenRejected):
+		return nil, r.explainTokenError(err, errTokenRejected)
 	case wait.Interrupted(err):
-		return nil, r.notDiscovered(last)
+		return nil, r.explainDiscoveryError(lastErr)
 	}
-	return nil, r.notVouched(err)
+	return nil, r.untrustedError(err)
 }
 
-// tokenPatience is how long a token may be refused that was just made: API servers
-// learn of it through a cache.
-const tokenPatience = 3 * time.Second
+// tokenRejectionTimeout is how long a new token may be rejected. API servers read tokens
+// through a cache.
+const tokenRejectionTimeout = 3 * time.Second
 
-// errRefused tells that the control plane, of which the pins say that it is the right
-// one, does not take the token.
-var errRefused = apierrors.NewUnauthorized("the control plane does not know the token")
+// errTokenRejected reports that the verified control plane rejects the token.
+var errTokenRejected = apierrors.NewUnauthorized("the control plane does not know the token")
 
-// doubt asks the control plane whether it knows the token with which it does not sign,
-// so that nobody waits for what cannot be. It is asked only if it has one of the pins:
-// the token is no business of others.
-func (r Register) doubt(ctx context.Context, info *corev1.ConfigMap, unsigned error, refused *time.Time) error {
-	pins, err := r.pins()
+// checkTokenKnown returns a permanent error if the control plane rejects the token, so that
+// the wait for a signature ends early. The token is sent only to a control plane whose CA
+// matches a pin. Otherwise it returns the error unsigned.
+func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
+	pins, err := r.parsePins()
 	if err != nil || len(pins) == 0 {
 		return unsigned
 	}
-	ca, err := authorities([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	ca, err := caBundle([]byte(info.Data[bootstrapapi.KubeConfigKey]))
 	if err != nil {
 		return unsigned
 	}
-	if ca, err = pinned(ca, pins); err != nil {
-		return &finalError{err}
+	if ca, err = onlyPinned(ca, pins); err != nil {
+		return &permanentError{err}
 	}
-	_, err = r.may(ctx, (&discovered{host: "https://" + r.Endpoint, ca: ca}).config(r.Token, nil, nil), "")
+	_, err = r.canCreateRequests(ctx, (&discoveredEndpoint{host: "https://" + r.Endpoint, ca: ca}).newConfig(r.Token, nil, nil), "")
 	switch {
-	case registration.IsUntrusted(err):
-		return &finalError{err}
+	case registration.IsCertificateUntrusted(err):
+		return &permanentError{err}
 	case !apierrors.IsUnauthorized(err):
-		*refused = time.Time{}
+		*rejectedSince = time.Time{}
 		return unsigned
-	case refused.IsZero():
-		*refused = time.Now()
-	case time.Since(*refused) > tokenPatience:
-		return &finalError{fmt.Errorf("the control plane at %s: %w", r.Endpoint, errRefused)}
+	case rejectedSince.IsZero():
+		*rejectedSince = time.Now()
+	case time.Since(*rejectedSince) > tokenRejectionTimeout:
+		return &permanentError{fmt.Errorf("the control plane at %s: %w", r.Endpoint, errTokenRejected)}
 	}
 	return unsigned
 }
 
-// may tells whether somebody may create requests for certificates, or a subresource of
-// theirs.
-func (r Register) may(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
+// canCreateRequests reports whether the client may create certificate signing requests, or
+// the given subresource of them.
+func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
 	config := rest.CopyConfig(karmada)
 	config.Timeout = side.RequestTimeout
 	api, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
-		return false, fmt.Errorf("making a client of the control plane (%s): %w", karmada.Host, err)
+		return false, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)
 	}
-	answer, err := api.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+	review, err := api.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: subresource, Verb: "create",
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking the control plane (%s) what the token may do: %w", karmada.Host, err)
+		return false, fmt.Errorf("reviewing the access of the token in the control plane (%s): %w", karmada.Host, err)
 	}
-	return answer.Status.Allowed, nil
+	return review.Status.Allowed, nil
 }
 
-// mayRegister says what the token lacks, before anything is made. What cannot be found
-// out shows later.
-func (r Register) mayRegister(ctx context.Context, found *discovered) error {
-	holder := found.config(r.Token, nil, nil)
-	asks, err := r.may(ctx, holder, "")
+// checkTokenRights returns an error if the token lacks a right, before anything is created.
+// An error of the check itself is ignored; the registration reports it later.
+func (r Register) checkTokenRights(ctx context.Context, found *discoveredEndpoint) error {
+	holder := found.newConfig(r.Token, nil, nil)
+	isAllowed, err := r.canCreateRequests(ctx, holder, "")
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return r.explainToken(err, err)
+		return r.explainTokenError(err, err)
 	case err != nil:
 		return nil //nolint:nilerr // see above
-	case !asks:
-		return r.explainToken(fmt.Errorf("the token may not ask the control plane (%s) for certificates", found.host), errLacking)
+	case !isAllowed:
+		return r.explainTokenError(fmt.Errorf("the token may not request certificates from the control plane (%s)", found.host), errMissingRight)
 	}
-	if approved, err := r.may(ctx, holder, agent.ApproveAny); err == nil && !approved {
-		r.logf("warning: the token may not have the certificate of an agent approved, so a person has to, within %s; a token in group %s may", r.Timeout, agent.BootstrapGroup)
+	if isAutoApproved, err := r.canCreateRequests(ctx, holder, agent.ApproveAny); err == nil && !isAutoApproved {
+		r.logf("warning: the certificate of the agent is not approved automatically for this token, so an administrator must approve it within %s; a token in group %s is approved automatically", r.Timeout, agent.BootstrapGroup)
 	}
 	return nil
 }
 
-var errLacking = apierrors.NewForbidden(certificatesv1.Resource("certificatesigningrequests"), "", nil)
+var errMissingRight = apierrors.NewForbidden(certificatesv1.Resource("certificatesigningrequests"), "", nil)
 
-// notDiscovered explains why cluster-info did not come in time.
-func (r Register) notDiscovered(last error) error {
-	err := fmt.Errorf("the control plane at %s could not be discovered within %s: %w", r.Endpoint, r.Timeout, last)
+// explainDiscoveryError adds advice to the error that cluster-info did not appear in time.
+func (r Register) explainDiscoveryError(lastErr error) error {
+	err := fmt.Errorf("the control plane at %s could not be discovered within %s: %w", r.Endpoint, r.Timeout, lastErr)
 	var (
 		notTLS tls.RecordHeaderError
 		advice string
 	)
 	switch {
-	case errors.Is(last, errUnsigned):
-		advice = "The token is unknown there, has expired, or lacks the usage signing: see karmadactl token list, and make a new one with karmadactl token create."
-	case apierrors.IsNotFound(last), apierrors.IsForbidden(last), apierrors.IsUnauthorized(last):
-		advice = "ConfigMap kube-public/cluster-info is missing or not readable for everybody: is this a Karmada control plane that clusters may register with?"
-	case errors.As(last, &notTLS):
+	case errors.Is(lastErr, errUnsigned):
+		advice = "The token is unknown there, has expired, or lacks the usage signing: see karmadactl token list, and create a new one with karmadactl token create."
+	case apierrors.IsNotFound(lastErr), apierrors.IsForbidden(lastErr), apierrors.IsUnauthorized(lastErr):
+		advice = "ConfigMap kube-public/cluster-info is missing or not readable without authentication: check that this is a Karmada control plane that accepts registrations."
+	case errors.As(lastErr, &notTLS):
 		advice = "The server there does not speak TLS: check host and port of the endpoint."
 	default:
 		advice = "Check host and port of the endpoint, that the API server of the control plane is running, and that this machine can reach it."
@@ -235,17 +235,17 @@ func (r Register) notDiscovered(last error) error {
 	return fmt.Errorf("%w\n%s", err, advice)
 }
 
-// errUnsigned tells that cluster-info does not bear the signature of the token.
-var errUnsigned = errors.New("it bears no signature of this token")
+// errUnsigned reports that cluster-info has no signature of the token.
+var errUnsigned = errors.New("it has no signature of this token")
 
-// finalError is one that another try does not help.
-type finalError struct{ error }
+// permanentError is an error that another try cannot resolve.
+type permanentError struct{ error }
 
-func (e *finalError) Unwrap() error { return e.error }
+func (e *permanentError) Unwrap() error { return e.error }
 
-// verify returns the kubeconfig of cluster-info if the holder of the token's secret
-// has signed it.
-func verify(info *corev1.ConfigMap, token bootstraptoken.Token) ([]byte, error) {
+// verifyClusterInfo returns the kubeconfig of cluster-info if it is signed with the secret
+// of the token.
+func verifyClusterInfo(info *corev1.ConfigMap, token bootstraptoken.Token) ([]byte, error) {
 	kubeconfig, ok := info.Data[bootstrapapi.KubeConfigKey]
 	if !ok || kubeconfig == "" {
 		return nil, errors.New("it holds no kubeconfig")
@@ -255,13 +255,13 @@ func verify(info *corev1.ConfigMap, token bootstraptoken.Token) ([]byte, error) 
 		return nil, errUnsigned
 	}
 	if !jws.DetachedTokenIsValid(signature, kubeconfig, token.ID, token.Secret) {
-		return nil, &finalError{fmt.Errorf("its cluster-info was not signed with the secret of token %s: check the token, of which the part behind the dot is wrong, or else somebody stands in between", token.ID)}
+		return nil, &permanentError{fmt.Errorf("its cluster-info was not signed with the secret of token %s: the part of the token after the dot is wrong, or a man in the middle changed cluster-info", token.ID)}
 	}
 	return []byte(kubeconfig), nil
 }
 
-// authorities are the certificate authorities of the one cluster of a kubeconfig.
-func authorities(kubeconfig []byte) ([]byte, error) {
+// caBundle returns the certificate authorities of the only cluster of a kubeconfig.
+func caBundle(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of its cluster-info: %w", err)
@@ -278,9 +278,9 @@ func authorities(kubeconfig []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// pinned are those of the authorities that have one of the pins. Others are not
-// trusted although they are signed: many may know the token.
-func pinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
+// onlyPinned returns the certificate authorities that match one of the pins. Others are
+// rejected although they are signed, because the token may be widely known.
+func onlyPinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(ca)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate authorities of its cluster-info: %w", err)
@@ -293,15 +293,15 @@ func pinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
 		pin := bootstraptoken.PinOf(certificate)
 		found = append(found, pin.String())
 		if slices.Contains(pins, pin) {
-			trusted = append(trusted, encode(certificate)...)
+			trusted = append(trusted, encodePEM(certificate)...)
 		}
 	}
 	if len(trusted) == 0 {
-		return nil, fmt.Errorf("its certificate authority has the hash %s, which is none of those given: check the hash with karmadactl token create --print-register-command, and that the endpoint is that of the control plane", strings.Join(found, ", "))
+		return nil, fmt.Errorf("its certificate authority has the hash %s, which matches none of the given hashes: check the hash with karmadactl token create --print-register-command, and check that the endpoint belongs to the control plane", strings.Join(found, ", "))
 	}
 	return trusted, nil
 }
 
-func encode(certificate *x509.Certificate) []byte {
+func encodePEM(certificate *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: certificate.Raw})
 }

@@ -36,33 +36,34 @@ import (
 )
 
 const (
-	// generatorPrefix, followed by the name of the cluster and five characters, is
-	// the request of the Generator.
+	// generatorPrefix, followed by the name of the cluster and five characters, is the name
+	// of the certificate signing request of the Generator.
 	generatorPrefix = "agent-rbac-generator-"
 	generatorBits   = 3072
 )
 
-// identity is who the agent is in the control plane, and what this run has made
-// there to become it.
-type identity struct {
+// agentIdentity is the user of the agent in the control plane, and the objects that this
+// run created there for it.
+type agentIdentity struct {
 	register Register
 	// id is the identity of the member.
 	id string
 
-	// certificate and key are those of the agent, PEM encoded.
+	// certificate and key are the PEM encoded credentials of the agent.
 	certificate, key []byte
-	// request is what the certificate was asked for with.
+	// request is the certificate signing request of the agent.
 	request *certificatesv1.CertificateSigningRequest
-	// karmada is the control plane as the agent sees it, generator as one who grants
-	// its rights sees it, where that was needed.
-	karmada, generator *side.Side
+	// karmada is the client of the control plane with the rights of the agent. generator is
+	// the client that grants these rights; it is nil if the control plane grants them
+	// itself.
+	karmada, generator *side.Client
 }
 
-// obtain gets the certificate of the agent and sees to it that it has its rights,
-// and that the name is free.
-func (i *identity) obtain(ctx context.Context, found *discovered) error {
+// obtain gets the certificate of the agent. It then ensures that the agent has its rights
+// and that no Cluster has its name.
+func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := i.register
-	holder, err := side.Karmada(found.config(r.Token, nil, nil), r.Log)
+	holder, err := side.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
 	if err != nil {
 		return err
 	}
@@ -70,33 +71,34 @@ func (i *identity) obtain(ctx context.Context, found *discovered) error {
 	if err != nil {
 		return err
 	}
-	r.logf("[karmada-agent-start] Asking the control plane for the certificate of %s", agent.User(r.Name))
+	r.logf("[karmada-agent-start] Requesting the certificate of %s from the control plane", agent.User(r.Name))
 	request, err := r.signingRequest(r.Name+"-"+utilrand.String(5), agent.User(r.Name), key)
 	if err != nil {
 		return err
 	}
-	if i.certificate, err = r.certificate(ctx, holder, request); err != nil {
+	if i.certificate, err = r.requestCertificate(ctx, holder, request); err != nil {
 		return err
 	}
 	i.key, i.request = encoded, request
-	if i.karmada, err = side.Karmada(found.config("", i.certificate, i.key), r.Log); err != nil {
+	if i.karmada, err = side.NewKarmada(found.newConfig("", i.certificate, i.key), r.Log); err != nil {
 		return err
 	}
-	missing, err := i.missingRight(ctx)
+	missing, err := i.awaitRights(ctx)
 	if err != nil {
 		return err
 	}
 	if missing != "" {
-		r.logf("[karmada-agent-start] The control plane does not let the agent %s by itself: granting it with a certificate of %s", missing, agent.Generator)
+		r.logf("[karmada-agent-start] The control plane has not granted the agent the right to %s: granting it with a certificate of %s", missing, agent.Generator)
 		if err := i.grantRights(ctx, found, holder); err != nil {
 			return err
 		}
 	}
-	return i.rehearse(ctx)
+	return i.dryRunCluster(ctx)
 }
 
-// config is how the control plane is reached, with a token or a certificate.
-func (d *discovered) config(token string, certificate, key []byte) *rest.Config {
+// newConfig returns a client configuration of the control plane with a token or a
+// certificate.
+func (d *discoveredEndpoint) newConfig(token string, certificate, key []byte) *rest.Config {
 	return &rest.Config{
 		Host: d.host, BearerToken: token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: d.ca, CertData: certificate, KeyData: key},
@@ -108,17 +110,17 @@ func newKey() (key *ecdsa.PrivateKey, encoded []byte, err error) {
 		encoded, err = keyutil.MarshalPrivateKeyToPEM(key)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the key of the agent: %w", err)
+		return nil, nil, fmt.Errorf("generating the key of the agent: %w", err)
 	}
 	return key, encoded, nil
 }
 
-// signingRequest asks for a certificate of the user.
+// signingRequest returns a request for a client certificate of the user.
 func (r Register) signingRequest(name, user string, key any) (*certificatesv1.CertificateSigningRequest, error) {
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agent.Group}}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
-		return nil, fmt.Errorf("making the certificate request of %s: %w", user, err)
+		return nil, fmt.Errorf("creating the certificate request of %s: %w", user, err)
 	}
 	seconds := int32(r.CertExpiration / time.Second)
 	request := &certificatesv1.CertificateSigningRequest{
@@ -136,11 +138,11 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 	return request, nil
 }
 
-// certificate sends a request and waits for the certificate. Who refuses it says
-// why, and then nobody waits.
-func (r Register) certificate(ctx context.Context, holder *side.Side, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+// requestCertificate creates a certificate signing request and waits for the certificate. A
+// denial ends the wait at once and its reason is in the error.
+func (r Register) requestCertificate(ctx context.Context, holder *side.Client, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := holder.API.Create(ctx, request); err != nil {
-		return nil, r.explainToken(holder.Explain("creating", request, err), err)
+		return nil, r.explainTokenError(holder.WrapError("creating", request, err), err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -149,38 +151,38 @@ func (r Register) certificate(ctx context.Context, holder *side.Side, request *c
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := holder.Get(ctx, request)
 		if err != nil {
-			// One failed look says nothing about the request.
-			return false, onlyRefused(err)
+			// A single failed read does not show that the request is gone.
+			return false, onlyDenied(err)
 		}
 		if have == nil {
-			return false, fmt.Errorf("%s is gone: somebody deleted it", holder.Describe(request))
+			return false, fmt.Errorf("%s was deleted before it was approved", holder.Describe(request))
 		}
 		stored := have.(*certificatesv1.CertificateSigningRequest)
 		certificate = stored.Status.Certificate
-		return len(certificate) > 0, refusedBecause(stored)
+		return len(certificate) > 0, denialReason(stored)
 	})
 	switch {
 	case err == nil && len(certificate) > 0:
 		return certificate, nil
 	case ctx.Err() != nil:
-		return nil, holder.Explain("waiting for", request, context.Cause(ctx))
+		return nil, holder.WrapError("waiting for", request, context.Cause(ctx))
 	case err == nil || wait.Interrupted(err):
-		return nil, fmt.Errorf("%s got no certificate from %s within %s: see whether karmada-controller-manager (which approves) and kube-controller-manager (which signs) run there; a person can approve it with: kubectl certificate approve %s",
+		return nil, fmt.Errorf("%s got no certificate from %s within %s: check that karmada-controller-manager (which approves) and kube-controller-manager (which signs) run there; to approve it yourself, run: kubectl certificate approve %s",
 			holder.Describe(request), holder.Name, r.Timeout, request.Name)
 	}
-	return nil, fmt.Errorf("the control plane (%s) does not take %q as a member: %w", holder.Host, r.Name, err)
+	return nil, fmt.Errorf("the control plane (%s) does not accept %q as a member: %w", holder.Host, r.Name, err)
 }
 
-// onlyRefused forgets all errors but those that say that one may not ask.
-func onlyRefused(err error) error {
+// onlyDenied returns Forbidden and Unauthorized errors and nil for all others.
+func onlyDenied(err error) error {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return err
 	}
 	return nil
 }
 
-// refusedBecause is why there will be no certificate.
-func refusedBecause(request *certificatesv1.CertificateSigningRequest) error {
+// denialReason returns why the certificate will not be issued, or nil.
+func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
 		case agent.NotApproved:
@@ -192,18 +194,19 @@ func refusedBecause(request *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// explainToken says what may be wrong with the token.
-func (r Register) explainToken(explained, err error) error {
+// explainTokenError adds the likely problem of the token to an error.
+func (r Register) explainTokenError(explained, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w\nThe token is unknown, has expired or lacks the usage authentication: make a new one with karmadactl token create", explained)
+		return fmt.Errorf("%w\nThe token is unknown, has expired or lacks the usage authentication: create a new one with karmadactl token create", explained)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w\nThe token is not in group %s: make one without --groups with karmadactl token create", explained, agent.BootstrapGroup)
+		return fmt.Errorf("%w\nThe token is not in group %s: create one without --groups with karmadactl token create", explained, agent.BootstrapGroup)
 	}
 	return explained
 }
 
-func (i *identity) nameIsFree(ctx context.Context, karmada *side.Side) error {
+// checkNameFree returns a RegisteredError if a Cluster of this name exists.
+func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *side.Client) error {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
 	if err != nil || have == nil {
 		return err
@@ -211,43 +214,43 @@ func (i *identity) nameIsFree(ctx context.Context, karmada *side.Side) error {
 	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, By: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantRights gives the agent its rights in a control plane that leaves it to
-// those who register.
-func (i *identity) grantRights(ctx context.Context, found *discovered, holder *side.Side) error {
+// grantRights gives the agent its rights in a control plane that does not grant them
+// itself.
+func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *side.Client) error {
 	r := i.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
 	if err != nil {
-		return fmt.Errorf("making a key: %w", err)
+		return fmt.Errorf("generating a key: %w", err)
 	}
 	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
-		return fmt.Errorf("making a key: %w", err)
+		return fmt.Errorf("generating a key: %w", err)
 	}
 	request, err := r.signingRequest(generatorPrefix+r.Name+utilrand.String(5), agent.Generator, key)
 	if err != nil {
 		return err
 	}
-	certificate, err := r.certificate(ctx, holder, request)
+	certificate, err := r.requestCertificate(ctx, holder, request)
 	if err != nil {
 		return err
 	}
-	if i.generator, err = side.Karmada(found.config("", certificate, encoded), r.Log); err != nil {
+	if i.generator, err = side.NewKarmada(found.newConfig("", certificate, encoded), r.Log); err != nil {
 		return err
 	}
 	defer func() {
-		// It is worth everything there, and nobody needs it any more.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
+		// The certificate has all rights in the control plane and is no longer needed.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
 		defer cancel()
 		if err := i.generator.Delete(ctx, request); err != nil {
 			r.logf("warning: %v", err)
 		}
 	}()
-	if err := i.nameIsFree(ctx, i.generator); err != nil {
+	if err := i.checkNameFree(ctx, i.generator); err != nil {
 		return err
 	}
-	asIs := func(client.Object) error { return nil }
+	keepExisting := func(client.Object) error { return nil }
 	for _, name := range []string{r.ClusterNamespace, agent.ExecutionNamespace(r.Name)} {
-		if _, err := i.generator.Ensure(ctx, registration.Namespace(name), asIs); err != nil {
+		if _, err := i.generator.Ensure(ctx, registration.NewNamespace(name), keepExisting); err != nil {
 			return err
 		}
 	}
@@ -256,15 +259,15 @@ func (i *identity) grantRights(ctx context.Context, found *discovered, holder *s
 			return err
 		}
 	}
-	missing, err := i.missingRight(ctx)
+	missing, err := i.awaitRights(ctx)
 	if err == nil && missing != "" {
-		return fmt.Errorf("the control plane (%s) does not let %s %s, although it was granted: see its authorization mode", found.host, agent.User(r.Name), missing)
+		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the right was granted: check its authorization mode", found.host, agent.User(r.Name), missing)
 	}
 	return err
 }
 
-// adoptRight adds what is missing to a right that is there already, and takes nothing
-// away: somebody else may be registering.
+// adoptRight adds missing rules or subjects to an existing role or binding. Nothing is
+// removed because another registration may use the object.
 func adoptRight(have client.Object, want agent.Object) error {
 	registration.AddLabels(have, want)
 	switch have := have.(type) {
@@ -289,20 +292,20 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return have
 }
 
-// giveUp deletes what the agent has made of itself in the control plane, and its
-// rights if this run brought them.
-func (i *identity) giveUp(ctx context.Context) error {
+// rollBack deletes the Cluster of the agent in the control plane, and its rights if this
+// run granted them.
+func (i *agentIdentity) rollBack(ctx context.Context) error {
 	if i.karmada == nil {
 		return nil
 	}
 	var errs []error
-	made, err := i.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
-	if cluster, ok := made.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == i.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && i.since(cluster) {
+	created, err := i.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
+	if cluster, ok := created.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == i.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && i.isCreatedByThisRun(cluster) {
 		errs = append(errs, i.karmada.Delete(ctx, cluster))
 	}
 	errs = append(errs, ignoreForbidden(err))
 	if i.generator != nil {
-		return errors.Join(append(errs, i.generator.Undo(ctx), ignoreForbidden(i.generator.Delete(ctx, i.request)))...)
+		return errors.Join(append(errs, i.generator.RollBack(ctx), ignoreForbidden(i.generator.Delete(ctx, i.request)))...)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(i.register.Name)}}
 	have, err := i.karmada.Get(ctx, role)
@@ -312,14 +315,14 @@ func (i *identity) giveUp(ctx context.Context) error {
 	return errors.Join(append(errs, ignoreForbidden(err))...)
 }
 
-// since tells whether the Cluster was made after the request, so by the agent of
-// this run.
-func (i *identity) since(cluster *clusterv1alpha1.Cluster) bool {
+// isCreatedByThisRun reports whether the Cluster was created after the certificate signing
+// request of this run.
+func (i *agentIdentity) isCreatedByThisRun(cluster *clusterv1alpha1.Cluster) bool {
 	return i.request != nil && !cluster.CreationTimestamp.Before(&i.request.CreationTimestamp)
 }
 
-// kubeconfig is what the agent reaches the control plane with.
-func (r Register) kubeconfig(found *discovered, certificate, key []byte) ([]byte, error) {
+// newKubeconfig returns the kubeconfig of the agent for the control plane.
+func (r Register) newKubeconfig(found *discoveredEndpoint, certificate, key []byte) ([]byte, error) {
 	const karmada = "karmada-apiserver"
 	config := clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{karmada: {Server: found.host, CertificateAuthorityData: found.ca}},
@@ -334,8 +337,8 @@ func (r Register) kubeconfig(found *discovered, certificate, key []byte) ([]byte
 	return encoded, nil
 }
 
-// credentials is the Secret of the member that holds the kubeconfig of the agent.
-func (r Register) credentials(kubeconfig []byte) *corev1.Secret {
+// kubeconfigSecret returns the Secret of the member that holds the kubeconfig of the agent.
+func (r Register) kubeconfigSecret(kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: AgentKubeconfig, Labels: registration.SystemLabels()},
 		Data:       map[string][]byte{AgentKubeconfig: kubeconfig},

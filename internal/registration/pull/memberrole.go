@@ -12,23 +12,24 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// limits are the role and the bindings of an agent that may do in the member what
-// MemberRole allows. Their names are those of this cluster, for an agent of another
-// control plane in the same member may do everything.
-func (r Register) limits() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
-	base, bound, limited := r.role(), r.binding(), r.binding()
+// limitedRole returns the role and the bindings of an agent with MemberRole. Their names
+// contain the name of the cluster, because the agent of another control plane in the same
+// member may have all rights.
+func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
+	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name
 	base.Rules = append(grant.BaseRules(), rbacv1.PolicyRule{
 		APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{AgentKubeconfig}, Verbs: []string{"get", "update", "patch"},
 	})
-	bound.Name, bound.RoleRef.Name = base.Name, base.Name
-	limited.Name, limited.RoleRef.Name = base.Name+":member-role", r.MemberRole
-	return base, []*rbacv1.ClusterRoleBinding{bound, limited}
+	baseBinding.Name, baseBinding.RoleRef.Name = base.Name, base.Name
+	memberRoleBinding.Name, memberRoleBinding.RoleRef.Name = base.Name+":member-role", r.MemberRole
+	return base, []*rbacv1.ClusterRoleBinding{baseBinding, memberRoleBinding}
 }
 
-// grantLimits gives the agent what MemberRole allows, and what every agent needs.
-func (r Register) grantLimits(ctx context.Context, member *side.Side) error {
-	base, bindings := r.limits()
+// grantMemberRole gives the agent the rights of MemberRole and the rights that every agent
+// needs.
+func (r Register) grantMemberRole(ctx context.Context, member *side.Client) error {
+	base, bindings := r.limitedRole()
 	if _, err := member.Ensure(ctx, base, func(have client.Object) error { return grant.AdoptRole(have, base) }); err != nil {
 		return err
 	}
@@ -40,9 +41,9 @@ func (r Register) grantLimits(ctx context.Context, member *side.Side) error {
 	return nil
 }
 
-// leaveLimits deletes what grantLimits has created.
-func (r Register) leaveLimits(ctx context.Context, member *side.Side) error {
-	base, bindings := r.limits()
+// revokeMemberRole deletes the objects that grantMemberRole created.
+func (r Register) revokeMemberRole(ctx context.Context, member *side.Client) error {
+	base, bindings := r.limitedRole()
 	var errs []error
 	for _, binding := range bindings {
 		errs = append(errs, member.Delete(ctx, binding))
@@ -51,6 +52,6 @@ func (r Register) leaveLimits(ctx context.Context, member *side.Side) error {
 }
 
 // checkMemberRole returns an error if the member has no ClusterRole MemberRole.
-func (r Register) checkMemberRole(ctx context.Context, member *side.Side) error {
+func (r Register) checkMemberRole(ctx context.Context, member *side.Client) error {
 	return grant.Grant{Member: member, MemberRole: r.MemberRole}.CheckMemberRole(ctx)
 }

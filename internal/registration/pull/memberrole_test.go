@@ -13,10 +13,10 @@ import (
 	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
-func TestAMemberRoleLimitsTheAgent(t *testing.T) {
+func TestMemberRoleLimitsAgent(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "deployers"}}
 	register := Register{Name: "edge", MemberRole: role.Name, Member: &rest.Config{Host: "https://10.0.0.1"}}.withDefaults()
-	member := sidetest.With(t, "", role)
+	member := sidetest.NewClient(t, "", role)
 	if err := register.installAgent(t.Context(), member, []byte("kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAMemberRoleLimitsTheAgent(t *testing.T) {
 	}
 	want := map[string]string{"karmada-agent:edge": "karmada-agent:edge", "karmada-agent:edge:member-role": "deployers"}
 	if diff := cmp.Diff(want, grants); diff != "" {
-		t.Errorf("what the agent is bound to (-want +got):\n%s", diff)
+		t.Errorf("roles of the agent (-want +got):\n%s", diff)
 	}
 	for _, each := range roles.Items {
 		for _, rule := range each.Rules {
@@ -42,19 +42,19 @@ func TestAMemberRoleLimitsTheAgent(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Contains(register.command(), "--report-secrets=None") {
-		t.Errorf("the agent would give the control plane an account that may do everything: %v", register.command())
+	if !slices.Contains(register.agentCommand(), "--report-secrets=None") {
+		t.Errorf("the agent would give the control plane an account that may do everything: %v", register.agentCommand())
 	}
-	if err := register.leaveLimits(t.Context(), member); err != nil {
+	if err := register.revokeMemberRole(t.Context(), member); err != nil {
 		t.Fatal(err)
 	}
 	if err := member.API.List(t.Context(), bound); err != nil || len(bound.Items) > 0 {
-		t.Errorf("unregister leaves %v, %v", bound.Items, err)
+		t.Errorf("remaining bindings %v, %v", bound.Items, err)
 	}
 }
 
-func TestAMemberRoleThatIsNotThereIsAnErrorBeforeAnything(t *testing.T) {
-	member := sidetest.With(t, "")
+func TestCheckMemberRole(t *testing.T) {
+	member := sidetest.NewClient(t, "")
 	err := Register{Name: "edge", MemberRole: "deployers"}.checkMemberRole(t.Context(), member)
 	if err == nil || !strings.Contains(err.Error(), `has no ClusterRole "deployers": create it there first`) {
 		t.Errorf("got %v", err)

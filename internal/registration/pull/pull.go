@@ -1,13 +1,13 @@
-// Package pull answers: how does a cluster become a member with an agent, which asks
-// the control plane what to do, and how does it stop being one?
+// Package pull answers: how does a cluster register in pull mode, with an agent that polls
+// the control plane, and how does it unregister?
 //
-// Registering begins with a bootstrap token, with which the control plane proves who it
-// is and the agent becomes who it is; unregistering takes back what the agent has done,
-// and then the agent.
+// Registering begins with a bootstrap token. The token verifies the control plane, and the
+// agent uses it to request its certificate. Unregistering deletes the propagated objects
+// first and the agent last.
 //
-// Invariants: nothing is told to a control plane that is not known to be the right one.
-// A registration that does not end well deletes what it and its agent have made on both
-// sides, and nothing else.
+// Invariants: no data is sent to a control plane that is not verified. A failed
+// registration deletes the objects that it and its agent created on both sides, and no
+// others.
 package pull
 
 import (
@@ -37,81 +37,79 @@ import (
 )
 
 const (
-	// DefaultRegisterTimeout is how long each wait of a registration may take: for
-	// the control plane to vouch for the token, for the certificate, and for the
-	// agent to be ready.
+	// DefaultRegisterTimeout is the time limit of each wait of a registration: for the
+	// signed cluster-info, for the certificate, and for the agent to be ready.
 	DefaultRegisterTimeout = 5 * time.Minute
 
-	// DefaultCertExpiration is how long the certificate of an agent is asked for.
+	// DefaultCertExpiration is the requested lifetime of the agent's certificate.
 	DefaultCertExpiration = 365 * 24 * time.Hour
 
 	// AgentName is the name of the agent's Deployment and roles in the member.
 	AgentName = "karmada-agent"
 )
 
-// DefaultAgentImage is the image of the agent of this version.
+// DefaultAgentImage returns the image of the agent of this version.
 func DefaultAgentImage() string {
 	return "docker.io/karmada/karmada-agent:" + version.Get().GitVersion
 }
 
-// Register makes a cluster a member with an agent, which asks the control plane
-// what to do. It begins with nothing but a bootstrap token.
+// Register registers a cluster in pull mode, with nothing but a bootstrap token as
+// credential.
 type Register struct {
 	// Endpoint is host:port of the control plane.
 	Endpoint string
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
-	// Namespace is that of the agent in the member. Default karmada-system.
+	// Namespace is the namespace of the agent in the member. Default karmada-system.
 	Namespace string
-	// ClusterNamespace is that of the cluster's Secrets in the control plane.
+	// ClusterNamespace is the namespace of the cluster's Secrets in the control plane.
 	// Default karmada-cluster.
 	ClusterNamespace string
-	// Token is the bootstrap token, CAHashes are the pins of which the certificate
-	// authority of the control plane must have one. They may be left out only with
-	// SkipCAVerification, which lets everybody who knows the token stand in between.
+	// Token is the bootstrap token. CAHashes are pins; the certificate authority of the
+	// control plane must match one of them. They may be empty only with SkipCAVerification,
+	// which allows a man-in-the-middle attack by anyone who knows the token.
 	Token              string
 	CAHashes           []string
 	SkipCAVerification bool
-	// Provider, Region and Zones are where the cluster is. All may be empty.
+	// Provider, Region and Zones are the location of the cluster. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole of the member that limits what the agent may do
-	// there. Empty lets it do everything. With it the control plane gets no account in
-	// the member.
+	// MemberRole is the ClusterRole of the member that limits what the agent may do there.
+	// Empty allows everything. If it is set, the control plane gets no account in the
+	// member.
 	MemberRole string
 	// ProxyURL is the proxy through which the control plane reaches the member.
 	ProxyURL string
-	// Image is that of the agent, Replicas how many of it run. Default: that of this
-	// version, 1.
+	// Image is the image of the agent, Replicas the number of its replicas. Default: the
+	// image of this version, 1.
 	Image    string
 	Replicas int32
-	// CertExpiration is how long the certificate of the agent is asked for. Default
-	// a year, which control planes may shorten.
+	// CertExpiration is the requested lifetime of the agent's certificate. Default one
+	// year. The control plane may shorten it.
 	CertExpiration time.Duration
-	// CertRotation makes the agent renew its certificate in time.
+	// CertRotation makes the agent renew its certificate before it expires.
 	CertRotation bool
-	// DryRun checks what can be checked without asking for a certificate and logs
-	// what would be created.
+	// DryRun makes the checks that need no certificate, changes nothing and logs what would
+	// be created.
 	DryRun bool
-	// Timeout is how long each wait may take. Default 5 minutes.
+	// Timeout is the time limit of each wait. Default 5 minutes.
 	Timeout time.Duration
-	// Member leads to the cluster.
+	// Member is the client configuration of the cluster.
 	Member *rest.Config
-	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. It may be empty.
 	MemberOrigin string
-	// Log receives what happens, for people. Nil means nobody listens.
+	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
 }
 
-// Run registers the cluster and returns when its agent is ready and has made the
-// Cluster. When it fails or ctx ends, what it has created is deleted again on
-// both sides.
+// Run registers the cluster. It returns when the agent is ready and has created the
+// Cluster. If it fails or ctx ends, it deletes the created objects on both sides.
 func (r Register) Run(ctx context.Context) (err error) {
 	r = r.withDefaults()
 	if err := r.validate(); err != nil {
 		return err
 	}
-	member, err := side.Member(r.Name, r.Member, r.Log)
+	member, err := side.NewMember(r.Name, r.Member, r.Log)
 	if err != nil {
 		return err
 	}
@@ -120,33 +118,33 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	traces, err := r.traces(ctx, member)
+	agentObjects, err := r.missingAgentObjects(ctx, member)
 	if err != nil {
 		return err
 	}
-	found, err := r.discover(ctx)
+	found, err := r.discoverControlPlane(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.refuseItself(ctx, member); err != nil {
+	if err := r.rejectControlPlane(ctx, member); err != nil {
 		return err
 	}
-	if err := r.mayRegister(ctx, found); err != nil {
+	if err := r.checkTokenRights(ctx, found); err != nil {
 		return err
 	}
 	if r.DryRun {
 		return r.installAgent(ctx, member, nil)
 	}
-	identity := &identity{register: r, id: id}
+	identity := &agentIdentity{register: r, id: id}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.undo(ctx, identity, member, traces))
+			err = errors.Join(err, r.rollBack(ctx, identity, member, agentObjects))
 		}
 	}()
 	if err := identity.obtain(ctx, found); err != nil {
 		return err
 	}
-	kubeconfig, err := r.kubeconfig(found, identity.certificate, identity.key)
+	kubeconfig, err := r.newKubeconfig(found, identity.certificate, identity.key)
 	if err != nil {
 		return err
 	}
@@ -159,23 +157,23 @@ func (r Register) Run(ctx context.Context) (err error) {
 	return r.awaitCluster(ctx, identity.karmada)
 }
 
-// awaitCluster waits until the agent has made the Cluster. A Pod that is available
-// says that its program runs, not that it has reached the control plane.
-func (r Register) awaitCluster(ctx context.Context, karmada *side.Side) error {
+// awaitCluster waits until the agent has created the Cluster. An available Pod shows that
+// the agent runs, but not that it reaches the control plane.
+func (r Register) awaitCluster(ctx context.Context, karmada *side.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := karmada.Get(ctx, cluster)
-		// One failed look says nothing about the Cluster.
-		return have != nil, onlyRefused(err)
+		// A single failed read does not show that the Cluster is missing.
+		return have != nil, onlyDenied(err)
 	})
 	switch {
 	case ctx.Err() != nil:
-		return karmada.Explain("waiting for", cluster, context.Cause(ctx))
+		return karmada.WrapError("waiting for", cluster, context.Cause(ctx))
 	case wait.Interrupted(err):
-		return fmt.Errorf("the agent of member %q runs, but has made no Cluster within %s: its log says why; from the member it must reach %s, and its image %s must be karmada-agent",
+		return fmt.Errorf("the agent of member %q runs, but has created no Cluster within %s: see its log; the agent must reach %s from the member, and its image %s must be karmada-agent",
 			r.Name, r.Timeout, r.Endpoint, r.Image)
 	}
 	return err
@@ -191,7 +189,7 @@ func (r Register) withDefaults() Register {
 	return r
 }
 
-// Validate says what is wrong with what was asked for, before anything is read.
+// Validate returns an error if the options are invalid. It sends no requests.
 func (r Register) Validate() error { return r.withDefaults().validate() }
 
 func (r Register) validate() error {
@@ -205,29 +203,29 @@ func (r Register) validate() error {
 		return err
 	}
 	if _, err := bootstraptoken.Parse(r.Token); err != nil {
-		return fmt.Errorf("the token: %w", err)
+		return fmt.Errorf("token: %w", err)
 	}
-	if _, err := r.pins(); err != nil {
+	if _, err := r.parsePins(); err != nil {
 		return err
 	}
 	if len(r.CAHashes) == 0 && !r.SkipCAVerification {
-		return errors.New("the hash of the control plane's certificate authority is missing: karmadactl token create --print-register-command tells it")
+		return errors.New("the hash of the control plane's certificate authority is missing: get it with karmadactl token create --print-register-command")
 	}
 	switch {
 	case r.Timeout <= 0:
-		return fmt.Errorf("a wait of %s is too short", r.Timeout)
+		return fmt.Errorf("timeout %s: it must be positive", r.Timeout)
 	case r.Replicas < 0:
-		return fmt.Errorf("there cannot be %d replicas of the agent", r.Replicas)
+		return fmt.Errorf("%d replicas of the agent: the number must not be negative", r.Replicas)
 	case r.CertExpiration < minExpiration:
-		return fmt.Errorf("a certificate must be asked for at least %s, not %s", minExpiration, r.CertExpiration)
+		return fmt.Errorf("certificate expiration: it must be at least %s, not %s", minExpiration, r.CertExpiration)
 	}
 	return nil
 }
 
-// minExpiration is the shortest life of a certificate that can be asked for.
+// minExpiration is the shortest lifetime of a certificate that can be requested.
 const minExpiration = 10 * time.Minute
 
-// validateEndpoint checks that the endpoint is host:port.
+// validateEndpoint returns an error unless the endpoint is host:port.
 func validateEndpoint(endpoint string) error {
 	if strings.Contains(endpoint, "/") {
 		return fmt.Errorf("endpoint %q: write host:port, without scheme and path", endpoint)
@@ -240,7 +238,8 @@ func validateEndpoint(endpoint string) error {
 	return nil
 }
 
-func (r Register) pins() ([]bootstraptoken.Pin, error) {
+// parsePins parses CAHashes.
+func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 	var pins []bootstraptoken.Pin
 	for _, hash := range r.CAHashes {
 		pin, err := bootstraptoken.ParsePin(hash)
@@ -252,27 +251,28 @@ func (r Register) pins() ([]bootstraptoken.Pin, error) {
 	return pins, nil
 }
 
-// undo takes back what was created, the agent first so that nobody uses what goes; what
-// the agent made itself last, when it has no rights left to make it again.
-func (r Register) undo(ctx context.Context, identity *identity, member *side.Side, traces []client.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
+// rollBack deletes the created objects. The agent is deleted first so that it does not use
+// deleted credentials. The objects that the agent created are deleted last, when the agent
+// has no rights to create them again.
+func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *side.Client, agentObjects []client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
 	defer cancel()
-	sweep := func(ctx context.Context) error { return r.sweep(ctx, member, traces) }
-	giveBack := func(ctx context.Context) error { return r.giveBackBinding(ctx, member) }
+	deleteAgentObjects := func(ctx context.Context) error { return r.deleteAgentObjects(ctx, member, agentObjects) }
+	revertBinding := func(ctx context.Context) error { return r.revertBinding(ctx, member) }
 	var errs []error
-	for _, undo := range []func(context.Context) error{member.Undo, giveBack, identity.giveUp, sweep} {
-		if err := undo(ctx); err != nil {
+	for _, revert := range []func(context.Context) error{member.RollBack, revertBinding, identity.rollBack, deleteAgentObjects} {
+		if err := revert(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// traces are what the agent makes in the member when it starts, as far as it is not
-// there yet: accounts with which everything may be done.
-func (r Register) traces(ctx context.Context, member *side.Side) (absent []client.Object, err error) {
-	pushed, shared := grant.Leftovers{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.Account(r.ClusterNamespace, grant.Impersonator)
-	for _, object := range append(pushed.Objects(), grant.TokenRequest(shared), shared, registration.Namespace(r.ClusterNamespace)) {
+// missingAgentObjects returns the objects that the agent will create in the member at its
+// start, without those that exist already. Among them are accounts with all rights.
+func (r Register) missingAgentObjects(ctx context.Context, member *side.Client) (absent []client.Object, err error) {
+	accounts, shared := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.NewServiceAccount(r.ClusterNamespace, grant.ImpersonatorAccount)
+	for _, object := range append(accounts.Objects(), grant.NewTokenSecret(shared), shared, registration.NewNamespace(r.ClusterNamespace)) {
 		have, err := member.Get(ctx, object)
 		if err != nil {
 			return nil, err
@@ -284,10 +284,10 @@ func (r Register) traces(ctx context.Context, member *side.Side) (absent []clien
 	return absent, nil
 }
 
-// sweep deletes the traces of the agent.
-func (r Register) sweep(ctx context.Context, member *side.Side, traces []client.Object) error {
+// deleteAgentObjects deletes the objects that the agent created in the member.
+func (r Register) deleteAgentObjects(ctx context.Context, member *side.Client, agentObjects []client.Object) error {
 	var errs []error
-	for _, object := range traces {
+	for _, object := range agentObjects {
 		have, err := member.Get(ctx, object)
 		if err == nil && have != nil {
 			err = member.DeleteUnused(ctx, have)
@@ -297,9 +297,9 @@ func (r Register) sweep(ctx context.Context, member *side.Side, traces []client.
 	return errors.Join(errs...)
 }
 
-// preflight says what the member holds already that the agent would need, and
-// returns the identity of the member.
-func (r Register) preflight(ctx context.Context, member *side.Side) (id string, err error) {
+// preflight returns the identity of the member, or an error if the member already holds
+// objects of an agent.
+func (r Register) preflight(ctx context.Context, member *side.Client) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
 	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
 		return "", err
@@ -308,7 +308,7 @@ func (r Register) preflight(ctx context.Context, member *side.Side) (id string, 
 		return "", err
 	}
 	var findings []error
-	for _, object := range []client.Object{r.credentials(nil), r.serviceAccount(), r.deployment()} {
+	for _, object := range []client.Object{r.kubeconfigSecret(nil), r.agentServiceAccount(), r.agentDeployment()} {
 		have, err := member.Get(ctx, object)
 		if err != nil {
 			return "", err
@@ -324,10 +324,11 @@ func (r Register) preflight(ctx context.Context, member *side.Side) (id string, 
 	return id, nil
 }
 
-// refuseItself refuses a member that is the control plane. Whoever joins reads the
-// identity of both; here the token tells, with whose secret nobody else signs. Not
-// being allowed to look is no obstacle: this is to catch a mix-up.
-func (r Register) refuseItself(ctx context.Context, member *side.Side) error {
+// rejectControlPlane returns an error if the member is the control plane itself. Only the
+// control plane holds a cluster-info that is signed with the secret of the token. Missing
+// rights to read cluster-info are no error, because this check only catches the wrong
+// kubeconfig.
+func (r Register) rejectControlPlane(ctx context.Context, member *side.Client) error {
 	token, err := bootstraptoken.Parse(r.Token)
 	if err != nil {
 		return err
@@ -337,13 +338,13 @@ func (r Register) refuseItself(ctx context.Context, member *side.Side) error {
 	if err != nil || !ok {
 		return nil //nolint:nilerr // see above
 	}
-	if _, err := verify(info, token); err != nil {
-		return nil //nolint:nilerr // signed by nobody or by somebody else
+	if _, err := verifyClusterInfo(info, token); err != nil {
+		return nil //nolint:nilerr // not signed with this token
 	}
 	return fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member with --context", member.Name, member.Host)
 }
 
-// PreflightError lists what stands in the way of a registration.
+// PreflightError lists the objects in the member that prevent a registration.
 type PreflightError struct {
 	Findings []error
 	// Member is the name of the cluster that was to be registered.
@@ -355,7 +356,7 @@ func (e *PreflightError) Error() string {
 	for _, finding := range e.Findings {
 		text += "\n\t[ERROR]: " + finding.Error()
 	}
-	return text + "\nAn agent is or was installed here, and nothing was changed: unregister it first, or delete what is left of it"
+	return text + "\nAn agent is or was installed here, and nothing was changed: unregister it first, or delete its remaining objects"
 }
 
 func (r Register) logf(format string, args ...any) { registration.Log(r.Log).Printf(format, args...) }

@@ -21,14 +21,14 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// rightsTimeout is how long a control plane that grants the rights of an agent by
-// itself may take to let it use them: authorizers learn of them through a cache.
+// rightsTimeout is how long the control plane may take to grant the rights of an agent.
+// Authorizers read them through a cache.
 const rightsTimeout = 5 * time.Second
 
-// essential are the rights without which an agent does nothing, in the order in which
-// it needs them.
-func essential(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
-	space := agent.ExecutionNamespace(cluster)
+// requiredRights returns the rights without which an agent cannot work, in the order of
+// their use.
+func requiredRights(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
+	namespace := agent.ExecutionNamespace(cluster)
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "get", Group: clusterv1alpha1.GroupName, Resource: "clusters", Name: cluster},
 		{Verb: "create", Group: clusterv1alpha1.GroupName, Resource: "clusters"},
@@ -37,25 +37,26 @@ func essential(cluster, clusterNamespace string) []authorizationv1.ResourceAttri
 		{Verb: "update", Group: clusterv1alpha1.GroupName, Resource: "clusters", Subresource: "status", Name: cluster},
 		{Verb: "create", Group: coordinationv1.GroupName, Resource: "leases", Namespace: clusterv1alpha1.NamespaceKarmadaCluster},
 		{Verb: "update", Group: coordinationv1.GroupName, Resource: "leases", Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: cluster},
-		{Verb: "list", Group: workv1alpha1.GroupName, Resource: "works", Namespace: space},
-		{Verb: "watch", Group: workv1alpha1.GroupName, Resource: "works", Namespace: space},
-		{Verb: "update", Group: workv1alpha1.GroupName, Resource: "works", Subresource: "status", Namespace: space},
+		{Verb: "list", Group: workv1alpha1.GroupName, Resource: "works", Namespace: namespace},
+		{Verb: "watch", Group: workv1alpha1.GroupName, Resource: "works", Namespace: namespace},
+		{Verb: "update", Group: workv1alpha1.GroupName, Resource: "works", Subresource: "status", Namespace: namespace},
 	}
 }
 
-// missingRight says what the agent may not do that it has to, which it may have to wait
-// for a moment; nothing if it may do all. It is an error if its Cluster exists.
-func (i *identity) missingRight(ctx context.Context) (missing string, err error) {
+// awaitRights waits until the agent has its rights. It returns the missing right after a
+// short time limit, or an empty string. It returns an error if a Cluster of this name
+// exists.
+func (i *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 500 * time.Millisecond, Steps: 20}
 	err = pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		missing = "see its Cluster"
-		if err := i.nameIsFree(ctx, i.karmada); err != nil {
+		missing = "get its Cluster"
+		if err := i.checkNameFree(ctx, i.karmada); err != nil {
 			return false, ignoreForbidden(err)
 		}
 		var err error
-		missing, err = i.askRights(ctx)
+		missing, err = i.findMissingRight(ctx)
 		return err == nil && missing == "", err
 	})
 	if ctx.Err() != nil {
@@ -67,20 +68,21 @@ func (i *identity) missingRight(ctx context.Context) (missing string, err error)
 	return "", err
 }
 
-// askRights says what the agent may not do. A control plane that does not tell is asked
-// for what the agent reads all the time.
-func (i *identity) askRights(ctx context.Context) (missing string, err error) {
-	for _, each := range essential(i.register.Name, i.register.ClusterNamespace) {
+// findMissingRight returns a right that the agent lacks, or an empty string. If the control
+// plane does not serve access reviews to the agent, the right to list Works is tried
+// instead.
+func (i *agentIdentity) findMissingRight(ctx context.Context) (missing string, err error) {
+	for _, each := range requiredRights(i.register.Name, i.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
 		err := i.karmada.API.Create(ctx, review)
 		if apierrors.IsForbidden(err) {
 			break
 		}
 		if err != nil {
-			return "", fmt.Errorf("asking %s (%s) what %s may do: %w", i.karmada.Name, i.karmada.Host, agent.User(i.register.Name), err)
+			return "", fmt.Errorf("reviewing in %s (%s) the access of %s: %w", i.karmada.Name, i.karmada.Host, agent.User(i.register.Name), err)
 		}
 		if !review.Status.Allowed {
-			return spelled(each), nil
+			return formatRight(each), nil
 		}
 	}
 	works := &workv1alpha1.WorkList{}
@@ -91,8 +93,8 @@ func (i *identity) askRights(ctx context.Context) (missing string, err error) {
 	return "", err
 }
 
-// spelled says a right in words: update clusters/status "east".
-func spelled(right authorizationv1.ResourceAttributes) string {
+// formatRight formats a right for messages, such as: update clusters/status "east".
+func formatRight(right authorizationv1.ResourceAttributes) string {
 	text := right.Verb + " " + right.Resource
 	if right.Subresource != "" {
 		text += "/" + right.Subresource
@@ -106,25 +108,25 @@ func spelled(right authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-// rehearse lets the control plane judge the Cluster that the agent will make, without
-// making it: what it would refuse shows now, and not in the log of an agent that does
-// not get ready.
-func (i *identity) rehearse(ctx context.Context) error {
+// dryRunCluster creates the Cluster of the agent as a dry run. A rejection is reported at
+// once and not only in the log of an agent that does not become ready.
+func (i *agentIdentity) dryRunCluster(ctx context.Context) error {
 	r := i.register
-	said := enroll.Agent{
+	enrollment := enroll.Agent{
 		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: registration.Endpoint(r.Member), ProxyURL: r.ProxyURL,
-		Provider: r.Provider, Region: r.Region, Zones: r.Zones, Report: grant.ReportAll(), Member: r.Member,
+		Provider: r.Provider, Region: r.Region, Zones: r.Zones, Report: grant.AllAccounts(), Member: r.Member,
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
-	said.Describe(wanted, i.id)
+	enrollment.SetSpec(wanted, i.id)
 	err := i.karmada.API.Create(ctx, wanted, client.DryRunAll)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("the control plane (%s) would not take %q as a member: %w", i.karmada.Host, r.Name, err)
+		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", i.karmada.Host, r.Name, err)
 	}
-	// What else there may be shows again when the agent makes it, if it is there then.
+	// Any other error is reported again if the agent meets it.
 	return nil
 }
 
+// ignoreForbidden returns nil for a Forbidden error.
 func ignoreForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return nil

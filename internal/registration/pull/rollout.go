@@ -18,91 +18,91 @@ import (
 )
 
 const (
-	// hintLines and hintBytes bound how much of a log is told, hintTimeout how long
-	// it may take to come.
-	hintLines   = 5
-	hintBytes   = 2048
-	hintTimeout = 5 * time.Second
+	// logTailLines and logTailBytes limit how much of a log a message contains,
+	// describeTimeout how long reading it may take.
+	logTailLines    = 5
+	logTailBytes    = 2048
+	describeTimeout = 5 * time.Second
 )
 
-// awaitRollout waits until the agent is ready. When it is not in time, the error
-// says what holds it.
-func (r Register) awaitRollout(ctx context.Context, member *side.Side) error {
+// awaitRollout waits until the agent is ready. If it is not ready in time, the error
+// contains the reason.
+func (r Register) awaitRollout(ctx context.Context, member *side.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	var told string
+	var loggedState string
 	pace := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		have, err := member.Get(ctx, r.deployment())
+		have, err := member.Get(ctx, r.agentDeployment())
 		if err != nil {
-			return false, onlyRefused(err)
+			return false, onlyDenied(err)
 		}
 		if have == nil {
-			return false, fmt.Errorf("%s in %s is gone: somebody deleted it", member.Describe(r.deployment()), member.Name)
+			return false, fmt.Errorf("%s in %s was deleted during the registration", member.Describe(r.agentDeployment()), member.Name)
 		}
 		deployment := have.(*appsv1.Deployment)
-		if state := progress(deployment); state != told {
-			told = state
+		if state := formatProgress(deployment); state != loggedState {
+			loggedState = state
 			r.logf("[karmada-agent-start] Waiting for %s: %s", member.Describe(deployment), state)
 		}
-		return rolledOut(deployment), nil
+		return isRolledOut(deployment), nil
 	})
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return member.Explain("waiting for", r.deployment(), context.Cause(ctx))
+		return member.WrapError("waiting for", r.agentDeployment(), context.Cause(ctx))
 	case !wait.Interrupted(err):
 		return err
 	}
-	return fmt.Errorf("the agent of %s is not ready after %s (%s)%s", member.Name, r.Timeout, told, r.hint(ctx, member))
+	return fmt.Errorf("the agent of %s is not ready after %s (%s)%s", member.Name, r.Timeout, loggedState, r.describeFailure(ctx, member))
 }
 
-func progress(deployment *appsv1.Deployment) string {
-	return fmt.Sprintf("%d of %d replicas available", deployment.Status.AvailableReplicas, wanted(deployment))
+func formatProgress(deployment *appsv1.Deployment) string {
+	return fmt.Sprintf("%d of %d replicas available", deployment.Status.AvailableReplicas, desiredReplicas(deployment))
 }
 
-func wanted(deployment *appsv1.Deployment) int32 {
+func desiredReplicas(deployment *appsv1.Deployment) int32 {
 	if deployment.Spec.Replicas == nil {
 		return 1
 	}
 	return *deployment.Spec.Replicas
 }
 
-// rolledOut tells whether all replicas that are wanted are those of the present
-// template and available.
-func rolledOut(deployment *appsv1.Deployment) bool {
-	status, want := deployment.Status, wanted(deployment)
+// isRolledOut reports whether all desired replicas are available and belong to the current
+// template.
+func isRolledOut(deployment *appsv1.Deployment) bool {
+	status, want := deployment.Status, desiredReplicas(deployment)
 	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == want &&
 		status.Replicas == want && status.AvailableReplicas == want
 }
 
-// hint says what holds the agent: what its Deployment or its Pods say, and the end
-// of its log.
-func (r Register) hint(ctx context.Context, member *side.Side) string {
-	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+// describeFailure returns why the agent is not ready, from the status of its Deployment and
+// Pods and the end of their logs.
+func (r Register) describeFailure(ctx context.Context, member *side.Client) string {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	pods := &corev1.PodList{}
 	if err := member.API.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels(agentLabels())); err != nil {
 		return "; its Pods could not be read: " + err.Error()
 	}
 	if len(pods.Items) == 0 {
-		if have, err := member.Get(ctx, r.deployment()); err == nil && have != nil {
+		if have, err := member.Get(ctx, r.agentDeployment()); err == nil && have != nil {
 			if failure := replicaFailure(have.(*appsv1.Deployment)); failure != "" {
 				return "; no Pod could be created: " + failure
 			}
 		}
-		return fmt.Sprintf("; nothing makes Pods for it: see whether kube-controller-manager of %s is running", member.Name)
+		return fmt.Sprintf("; no controller creates its Pods: check that kube-controller-manager of %s is running", member.Name)
 	}
 	var text strings.Builder
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		reason, restarted := trouble(pod)
+		reason, isRestarted := podFailure(pod)
 		if reason == "" {
 			continue
 		}
 		fmt.Fprintf(&text, "\n%s: %s", member.Describe(pod), reason)
-		if tail := r.tail(ctx, pod.Name, restarted); tail != "" {
+		if tail := r.logTail(ctx, pod.Name, isRestarted); tail != "" {
 			fmt.Fprintf(&text, "; the end of its log:\n%s", indent(tail))
 		}
 	}
@@ -118,47 +118,48 @@ func replicaFailure(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// trouble is why a Pod is not ready, nothing if it is, and whether it was started
-// more than once.
-func trouble(pod *corev1.Pod) (reason string, restarted bool) {
+// podFailure returns why a Pod is not ready, and whether its container has restarted. The
+// reason is empty if the Pod is ready.
+func podFailure(pod *corev1.Pod) (reason string, isRestarted bool) {
 	for _, status := range pod.Status.ContainerStatuses {
 		switch ended := status.LastTerminationState.Terminated; {
 		case status.State.Waiting != nil && ended != nil:
-			return fmt.Sprintf("%s, after it ended with code %d: %s", said(status.State.Waiting.Reason, status.State.Waiting.Message), ended.ExitCode, said(ended.Reason, ended.Message)), true
+			return fmt.Sprintf("%s, after it ended with code %d: %s", joinReason(status.State.Waiting.Reason, status.State.Waiting.Message), ended.ExitCode, joinReason(ended.Reason, ended.Message)), true
 		case status.State.Waiting != nil:
-			return said(status.State.Waiting.Reason, status.State.Waiting.Message), false
+			return joinReason(status.State.Waiting.Reason, status.State.Waiting.Message), false
 		case status.State.Terminated != nil:
-			return fmt.Sprintf("ended with code %d: %s", status.State.Terminated.ExitCode, said(status.State.Terminated.Reason, status.State.Terminated.Message)), false
+			return fmt.Sprintf("ended with code %d: %s", status.State.Terminated.ExitCode, joinReason(status.State.Terminated.Reason, status.State.Terminated.Message)), false
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Status == corev1.ConditionFalse && (condition.Type == corev1.PodScheduled || condition.Type == corev1.PodReady) && condition.Message != "" {
-			return said(condition.Reason, condition.Message), false
+			return joinReason(condition.Reason, condition.Message), false
 		}
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return "it is " + string(pod.Status.Phase), false
+		return "phase " + string(pod.Status.Phase), false
 	}
 	return "", false
 }
 
-func said(reason, message string) string {
+func joinReason(reason, message string) string {
 	return strings.Trim(reason+": "+strings.TrimSpace(message), ": ")
 }
 
-// tail is the end of the log of a Pod, nothing if it does not come in time.
-func (r Register) tail(ctx context.Context, pod string, previous bool) string {
+// logTail returns the end of the log of a Pod, or an empty string if it cannot be read in
+// time.
+func (r Register) logTail(ctx context.Context, pod string, previous bool) string {
 	api, err := corev1client.NewForConfig(rest.CopyConfig(r.Member))
 	if err != nil {
 		return ""
 	}
-	lines, size := int64(hintLines), int64(hintBytes)
+	lines, size := int64(logTailLines), int64(logTailBytes)
 	log, err := api.Pods(r.Namespace).GetLogs(pod, &corev1.PodLogOptions{TailLines: &lines, LimitBytes: &size, Previous: previous}).Stream(ctx)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = log.Close() }()
-	content, err := io.ReadAll(io.LimitReader(log, hintBytes))
+	content, err := io.ReadAll(io.LimitReader(log, logTailBytes))
 	if err != nil {
 		return ""
 	}

@@ -25,84 +25,87 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Unregister ends the membership of a cluster with an agent.
+// Unregister ends the membership of a cluster in pull mode.
 type Unregister struct {
 	// Name is the name of the Cluster.
 	Name string
-	// Namespace is that of the agent in the member, AgentName the name of its
+	// Namespace is the namespace of the agent in the member, AgentName the name of its
 	// Deployment. Default karmada-system, karmada-agent.
 	Namespace, AgentName string
-	// ClusterNamespace is that of the cluster's Secrets. Default karmada-cluster, or
-	// what the agent says it is.
+	// ClusterNamespace is the namespace of the cluster's Secrets. Default: that of the flag
+	// of the agent, or karmada-cluster.
 	ClusterNamespace string
-	// Wait is how long the removal from the control plane may take, and then again
-	// that from the member. Default 60 s.
+	// Wait is the time limit of the removal from the control plane, and again of the
+	// removal from the member. Default 60 s.
 	Wait time.Duration
-	// Force goes on where a side does not answer, and takes finalizers off where
-	// nobody does in time, which leaves in the member what was propagated to it.
+	// Force continues if one of the clusters cannot be reached. It removes the finalizers
+	// that no controller removes in time, which leaves the propagated objects in the
+	// member.
 	Force bool
-	// DryRun checks everything, changes nothing and logs what would be deleted.
+	// DryRun makes all checks, changes nothing and logs what would be deleted.
 	DryRun bool
-	// Karmada leads to the control plane; nil means with the kubeconfig of the agent,
-	// in the context that the agent uses.
+	// Karmada is the client configuration of the control plane. Nil means the kubeconfig of
+	// the agent with the context that the agent uses.
 	Karmada *rest.Config
-	// Member leads to the cluster.
+	// Member is the client configuration of the cluster.
 	Member *rest.Config
-	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. It may be empty.
 	MemberOrigin string
-	// Log receives what happens, for people. Nil means nobody listens.
+	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
 }
 
-// Run takes back what was propagated, deletes the Cluster, and then deletes from
-// the member what registering has put there.
+// Run deletes the propagated objects, then the Cluster, and then the objects that register
+// created in the member.
 func (u Unregister) Run(ctx context.Context) error {
 	u.Namespace = cmp.Or(u.Namespace, clusterv1alpha1.NamespaceKarmadaSystem)
 	u.AgentName = cmp.Or(u.AgentName, AgentName)
 	u.Wait = cmp.Or(u.Wait, registration.DefaultWait)
-	member, err := side.Member(u.Name, u.Member, u.Log)
+	member, err := side.NewMember(u.Name, u.Member, u.Log)
 	if err != nil {
 		return err
 	}
-	leaving := &departure{Unregister: u, member: member}
-	leaving.memberID, err = leaving.openMember(ctx)
+	run := &unregistration{Unregister: u, member: member}
+	run.memberID, err = run.openMember(ctx)
 	if err != nil {
 		return err
 	}
-	if err := leaving.openKarmada(ctx); err != nil {
+	if err := run.openKarmada(ctx); err != nil {
 		return err
 	}
-	if err := leaving.find(ctx); err != nil {
+	if err := run.findCluster(ctx); err != nil {
 		return err
 	}
 	if u.DryRun {
-		leaving.tellPlan()
+		run.logPlan()
 		return nil
 	}
-	if err := leaving.leaveKarmada(ctx); err != nil {
+	if err := run.removeFromKarmada(ctx); err != nil {
 		return err
 	}
-	return leaving.cleanUpMember(ctx)
+	return run.cleanUpMember(ctx)
 }
 
-// departure is an Unregister under way.
-type departure struct {
+// unregistration is a run of Unregister.
+type unregistration struct {
 	Unregister
-	member *side.Side
-	// memberID is the identity of the member, empty if it does not answer.
+	member *side.Client
+	// memberID is the identity of the member. It is empty if the member cannot be reached.
 	memberID string
-	// karmada is nil if the control plane does not answer.
-	karmada *side.Side
-	// borrowed tells that it is reached with the credentials of the agent.
-	borrowed bool
-	// cluster is nil if there is none.
+	// karmada is the client of the control plane. It is nil if the control plane cannot be
+	// reached.
+	karmada *side.Client
+	// usesAgentCredentials is true if karmada uses the credentials of the agent.
+	usesAgentCredentials bool
+	// cluster is the Cluster, nil if there is none.
 	cluster *clusterv1alpha1.Cluster
-	// kept tells that the control plane takes the agent's rights away by itself.
-	kept bool
+	// karmadaManagesRights is true if the control plane revokes the rights of the agent
+	// itself.
+	karmadaManagesRights bool
 }
 
 // openMember reads the identity of the member.
-func (d *departure) openMember(ctx context.Context) (id string, err error) {
+func (d *unregistration) openMember(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	id, err = d.member.Identify(ctx, d.MemberOrigin)
@@ -111,50 +114,50 @@ func (d *departure) openMember(ctx context.Context) (id string, err error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w\nA member that is gone for good is removed with --force and the kubeconfig of the control plane in --karmada-config", err)
+		return "", fmt.Errorf("%w\nTo remove a member that no longer exists, use --force and set the kubeconfig of the control plane with --karmada-config", err)
 	}
 	return id, nil
 }
 
-// find reads the Cluster and makes sure that it is the member's.
-func (d *departure) find(ctx context.Context) error {
+// findCluster reads the Cluster and verifies that it is the Cluster of this member.
+func (d *unregistration) findCluster(ctx context.Context) error {
 	if d.karmada == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	object, err := d.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
-	// One who may not look has named the wrong kubeconfig, unless it is the agent,
-	// whose rights may have gone with its Cluster.
-	mayNot := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
-	if err != nil && d.Force && (d.borrowed || !mayNot) {
+	// A user without the right to read the Cluster has set the wrong kubeconfig. The
+	// agent may have lost this right together with its Cluster.
+	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
+	if err != nil && d.Force && (d.usesAgentCredentials || !isDenied) {
 		d.logf("warning: the control plane will not be cleaned up: %v", err)
 		d.karmada = nil
 		return nil
 	}
 	if err != nil {
-		gone := ""
-		if d.borrowed && mayNot {
-			gone = " An agent loses its rights with its Cluster, so that was probably deleted."
+		hint := ""
+		if d.usesAgentCredentials && isDenied {
+			hint = " An agent loses its rights with its Cluster, so the Cluster was probably deleted."
 		}
-		return fmt.Errorf("%w\nNothing was changed.%s With --force the agent is removed from %s all the same", err, gone, d.member.Name)
+		return fmt.Errorf("%w\nNothing was changed.%s Use --force to remove the agent from %s anyway", err, hint, d.member.Name)
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
 	switch {
 	case !ok && d.Force:
-		d.logf("there is no Cluster %q in %s: cleaning up what is left", d.Name, d.karmada.Name)
+		d.logf("there is no Cluster %q in %s: deleting the remaining objects", d.Name, d.karmada.Name)
 		return nil
 	case !ok:
-		return fmt.Errorf("there is no Cluster %q in %s (%s); with --force what is left of its agent in %s is deleted", d.Name, d.karmada.Name, d.karmada.Host, d.member.Name)
+		return fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the remaining objects of its agent in %s", d.Name, d.karmada.Name, d.karmada.Host, d.member.Name)
 	case found.Spec.SyncMode == clusterv1alpha1.Push:
 		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
 	}
 	if d.memberID != "" {
-		if err := registration.CheckID(d.member.Name, d.member.Host, d.memberID, found); err != nil {
+		if err := registration.CheckMemberIdentity(d.member.Name, d.member.Host, d.memberID, found); err != nil {
 			return err
 		}
 	}
-	// Before anything is touched: with force the member would lose its agent.
+	// This check comes before any deletion: with Force the member would lose its agent.
 	if err := admission.Deletable(found); err != nil {
 		return fmt.Errorf("cluster %q: %w", d.Name, err)
 	}
@@ -162,118 +165,121 @@ func (d *departure) find(ctx context.Context) error {
 	return nil
 }
 
-// leaveKarmada deletes the Cluster with its Works, and the rights of the agent.
-func (d *departure) leaveKarmada(ctx context.Context) error {
+// removeFromKarmada deletes the Cluster with its Works, and the rights of the agent.
+func (d *unregistration) removeFromKarmada(ctx context.Context) error {
 	if d.karmada == nil {
-		d.tellRemains()
+		d.logRemainingObjects()
 		return nil
 	}
-	d.kept = d.keptByKarmada(ctx)
+	d.karmadaManagesRights = d.hasManagedRights(ctx)
 	if d.cluster != nil {
 		if err := d.removeCluster(ctx); err != nil {
-			return d.leaveBehind(ctx, err)
+			return d.continueWithMember(ctx, err)
 		}
 	}
 	return d.removeRights(ctx)
 }
 
-// leaveBehind goes on with the member where force is asked for and the agent's own
-// rights do not suffice: the agent may have been the last to have had them.
-func (d *departure) leaveBehind(ctx context.Context, err error) error {
-	if !d.Force || !d.borrowed || ctx.Err() != nil {
+// continueWithMember returns nil if Force is set and the control plane rejected the
+// credentials of the agent, so that the member is still cleaned up. It may be impossible to
+// get other credentials.
+func (d *unregistration) continueWithMember(ctx context.Context, err error) error {
+	if !d.Force || !d.usesAgentCredentials || ctx.Err() != nil {
 		return err
 	}
 	d.logf("warning: the control plane was not cleaned up: %v", err)
 	d.karmada = nil
-	d.tellRemains()
+	d.logRemainingObjects()
 	return nil
 }
 
-// removeCluster deletes the Cluster first: its Works go with it, and as long as it is
-// there, what is bound to it brings new ones.
-func (d *departure) removeCluster(ctx context.Context) error {
-	err := d.karmada.Leave(ctx, side.Removal{Cluster: d.cluster, Wait: d.Wait, RefusedIsGone: d.borrowed, More: d.agentHolds})
-	var held *side.HeldError
-	if !d.Force || !errors.As(err, &held) {
+// removeCluster deletes the Cluster first. Its Works are deleted with it, and as long as it
+// exists, bindings create new ones.
+func (d *unregistration) removeCluster(ctx context.Context) error {
+	err := d.karmada.DeleteCluster(ctx, side.Removal{Cluster: d.cluster, Wait: d.Wait, DeniedMeansGone: d.usesAgentCredentials, ExtraBlockers: d.agentBlockers})
+	var blocked *side.BlockedRemovalError
+	if !d.Force || !errors.As(err, &blocked) {
 		return err
 	}
-	d.karmada.LogForce(held)
-	return d.force(ctx)
+	d.karmada.LogForcedRemoval(blocked)
+	return d.forceRemoval(ctx)
 }
 
-// agentHolds returns the Deployment of the agent, which deletes the objects of the Works
-// in the member, if not all of its replicas are available.
-func (d *departure) agentHolds(ctx context.Context, works int) []string {
+// agentBlockers returns the Deployment of the agent if not all of its replicas are
+// available and Works are left. Only the agent deletes the objects of these Works in the
+// member.
+func (d *unregistration) agentBlockers(ctx context.Context, works int) []string {
 	if works == 0 || d.memberID == "" {
 		return nil
 	}
 	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
 	deployment, ok := have.(*appsv1.Deployment)
-	if err != nil || !ok || deployment.Status.AvailableReplicas >= wanted(deployment) && wanted(deployment) > 0 {
+	if err != nil || !ok || deployment.Status.AvailableReplicas >= desiredReplicas(deployment) && desiredReplicas(deployment) > 0 {
 		return nil
 	}
-	line := fmt.Sprintf("%s in %s, which deletes their objects: %s", d.member.Describe(deployment), d.member.Name, progress(deployment))
+	line := fmt.Sprintf("%s in %s, which deletes their objects: %s", d.member.Describe(deployment), d.member.Name, formatProgress(deployment))
 	if failure := replicaFailure(deployment); failure != "" {
 		line += ", " + failure
 	}
 	return []string{line}
 }
 
-// awaitGone waits until the Cluster is gone. The rights of an agent go with its
-// Cluster, so that whoever uses them hears of the end by being refused.
-func (d *departure) awaitGone(ctx context.Context) error {
+// awaitClusterGone waits until the Cluster is gone. The agent loses its rights with the
+// Cluster, so with its credentials a denied request means the same.
+func (d *unregistration) awaitClusterGone(ctx context.Context) error {
 	err := d.karmada.AwaitGone(ctx, d.cluster)
-	if d.borrowed && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+	if d.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
 		return nil
 	}
 	return err
 }
 
-// force lets the Works and the Cluster go although nobody has cleaned up.
-func (d *departure) force(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, side.UndoTimeout)
+// forceRemoval deletes the Works and the Cluster and removes their finalizers.
+func (d *unregistration) forceRemoval(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, side.RollbackTimeout)
 	defer cancel()
 	if err := d.karmada.Delete(ctx, d.cluster); err != nil {
 		return err
 	}
-	if !d.borrowed {
-		return d.karmada.Release(ctx, d.cluster)
+	if !d.usesAgentCredentials {
+		return d.karmada.ForceDeleteCluster(ctx, d.cluster)
 	}
-	// The agent may not delete its namespace, which the control plane does then.
+	// The agent may not delete its namespace. The control plane deletes it later.
 	works := &workv1alpha1.WorkList{}
 	if err := d.karmada.API.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(d.Name))); err != nil {
 		return fmt.Errorf("listing the Works of cluster %q: %w", d.Name, err)
 	}
 	for i := range works.Items {
-		if err := d.karmada.TakeFinalizers(ctx, &works.Items[i]); err != nil {
+		if err := d.karmada.RemoveFinalizers(ctx, &works.Items[i]); err != nil {
 			return err
 		}
 	}
-	return d.awaitGone(ctx)
+	return d.awaitClusterGone(ctx)
 }
 
-// keptByKarmada tells whether the control plane has granted the rights of the agent
-// and takes them away by itself.
-func (d *departure) keptByKarmada(ctx context.Context) bool {
+// hasManagedRights reports whether the control plane granted the rights of the agent and
+// therefore revokes them itself.
+func (d *unregistration) hasManagedRights(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	have, err := d.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
 	return err == nil && have != nil && have.GetLabels()[agent.ManagedLabel] == d.Name
 }
 
-// removeRights deletes the rights of the agent. With its own credentials it cannot.
-func (d *departure) removeRights(ctx context.Context) error {
+// removeRights deletes the rights of the agent. The credentials of the agent do not suffice
+// for this.
+func (d *unregistration) removeRights(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	switch {
-	case d.borrowed && !d.kept:
-		d.tellRemains()
+	case d.usesAgentCredentials && !d.karmadaManagesRights:
+		d.logRemainingObjects()
 		return nil
-	case d.borrowed && d.cluster == nil:
-		// They go with a Cluster, of which there was none. The agent may give up what
-		// it is; as long as it does not, nobody else gets the name.
+	case d.usesAgentCredentials && d.cluster == nil:
+		// The rights are deleted together with the Cluster, but there was none. The agent may
+		// delete its own role. Until then no other cluster can register under this name.
 		return d.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
-	case d.borrowed:
+	case d.usesAgentCredentials:
 		return nil
 	}
 	var errs []error
@@ -285,27 +291,28 @@ func (d *departure) removeRights(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("cluster %q is gone, but the rights of its agent are not: %w", d.Name, err)
+		return fmt.Errorf("cluster %q is gone, but the rights of its agent were not deleted: %w", d.Name, err)
 	}
 	return nil
 }
 
-// tellRemains lists what an administrator of the control plane has to delete.
-func (d *departure) tellRemains() {
+// logRemainingObjects logs the objects that an administrator of the control plane must
+// delete.
+func (d *unregistration) logRemainingObjects() {
 	if d.karmada == nil {
-		d.logf("warning: this may be left in the control plane, for its administrator to delete:")
+		d.logf("warning: these objects may remain in the control plane, and its administrator must delete them:")
 		d.logf("  Cluster %s", d.Name)
 	} else {
-		d.logf("warning: this is left in the control plane, for its administrator to delete:")
+		d.logf("warning: these objects remain in the control plane, and its administrator must delete them:")
 	}
 	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
 		d.logf("  %s", d.member.Describe(right))
 	}
 }
 
-// cleanUpMember deletes what registering has put into the member, the agent first,
-// so that it does not come back.
-func (d *departure) cleanUpMember(ctx context.Context) error {
+// cleanUpMember deletes the objects that register created in the member. The agent is
+// deleted first so that it cannot create them again.
+func (d *unregistration) cleanUpMember(ctx context.Context) error {
 	if d.memberID == "" {
 		return nil
 	}
@@ -315,16 +322,16 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 	for _, object := range d.agentObjects() {
 		switch object.(type) {
 		case *rbacv1.ClusterRoleBinding:
-			errs = append(errs, d.installed().leaveBinding(ctx, d.member))
+			errs = append(errs, d.newRegister().deleteFromBinding(ctx, d.member))
 		case *rbacv1.ClusterRole:
-			// It goes with the last who is bound to it.
+			// deleteFromBinding deletes the role with the last subject.
 		default:
 			errs = append(errs, d.member.Delete(ctx, object))
 		}
 	}
-	errs = append(errs, d.installed().leaveLimits(ctx, d.member))
-	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
-	errs = append(errs, pushed.Delete(ctx, d.member))
+	errs = append(errs, d.newRegister().revokeMemberRole(ctx, d.member))
+	accounts := grant.Cleanup{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
+	errs = append(errs, accounts.Run(ctx, d.member))
 	if err := errors.Join(errs...); err != nil {
 		if d.Force {
 			d.logf("warning: %v", err)
@@ -335,36 +342,39 @@ func (d *departure) cleanUpMember(ctx context.Context) error {
 	return nil
 }
 
-// agentObjects are what registering has put into the member for the agent, in the
-// order in which it is deleted.
-func (d *departure) agentObjects() []client.Object {
-	installed := d.installed()
+// agentObjects returns the objects that register created in the member for the agent, in
+// the order of their deletion.
+func (d *unregistration) agentObjects() []client.Object {
+	register := d.newRegister()
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
-		installed.serviceAccount(), installed.binding(), installed.role(), installed.credentials(nil),
+		register.agentServiceAccount(), register.agentBinding(), register.agentRole(), register.kubeconfigSecret(nil),
 	}
 }
 
-// installed is what was registered, as far as its objects depend on it.
-func (d *departure) installed() Register { return Register{Name: d.Name, Namespace: d.Namespace} }
+// newRegister returns the Register with the fields that the objects of the agent depend on.
+func (d *unregistration) newRegister() Register {
+	return Register{Name: d.Name, Namespace: d.Namespace}
+}
 
-func (d *departure) tellPlan() {
+// logPlan logs what a run without DryRun would delete.
+func (d *unregistration) logPlan() {
 	if d.karmada != nil && d.cluster != nil {
 		d.logf("would delete %s with its Works in %s", d.karmada.Describe(d.cluster), d.karmada.Name)
 	}
 	if d.memberID == "" {
 		return
 	}
-	pushed := grant.Leftovers{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
-	for _, object := range append(d.agentObjects(), pushed.Objects()...) {
+	accounts := grant.Cleanup{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
+	for _, object := range append(d.agentObjects(), accounts.Objects()...) {
 		d.logf("would delete %s in %s", d.member.Describe(object), d.member.Name)
 	}
 }
 
 func (u Unregister) logf(format string, args ...any) { registration.Log(u.Log).Printf(format, args...) }
 
-// flagOf is the value of an argument --name=value of a container.
-func flagOf(container corev1.Container, name string) string {
+// flagValue returns the value of an argument --name=value of a container.
+func flagValue(container corev1.Container, name string) string {
 	for _, argument := range append(append([]string(nil), container.Command...), container.Args...) {
 		if value, ok := strings.CutPrefix(argument, "--"+name+"="); ok {
 			return value

@@ -1,15 +1,14 @@
-// Package push answers: how does a cluster become a member that the control plane
-// pushes to, and how does it stop being one?
+// Package push answers: how does a cluster join in push mode, and how does it unjoin?
 //
-// Joining gives the control plane two service accounts in the member (one to act,
-// one to impersonate the callers of the cluster proxy), stores their tokens in
-// the control plane and creates the Cluster that points to them. Unjoining goes
-// the same way back.
+// Join creates two service accounts for the control plane in the member: one for its own
+// requests, and one to impersonate the callers of the cluster proxy. It stores their tokens
+// in the control plane and creates the Cluster that refers to them. Unjoin deletes these
+// objects again.
 //
-// Invariants: a cluster has one name. The Cluster is created last, after its
-// credentials have proved to work. A join that does not end well deletes what it
-// has created itself on both sides, and nothing else. Nothing is deleted in a
-// cluster whose identity is not that of the Cluster being unjoined.
+// Invariants: a cluster has one name. The Cluster is created last, after a request with its
+// credentials succeeded. A failed join deletes the objects that it created on both sides,
+// and no others. Nothing is deleted in a cluster whose identity differs from that of the
+// Cluster.
 package push
 
 import (
@@ -37,57 +36,58 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Join registers a cluster as a member that the control plane pushes to.
+// Join registers a cluster as a member in push mode.
 type Join struct {
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace, on both sides, of what is created.
-	// Default karmada-cluster.
+	// ClusterNamespace is the namespace of the created objects on both sides. Default
+	// karmada-cluster.
 	ClusterNamespace string
-	// Provider, Region and Zones are where the cluster is; placements refer to
-	// them. All may be empty.
+	// Provider, Region and Zones are the location of the cluster; placements refer to them.
+	// All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole of the member that limits what the control plane
-	// may do there. Empty lets it do everything.
+	// MemberRole is the ClusterRole of the member that limits what the control plane may do
+	// there. Empty allows everything.
 	MemberRole string
-	// DryRun checks everything, changes nothing on either side and logs what
-	// would be created.
+	// DryRun makes all checks, changes nothing on either side and logs what would be
+	// created.
 	DryRun bool
-	// Karmada and Member lead to the control plane and to the cluster.
+	// Karmada and Member are the client configurations of the control plane and of the
+	// cluster.
 	Karmada, Member *rest.Config
-	// MemberOrigin says where Member was read from, for messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. It may be empty.
 	MemberOrigin string
-	// Log receives what happens, for people. Nil means nobody listens.
+	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
 	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run joins the cluster and returns when its credentials are known to work and
-// the Cluster is stored; whether the Cluster is Ready is found out later. If the
-// cluster is registered under the name already and refuses the stored credentials, Run
-// replaces them. It returns a *RegisteredError if they work, or if the name or the
-// cluster is taken. When it fails or ctx ends, what it has created is deleted again.
+// Run joins the cluster. It returns when a request with the new credentials succeeded and
+// the Cluster is stored; it does not wait until the Cluster is Ready. If the cluster is
+// registered under this name already and rejects the stored credentials, Run replaces them.
+// It returns a *RegisteredError if they work, or if the name or the cluster is taken. If it
+// fails or ctx ends, it deletes the objects that it created.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
-	karmada, member, err := j.sides()
+	karmada, member, err := j.openClusters()
 	if err != nil {
 		return err
 	}
-	wanted, err := j.check(ctx, karmada, member)
-	taken, mayRepair := repairable(err)
-	if err != nil && !mayRepair {
+	wanted, err := j.checkClusters(ctx, karmada, member)
+	registered, isRepairable := asRepairable(err)
+	if err != nil && !isRepairable {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, undo(ctx, karmada, member))
+			err = errors.Join(err, rollBack(ctx, karmada, member))
 		}
 	}()
-	if mayRepair {
-		return j.repair(ctx, karmada, member, taken)
+	if isRepairable {
+		return j.repair(ctx, karmada, member, registered)
 	}
 	credentials, err := j.grantAccess(ctx, member)
 	if err != nil {
@@ -96,59 +96,60 @@ func (j Join) Run(ctx context.Context) (err error) {
 	return j.register(ctx, karmada, wanted, credentials)
 }
 
-func (j Join) sides() (karmada, member *side.Side, err error) {
+// openClusters creates the clients of both clusters.
+func (j Join) openClusters() (karmada, member *side.Client, err error) {
 	if err := registration.ValidateName(j.Name); err != nil {
 		return nil, nil, err
 	}
-	if karmada, err = side.Karmada(j.Karmada, j.Log); err != nil {
+	if karmada, err = side.NewKarmada(j.Karmada, j.Log); err != nil {
 		return nil, nil, err
 	}
-	if member, err = side.Member(j.Name, j.Member, j.Log); err != nil {
+	if member, err = side.NewMember(j.Name, j.Member, j.Log); err != nil {
 		return nil, nil, err
 	}
 	karmada.DryRun, member.DryRun = j.DryRun, j.DryRun
 	return karmada, member, nil
 }
 
-// check reads both sides and returns the Cluster to be created, or why it must
-// not be.
-func (j Join) check(ctx context.Context, karmada, member *side.Side) (*clusterv1alpha1.Cluster, error) {
+// checkClusters reads both clusters and returns the Cluster to be created. It returns an
+// error if the cluster must not join.
+func (j Join) checkClusters(ctx context.Context, karmada, member *side.Client) (*clusterv1alpha1.Cluster, error) {
 	id, err := member.Identify(ctx, j.MemberOrigin)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := karmada.Clusters(ctx)
+	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := registration.RefuseDuplicate(registered, j.Name, id); err != nil {
+	if err := registration.CheckNotRegistered(registered, j.Name, id); err != nil {
 		return nil, err
 	}
-	if err := j.nameIsNoAgents(ctx, karmada); err != nil {
+	if err := j.checkNameUnusedByAgent(ctx, karmada); err != nil {
 		return nil, err
 	}
-	if err := j.grant(member, j.ClusterNamespace).CheckMemberRole(ctx); err != nil {
+	if err := j.newGrant(member, j.ClusterNamespace).CheckMemberRole(ctx); err != nil {
 		return nil, err
 	}
-	// The identity of the control plane is asked for only to catch a mix-up, so
-	// not being allowed to see it is no obstacle.
-	if own, err := karmada.ID(ctx); err == nil && own == id {
+	// This check only catches the wrong kubeconfig. Missing rights to read the
+	// identity of the control plane are therefore no error.
+	if karmadaID, err := karmada.ID(ctx); err == nil && karmadaID == id {
 		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
 	}
-	wanted := j.cluster(id)
-	if wrong := domaincluster.Validate(wanted); len(wrong) > 0 {
-		return nil, fmt.Errorf("cluster %q would not be valid: %w", j.Name, wrong.ToAggregate())
+	wanted := j.newCluster(id)
+	if errs := domaincluster.Validate(wanted); len(errs) > 0 {
+		return nil, fmt.Errorf("cluster %q would be invalid: %w", j.Name, errs.ToAggregate())
 	}
 	if isLoopback(wanted.Spec.APIEndpoint) && !isLoopback(karmada.Host) {
-		j.logf("warning: %s is an address of this machine only; the control plane at %s will look for %s on its own", wanted.Spec.APIEndpoint, karmada.Host, member.Name)
+		j.logf("warning: %s is a loopback address; the control plane at %s would connect to its own machine instead of %s", wanted.Spec.APIEndpoint, karmada.Host, member.Name)
 	}
 	return wanted, nil
 }
 
-// nameIsNoAgents refuses the name of an agent that has rights and no Cluster: it could
-// read the credentials that are stored here. The rights of one whose Cluster has just
-// left are about to go.
-func (j Join) nameIsNoAgents(ctx context.Context, karmada *side.Side) error {
+// checkNameUnusedByAgent returns an error if an agent without a Cluster has rights under
+// this name, because it could read the credentials that join stores. If the rights have an
+// owner, the check waits until garbage collection deletes them.
+func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *side.Client) error {
 	role := agent.RoleName(j.Name)
 	for _, right := range []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}},
@@ -156,43 +157,44 @@ func (j Join) nameIsNoAgents(ctx context.Context, karmada *side.Side) error {
 	} {
 		have, err := karmada.Get(ctx, right)
 		if apierrors.IsForbidden(err) {
-			// Who may not see roles joins without.
+			// A user without the right to read roles may still join.
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.Outlive(ctx, have) == nil {
+		if have == nil || len(have.GetOwnerReferences()) > 0 && karmada.AwaitTerminatingObject(ctx, have) == nil {
 			continue
 		}
-		return fmt.Errorf("cluster name %q is that of an agent, which could read the credentials of this cluster: %s is in %s, so a cluster registers under that name or did so; choose another name, or if nobody needs it any more, delete it there",
+		return fmt.Errorf("cluster name %q belongs to an agent, which could read the credentials of this cluster: %s exists in %s, so a cluster is or was registered under that name; choose another name, or delete this object if it is no longer in use",
 			j.Name, karmada.Describe(have), karmada.Name)
 	}
 	return nil
 }
 
-// grantAccess makes the accounts of the control plane in the member and returns
-// their tokens.
-func (j Join) grantAccess(ctx context.Context, member *side.Side) (grant.Access, error) {
-	return j.grant(member, j.ClusterNamespace).Issue(ctx, grant.ReportAll())
+// grantAccess creates the accounts of the control plane in the member and returns their
+// tokens.
+func (j Join) grantAccess(ctx context.Context, member *side.Client) (grant.Credentials, error) {
+	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, grant.AllAccounts())
 }
 
-// grant is what the member lets the control plane do, with accounts in the namespace.
-func (j Join) grant(member *side.Side, namespace string) grant.Grant {
+// newGrant returns the accounts of the control plane in the namespace of the member.
+func (j Join) newGrant(member *side.Client, namespace string) grant.Grant {
 	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
 
-func asIs(client.Object) error { return nil }
+// keepExisting accepts an existing object unchanged.
+func keepExisting(client.Object) error { return nil }
 
 // register stores the credentials and the Cluster in the control plane.
-func (j Join) register(ctx context.Context, karmada *side.Side, wanted *clusterv1alpha1.Cluster, credentials grant.Access) error {
-	if _, err := karmada.Ensure(ctx, registration.Namespace(j.ClusterNamespace), asIs); err != nil {
+func (j Join) register(ctx context.Context, karmada *side.Client, wanted *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+	if _, err := karmada.Ensure(ctx, registration.NewNamespace(j.ClusterNamespace), keepExisting); err != nil {
 		return err
 	}
-	acting, impersonating := credentials.Secrets(j.Name, j.ClusterNamespace)
-	for _, secret := range []*corev1.Secret{impersonating, acting} {
+	credentialsSecret, impersonatorSecret := credentials.Secrets(j.Name, j.ClusterNamespace)
+	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
 		if _, err := karmada.Ensure(ctx, secret, func(have client.Object) error {
-			if err := j.ownerIsGone(ctx, karmada, have, wanted.Spec.ID); err != nil {
+			if err := j.checkSecretOwner(ctx, karmada, have, wanted.Spec.ID); err != nil {
 				return err
 			}
 			return grant.AdoptSecret(have, secret, j.Name, "")
@@ -200,86 +202,87 @@ func (j Join) register(ctx context.Context, karmada *side.Side, wanted *clusterv
 			return err
 		}
 	}
-	if err := j.awaitSpace(ctx, karmada); err != nil {
+	if err := j.awaitExecutionNamespace(ctx, karmada); err != nil {
 		return err
 	}
 	stored, err := karmada.Ensure(ctx, wanted, func(have client.Object) error {
-		return registration.RefuseDuplicate([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
+		return registration.CheckNotRegistered([]clusterv1alpha1.Cluster{*have.(*clusterv1alpha1.Cluster)}, j.Name, wanted.Spec.ID)
 	})
 	if err != nil || j.DryRun {
 		return err
 	}
-	if err := j.stillOne(ctx, karmada, wanted.Spec.ID); err != nil {
+	if err := j.checkStillUnique(ctx, karmada, wanted.Spec.ID); err != nil {
 		return err
 	}
-	// Who joins another cluster under the same name at the same time may have stored
-	// its own credentials. The Cluster decides whose the name is, so they are written
-	// again now that it is there.
+	// A concurrent join of another cluster under the same name may have overwritten
+	// the Secrets. The creation of the Cluster reserves the name, so the Secrets are
+	// written again after it.
 	registered, ok := stored.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return fmt.Errorf("%s in %s is a %T", karmada.Describe(stored), karmada.Name, stored)
 	}
-	for _, secret := range []*corev1.Secret{impersonating, acting} {
-		if err := grant.Keep(ctx, karmada, secret, registered); err != nil {
+	for _, secret := range []*corev1.Secret{impersonatorSecret, credentialsSecret} {
+		if err := grant.EnsureSecret(ctx, karmada, secret, registered); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stillOne refuses a cluster that somebody has registered under another name meanwhile,
-// which two replicas of the API server may both accept. Both look after they have
-// registered, so at least one of them sees the other and gives way.
-func (j Join) stillOne(ctx context.Context, karmada *side.Side, id string) error {
-	registered, err := karmada.Clusters(ctx)
+// checkStillUnique returns an error if the cluster was meanwhile registered under another
+// name. Two replicas of the API server may both accept such Clusters. Each join lists the
+// Clusters after its own creation, so at least one of them finds the other and rolls back.
+func (j Join) checkStillUnique(ctx context.Context, karmada *side.Client, id string) error {
+	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return err
 	}
 	others := slices.DeleteFunc(registered, func(other clusterv1alpha1.Cluster) bool { return other.Name == j.Name })
-	return registration.RefuseDuplicate(others, j.Name, id)
+	return registration.CheckNotRegistered(others, j.Name, id)
 }
 
-// ownerIsGone refuses a Secret that belongs to a Cluster of the name which exists:
-// somebody was faster. One that was left by a Cluster is to be had.
-func (j Join) ownerIsGone(ctx context.Context, karmada *side.Side, secret client.Object, id string) error {
-	owned := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+// checkSecretOwner returns an error if an existing Cluster of this name owns the Secret. A
+// Secret of a deleted Cluster may be reused.
+func (j Join) checkSecretOwner(ctx context.Context, karmada *side.Client, secret client.Object, id string) error {
+	hasOwner := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == j.Name
 	})
-	if !owned {
+	if !hasOwner {
 		return nil
 	}
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.Name}})
-	if taken, ok := have.(*clusterv1alpha1.Cluster); ok {
-		return registration.RefuseDuplicate([]clusterv1alpha1.Cluster{*taken}, j.Name, id)
+	if existing, ok := have.(*clusterv1alpha1.Cluster); ok {
+		return registration.CheckNotRegistered([]clusterv1alpha1.Cluster{*existing}, j.Name, id)
 	}
 	return err
 }
 
-// awaitSpace waits until the execution namespace of a Cluster of this name that has
-// just left is gone: until then the new one could get no Works.
-func (j Join) awaitSpace(ctx context.Context, karmada *side.Side) error {
-	// Who may not see the namespace joins without.
-	space, err := karmada.Get(ctx, registration.ExecutionSpace(j.Name))
-	if err == nil && space != nil && !space.GetDeletionTimestamp().IsZero() && !j.DryRun {
-		return karmada.Outlive(ctx, space)
+// awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this
+// name is gone. No Work can be created in a terminating namespace.
+func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *side.Client) error {
+	// A user without the right to read the namespace may still join.
+	namespace, err := karmada.Get(ctx, registration.NewExecutionNamespace(j.Name))
+	if err == nil && namespace != nil && !namespace.GetDeletionTimestamp().IsZero() && !j.DryRun {
+		return karmada.AwaitTerminatingObject(ctx, namespace)
 	}
 	return nil
 }
 
-// undo cleans up on both sides, the control plane first, so that nobody uses
-// credentials that are gone.
-func undo(ctx context.Context, karmada, member *side.Side) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.UndoTimeout)
+// rollBack deletes the created objects on both sides. It begins with the control plane so
+// that the control plane does not use deleted accounts.
+func rollBack(ctx context.Context, karmada, member *side.Client) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
 	defer cancel()
 	var errs []error
-	for _, s := range []*side.Side{karmada, member} {
-		if err := s.Undo(ctx); err != nil {
+	for _, s := range []*side.Client{karmada, member} {
+		if err := s.RollBack(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// isLoopback reports whether the address is a loopback address.
 func isLoopback(address string) bool {
 	target, err := url.Parse(address)
 	if err != nil {
@@ -291,8 +294,8 @@ func isLoopback(address string) bool {
 
 func (j Join) logf(format string, args ...any) { registration.Log(j.Log).Printf(format, args...) }
 
-// cluster is the Cluster to be created for the member with the given identity.
-func (j Join) cluster(id string) *clusterv1alpha1.Cluster {
+// newCluster returns the Cluster to be created for the member with the identity.
+func (j Join) newCluster(id string) *clusterv1alpha1.Cluster {
 	var annotations map[string]string
 	if j.MemberRole != "" {
 		annotations = map[string]string{clusterv1alpha1.MemberRoleAnnotation: j.MemberRole}
@@ -306,7 +309,7 @@ func (j Join) cluster(id string) *clusterv1alpha1.Cluster {
 			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name},
 			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.ClusterNamespace, Name: j.Name + grant.ImpersonatorSuffix},
 			InsecureSkipTLSVerification: j.Member.Insecure,
-			ProxyURL:                    registration.ProxyOf(j.Member),
+			ProxyURL:                    registration.ProxyURL(j.Member),
 			Provider:                    j.Provider,
 			Region:                      j.Region,
 			Zones:                       j.Zones,

@@ -25,67 +25,67 @@ import (
 	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
-// These tests check which requests are made and in what order; how an API server
-// answers them is for the integration tests.
+// These tests check the requests and their order. The integration tests check the
+// responses of an API server.
 
-func TestRegisteringIsUndoneByWhatItMadeItself(t *testing.T) {
+func TestFailedJoinIsRolledBack(t *testing.T) {
 	tests := map[string]struct {
-		refused sidetest.Refusal
+		failing sidetest.FailingObject
 		before  []client.Object
-		want    []string // what is there afterwards
-		fails   bool
+		want    []string
+		isError bool
 	}{
-		"all goes well": {
+		"success": {
 			want: []string{"Cluster east", "Namespace ns", "Secret ns/east", "Secret ns/east-impersonator"},
 		},
-		"what an earlier run left is used": {
-			before: []client.Object{registration.Namespace("ns"), sidetest.Secret("east"), sidetest.Secret("east-impersonator")},
+		"objects of an earlier run are reused": {
+			before: []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east"), sidetest.NewSecret("east-impersonator")},
 			want:   []string{"Cluster east", "Namespace ns", "Secret ns/east", "Secret ns/east-impersonator"},
 		},
-		"the last secret is refused: nothing remains": {
-			refused: "east", fails: true,
+		"a failed Secret: all created objects are deleted": {
+			failing: "east", isError: true,
 		},
-		"what was there before remains": {
-			refused: "east", fails: true,
-			before: []client.Object{registration.Namespace("ns"), sidetest.Secret("east-impersonator")},
+		"existing objects stay": {
+			failing: "east", isError: true,
+			before: []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east-impersonator")},
 			want:   []string{"Namespace ns", "Secret ns/east-impersonator"},
 		},
-		"a namespace that others use by now remains": {
-			refused: "east", fails: true,
-			before: []client.Object{sidetest.Secret("west")},
+		"a namespace with other objects stays": {
+			failing: "east", isError: true,
+			before: []client.Object{sidetest.NewSecret("west")},
 			want:   []string{"Namespace ns", "Secret ns/west"},
 		},
-		"the secret of another Cluster is not taken": {
-			before: []client.Object{registration.Namespace("ns"), sidetest.Secret("east-impersonator", metav1.OwnerReference{Kind: "Cluster", Name: "east-impersonator"})},
-			want:   []string{"Namespace ns", "Secret ns/east-impersonator"},
-			fails:  true,
+		"the Secret of another Cluster is not adopted": {
+			before:  []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east-impersonator", metav1.OwnerReference{Kind: "Cluster", Name: "east-impersonator"})},
+			want:    []string{"Namespace ns", "Secret ns/east-impersonator"},
+			isError: true,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada, member := sidetest.With(t, test.refused, test.before...), sidetest.With(t, "")
+			karmada, member := sidetest.NewClient(t, test.failing, test.before...), sidetest.NewClient(t, "")
 			join := Join{Name: "east", ClusterNamespace: "ns"}
 			wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
-			err := join.register(t.Context(), karmada, wanted, grant.Access{Token: []byte("t")})
-			if (err != nil) != test.fails {
+			err := join.register(t.Context(), karmada, wanted, grant.Credentials{Token: []byte("t")})
+			if (err != nil) != test.isError {
 				t.Fatalf("registering: %v", err)
 			}
 			if err != nil {
-				if err := undo(t.Context(), karmada, member); err != nil {
+				if err := rollBack(t.Context(), karmada, member); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(test.want, sidetest.Content(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, sidetest.ListContent(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheClusterOwnsItsSecrets(t *testing.T) {
-	karmada := sidetest.With(t, "")
+func TestJoinSetsOwnerOfSecrets(t *testing.T) {
+	karmada := sidetest.NewClient(t, "")
 	join := Join{Name: "east", ClusterNamespace: "ns"}
-	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, grant.Access{}); err != nil {
+	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, grant.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
 	secrets := &corev1.SecretList{}
@@ -100,28 +100,28 @@ func TestTheClusterOwnsItsSecrets(t *testing.T) {
 	}
 }
 
-func TestUndoGoesOnWhenTheCallerHasGivenUp(t *testing.T) {
-	karmada, member := sidetest.With(t, ""), sidetest.With(t, "")
-	if _, err := member.Ensure(t.Context(), registration.Account("ns", "karmada-east"), func(client.Object) error { return nil }); err != nil {
+func TestRollBackIgnoresCanceledContext(t *testing.T) {
+	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "")
+	if _, err := member.Ensure(t.Context(), registration.NewServiceAccount("ns", "karmada-east"), func(client.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := undo(ctx, karmada, member); err != nil {
+	if err := rollBack(ctx, karmada, member); err != nil {
 		t.Fatal(err)
 	}
-	if left := sidetest.Content(t, member); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	if remaining := sidetest.ListContent(t, member); len(remaining) > 0 {
+		t.Errorf("remaining objects: %v", remaining)
 	}
 }
 
-func TestADryRunTellsAndChangesNothing(t *testing.T) {
-	karmada, member := sidetest.With(t, ""), sidetest.With(t, "", grant.Role("east"))
-	var told []string
-	log := registration.Log(func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) })
+func TestJoinDryRun(t *testing.T) {
+	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "", grant.Role("east"))
+	var logged []string
+	log := registration.Log(func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) })
 	karmada.DryRun, member.DryRun, karmada.Log, member.Log = true, true, log, log
 	join := Join{Name: "east", ClusterNamespace: "ns", DryRun: true}
-	before := sidetest.Content(t, member)
+	before := sidetest.ListContent(t, member)
 	credentials, err := join.grantAccess(t.Context(), member)
 	if err != nil {
 		t.Fatal(err)
@@ -129,34 +129,34 @@ func TestADryRunTellsAndChangesNothing(t *testing.T) {
 	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, credentials); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{before, nil}, [][]string{sidetest.Content(t, member), sidetest.Content(t, karmada)}); diff != "" {
+	if diff := cmp.Diff([][]string{before, nil}, [][]string{sidetest.ListContent(t, member), sidetest.ListContent(t, karmada)}); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
-	for _, line := range told {
+	for _, line := range logged {
 		if !strings.HasPrefix(line, "would ") {
-			t.Errorf("told %q", line)
+			t.Errorf("logged %q", line)
 		}
 	}
-	if !slices.Contains(told, "would reuse ClusterRole karmada-controller-manager:karmada-east in it") || !slices.Contains(told, "would create Cluster east in it") {
-		t.Errorf("told %q", told)
+	if !slices.Contains(logged, "would reuse ClusterRole karmada-controller-manager:karmada-east in it") || !slices.Contains(logged, "would create Cluster east in it") {
+		t.Errorf("logged %q", logged)
 	}
 }
 
-func TestUnjoiningFindsTheCluster(t *testing.T) {
-	push, pull := sidetest.Registered("east", "id", clusterv1alpha1.Push), sidetest.Registered("agent", "id", clusterv1alpha1.Pull)
-	protected := sidetest.Registered("vault", "id", clusterv1alpha1.Push)
+func TestUnjoinFindCluster(t *testing.T) {
+	push, pull := sidetest.NewCluster("east", "id", clusterv1alpha1.Push), sidetest.NewCluster("agent", "id", clusterv1alpha1.Pull)
+	protected := sidetest.NewCluster("vault", "id", clusterv1alpha1.Push)
 	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
-	karmada := sidetest.With(t, "", &push, &pull, &protected)
+	karmada := sidetest.NewClient(t, "", &push, &pull, &protected)
 	tests := map[string]string{
 		"east":  "",
-		"west":  `there is no Cluster "west" in it (https://it); with --force what a run that was interrupted has left of it is deleted`,
+		"west":  `there is no Cluster "west" in it (https://it); use --force to delete the objects that an interrupted run left`,
 		"agent": `cluster "agent" is in Pull mode: use unregister`,
 		"vault": `cluster "vault": This resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := (Unjoin{Name: name}).find(t.Context(), karmada); err != nil {
+			if _, err := (Unjoin{Name: name}).findCluster(t.Context(), karmada); err != nil {
 				got = err.Error()
 			}
 			if got != want {
@@ -166,29 +166,29 @@ func TestUnjoiningFindsTheCluster(t *testing.T) {
 	}
 }
 
-func TestUnjoinNamesWhatStaysInAMemberThatItDoesNotReach(t *testing.T) {
+func TestUnjoinLogsRemainingObjects(t *testing.T) {
 	for name, dryRun := range map[string]bool{"a dry run": true, "a run": false} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
-			unjoin := Unjoin{Name: "far", ClusterNamespace: "ns", DryRun: dryRun, Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }}
-			far := sidetest.Registered("far", "id", clusterv1alpha1.Push)
-			if err := unjoin.remove(t.Context(), sidetest.With(t, "", &far), nil, &far); err != nil {
+			var logged []string
+			unjoin := Unjoin{Name: "far", ClusterNamespace: "ns", DryRun: dryRun, Log: func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }}
+			far := sidetest.NewCluster("far", "id", clusterv1alpha1.Push)
+			if err := unjoin.removeCluster(t.Context(), sidetest.NewClient(t, "", &far), nil, &far); err != nil {
 				t.Fatal(err)
 			}
-			all := strings.Join(told, "\n")
+			all := strings.Join(logged, "\n")
 			for _, want := range []string{
 				"ServiceAccount ns/karmada-far", "ServiceAccount ns/karmada-impersonator", "ClusterRoleBinding karmada-controller-manager:karmada-far",
 				"unjoin far --force --cluster-kubeconfig=<kubeconfig of far>",
 			} {
 				if !strings.Contains(all, want) {
-					t.Errorf("told %q, not %q", all, want)
+					t.Errorf("logged %q, want %q in it", all, want)
 				}
 			}
 		})
 	}
 }
 
-func TestWhatIsNotTheClusterIsNotCleanedUp(t *testing.T) {
+func TestUnjoinRejectsWrongMember(t *testing.T) {
 	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/api/v1/namespaces/kube-system" {
 			t.Errorf("%s %s", r.Method, r.URL.Path)
@@ -199,31 +199,31 @@ func TestWhatIsNotTheClusterIsNotCleanedUp(t *testing.T) {
 	t.Cleanup(member.Close)
 	for _, force := range []bool{false, true} {
 		unjoin := Unjoin{Name: "east", Force: force, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
-		itself, another, unknown := sidetest.Registered("east", "id", clusterv1alpha1.Push), sidetest.Registered("east", "another", clusterv1alpha1.Push), sidetest.Registered("east", "", clusterv1alpha1.Push)
-		if opened, err := unjoin.member(t.Context(), nil, &itself); err != nil || opened == nil {
-			t.Errorf("the cluster itself: %v", err)
+		same, another, withoutID := sidetest.NewCluster("east", "id", clusterv1alpha1.Push), sidetest.NewCluster("east", "another", clusterv1alpha1.Push), sidetest.NewCluster("east", "", clusterv1alpha1.Push)
+		if opened, err := unjoin.openMember(t.Context(), nil, &same); err != nil || opened == nil {
+			t.Errorf("the same cluster: %v", err)
 		}
 		for want, cluster := range map[string]*clusterv1alpha1.Cluster{
 			`Cluster "east" has another; choose the right context`: &another,
-			`has ID id, and spec.id of the Cluster is empty`:       &unknown,
+			`has ID id, and spec.id of the Cluster is empty`:       &withoutID,
 		} {
-			if _, err := unjoin.member(t.Context(), nil, cluster); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := unjoin.openMember(t.Context(), nil, cluster); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
 	}
-	// By force, and without a Cluster of that name.
-	west := sidetest.Registered("west", "id", clusterv1alpha1.Push)
+	// With Force, and without a Cluster of that name.
+	west := sidetest.NewCluster("west", "id", clusterv1alpha1.Push)
 	unjoin := Unjoin{Name: "east", Force: true, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
-	if _, err := unjoin.member(t.Context(), sidetest.With(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {
+	if _, err := unjoin.openMember(t.Context(), sidetest.NewClient(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {
 		t.Errorf("a member that is registered under another name: %v", err)
 	}
-	if opened, err := unjoin.member(t.Context(), sidetest.With(t, ""), nil); err != nil || opened == nil {
+	if opened, err := unjoin.openMember(t.Context(), sidetest.NewClient(t, ""), nil); err != nil || opened == nil {
 		t.Errorf("a member that is not registered: %v", err)
 	}
 }
 
-func TestWhatTheControlPlaneHolds(t *testing.T) {
+func TestJoinClusterAndSecrets(t *testing.T) {
 	proxy, err := url.Parse("socks5://proxy:1080")
 	if err != nil {
 		t.Fatal(err)
@@ -241,16 +241,16 @@ func TestWhatTheControlPlaneHolds(t *testing.T) {
 			InsecureSkipTLSVerification: true, ProxyURL: "socks5://proxy:1080", Provider: "p", Region: "r", Zones: []string{"z1", "z2"},
 		},
 	}
-	got := join.cluster("the-id")
+	got := join.newCluster("the-id")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Cluster (-want +got):\n%s", diff)
 	}
-	if wrong := cluster.Validate(got); len(wrong) > 0 {
-		t.Errorf("the Cluster is not valid: %v", wrong)
+	if errs := cluster.Validate(got); len(errs) > 0 {
+		t.Errorf("the Cluster is invalid: %v", errs)
 	}
 
-	acting, impersonating := grant.Access{Token: []byte("t"), ImpersonatorToken: []byte("i"), CA: []byte("ca")}.Secrets("east", "ns")
-	data := map[string]map[string][]byte{acting.Name: acting.Data, impersonating.Name: impersonating.Data}
+	credentials, impersonator := grant.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("i"), CA: []byte("ca")}.Secrets("east", "ns")
+	data := map[string]map[string][]byte{credentials.Name: credentials.Data, impersonator.Name: impersonator.Data}
 	wantData := map[string]map[string][]byte{
 		"east":              {"token": []byte("t"), "caBundle": []byte("ca")},
 		"east-impersonator": {"token": []byte("i")},
@@ -260,15 +260,15 @@ func TestWhatTheControlPlaneHolds(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
-	anywhere := &rest.Config{Host: "https://127.0.0.1:1"}
+func TestJoinRejectsInvalidOptions(t *testing.T) {
+	anyConfig := &rest.Config{Host: "https://127.0.0.1:1"}
 	tests := map[string]struct {
 		join Join
 		want string
 	}{
-		"a name that is none":         {Join{Name: "No", Karmada: anywhere, Member: anywhere}, `cluster name "No"`},
-		"no way to the member":        {Join{Name: "east", Karmada: anywhere}, `no way to reach member "east" was given`},
-		"no way to the control plane": {Join{Name: "east", Member: anywhere}, "no way to reach the control plane was given"},
+		"an invalid name":                    {Join{Name: "No", Karmada: anyConfig, Member: anyConfig}, `cluster name "No"`},
+		"no kubeconfig of the member":        {Join{Name: "east", Karmada: anyConfig}, `no kubeconfig was given for member "east"`},
+		"no kubeconfig of the control plane": {Join{Name: "east", Member: anyConfig}, "no kubeconfig was given for the control plane"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestBadRequestsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 	}
 }
 
-func TestLoopbackAddresses(t *testing.T) {
+func TestIsLoopback(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://127.0.0.1:6443": true, "https://localhost": true, "https://[::1]:6443": true,
 		"https://10.0.0.1": false, "https://east.example": false, "::": false,

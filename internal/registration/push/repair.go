@@ -16,140 +16,142 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// renewal is what a registered cluster needs for its credentials to work.
-type renewal struct {
-	// cluster is the Cluster as it is stored.
+// credentialCheck holds the result of the check of the stored credentials of a registered
+// cluster.
+type credentialCheck struct {
+	// cluster is the stored Cluster.
 	cluster *clusterv1alpha1.Cluster
-	// acting and impersonating are the Secrets of the control plane that the Cluster
-	// refers to, with what they hold now.
-	acting, impersonating *corev1.Secret
-	// reissue names the accounts that need another token.
+	// credentials and impersonator are the Secrets of the control plane that the Cluster
+	// refers to, with their stored data.
+	credentials, impersonator *corev1.Secret
+	// reissue selects the accounts that need a new token.
 	reissue grant.Reported
-	// causes has a line for each finding.
+	// causes has one line for each finding.
 	causes []string
 }
 
-// repair gives the control plane new credentials for a cluster that is registered and
-// refuses the stored ones. It returns the RegisteredError if they work.
-func (j Join) repair(ctx context.Context, karmada, member *side.Side, taken *registration.RegisteredError) error {
-	found, err := j.examine(ctx, karmada, member, &taken.By)
+// repair replaces the credentials of a registered cluster if the member rejects the stored
+// ones. It returns the RegisteredError if they work.
+func (j Join) repair(ctx context.Context, karmada, member *side.Client, registered *registration.RegisteredError) error {
+	found, err := j.checkCredentials(ctx, karmada, member, &registered.By)
 	if err != nil {
-		return fmt.Errorf("%w; whether its credentials work is not known: %w", taken, err)
+		return fmt.Errorf("%w; its credentials could not be checked: %w", registered, err)
 	}
 	if len(found.causes) == 0 {
-		return taken
+		return registered
 	}
-	j.logf("Cluster %q is this cluster, and its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
-	j.MemberRole = cmp.Or(j.MemberRole, taken.By.Annotations[clusterv1alpha1.MemberRoleAnnotation])
-	g := j.grant(member, found.acting.Namespace)
-	if err := g.CheckMemberRole(ctx); err != nil {
+	j.logf("Cluster %q is this cluster, but its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
+	j.MemberRole = cmp.Or(j.MemberRole, registered.By.Annotations[clusterv1alpha1.MemberRoleAnnotation])
+	accounts := j.newGrant(member, found.credentials.Namespace)
+	if err := accounts.CheckMemberRole(ctx); err != nil {
 		return err
 	}
-	if err := g.DropRefused(ctx, found.reissue); err != nil {
+	if err := accounts.DeleteRejectedTokens(ctx, found.reissue); err != nil {
 		return err
 	}
-	credentials, err := g.Issue(ctx, found.reissue)
+	credentials, err := accounts.IssueTokens(ctx, found.reissue)
 	if err != nil {
 		return err
 	}
-	return j.renew(ctx, karmada, found, credentials)
+	return j.storeCredentials(ctx, karmada, found, credentials)
 }
 
-// examine reads the stored credentials of a Cluster and tries them in the member.
-func (j Join) examine(ctx context.Context, karmada, member *side.Side, cluster *clusterv1alpha1.Cluster) (*renewal, error) {
-	acting, impersonating := grant.Access{}.Secrets(j.Name, j.ClusterNamespace)
-	found := &renewal{cluster: cluster, acting: acting, impersonating: impersonating}
+// checkCredentials reads the stored credentials of a Cluster and tries them in the member.
+func (j Join) checkCredentials(ctx context.Context, karmada, member *side.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
+	credentials, impersonator := grant.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
+	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
 	if cluster.Spec.SecretRef == nil {
-		found.add(&found.reissue.Credentials, "spec.secretRef of the Cluster is empty")
+		found.addCause(&found.reissue.Credentials, "spec.secretRef of the Cluster is empty")
 	}
-	point(acting, cluster.Spec.SecretRef)
-	point(impersonating, cluster.Spec.ImpersonatorSecretRef)
-	g := j.grant(member, acting.Namespace)
+	setReferencedName(credentials, cluster.Spec.SecretRef)
+	setReferencedName(impersonator, cluster.Spec.ImpersonatorSecretRef)
+	g := j.newGrant(member, credentials.Namespace)
 	if cluster.Spec.SecretRef != nil {
-		if err := found.try(ctx, g, karmada, acting, &found.reissue.Credentials); err != nil {
+		if err := found.checkSecret(ctx, g, karmada, credentials, &found.reissue.Credentials); err != nil {
 			return nil, err
 		}
 	}
 	if cluster.Spec.ImpersonatorSecretRef != nil {
-		if err := found.try(ctx, g, karmada, impersonating, &found.reissue.Impersonator); err != nil {
+		if err := found.checkSecret(ctx, g, karmada, impersonator, &found.reissue.Impersonator); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// point makes a Secret the one that a Cluster refers to.
-func point(secret *corev1.Secret, reference *clusterv1alpha1.LocalSecretReference) {
+// setReferencedName sets the namespace and name of a Secret to those that the Cluster
+// refers to.
+func setReferencedName(secret *corev1.Secret, reference *clusterv1alpha1.LocalSecretReference) {
 	if reference != nil {
 		secret.Namespace, secret.Name = reference.Namespace, reference.Name
 	}
 }
 
-func (r *renewal) add(reissue *bool, cause string) {
+// addCause records why an account needs a new token.
+func (c *credentialCheck) addCause(reissue *bool, cause string) {
 	*reissue = true
-	r.causes = append(r.causes, cause)
+	c.causes = append(c.causes, cause)
 }
 
-// try reads a Secret of the control plane and tries its token in the member.
-func (r *renewal) try(ctx context.Context, g grant.Grant, karmada *side.Side, secret *corev1.Secret, reissue *bool) error {
+// checkSecret reads a Secret of the control plane and tries its token in the member.
+func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmada *side.Client, secret *corev1.Secret, reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
 		return err
 	}
 	stored, ok := have.(*corev1.Secret)
-	where := karmada.Describe(secret)
+	description := karmada.Describe(secret)
 	if !ok {
-		r.add(reissue, where+" is gone")
+		c.addCause(reissue, description+" is gone")
 		return nil
 	}
 	secret.Data = stored.Data
 	token := stored.Data[clusterv1alpha1.SecretTokenKey]
-	refused, err := g.Refuses(ctx, token)
+	rejected, err := g.RejectsToken(ctx, token)
 	switch {
 	case err != nil:
 		return err
 	case len(token) == 0:
-		r.add(reissue, where+" holds no token")
-	case refused:
-		r.add(reissue, g.Member.Name+" refuses the token in "+where)
-	case secret == r.acting && r.atHome(g) && !g.TrustsMember(ctx, token, stored.Data[clusterv1alpha1.SecretCADataKey]):
-		r.add(reissue, "the CA certificates in "+where+" do not verify the certificate of "+g.Member.Name)
+		c.addCause(reissue, description+" holds no token")
+	case rejected:
+		c.addCause(reissue, g.Member.Name+" rejects the token in "+description)
+	case secret == c.credentials && c.isSameEndpoint(g) && !g.IsServerTrusted(ctx, token, stored.Data[clusterv1alpha1.SecretCADataKey]):
+		c.addCause(reissue, "the CA certificates in "+description+" do not verify the certificate of "+g.Member.Name)
 	}
 	return nil
 }
 
-// atHome reports whether the kubeconfig of the member leads to the address at which the
-// control plane reaches the member and verifies it. At another address the member may
-// show another certificate.
-func (r *renewal) atHome(g grant.Grant) bool {
-	return !r.cluster.Spec.InsecureSkipTLSVerification && r.cluster.Spec.APIEndpoint == registration.Endpoint(g.Config)
+// isSameEndpoint reports whether the control plane verifies the member at the address in
+// the kubeconfig. At another address the member may present another certificate.
+func (c *credentialCheck) isSameEndpoint(g grant.Grant) bool {
+	return !c.cluster.Spec.InsecureSkipTLSVerification && c.cluster.Spec.APIEndpoint == registration.Endpoint(g.Config)
 }
 
-// renew stores the new credentials in the Secrets that the Cluster refers to.
-func (j Join) renew(ctx context.Context, karmada *side.Side, found *renewal, credentials grant.Access) error {
+// storeCredentials stores the new credentials in the Secrets that the Cluster refers to.
+func (j Join) storeCredentials(ctx context.Context, karmada *side.Client, found *credentialCheck, credentials grant.Credentials) error {
 	g := grant.Grant{Config: j.Member}
-	if known := found.acting.Data[clusterv1alpha1.SecretCADataKey]; len(known) > 0 && !found.atHome(g) {
-		credentials.CA = known
+	if storedCA := found.credentials.Data[clusterv1alpha1.SecretCADataKey]; len(storedCA) > 0 && !found.isSameEndpoint(g) {
+		credentials.CA = storedCA
 	}
-	acting, impersonating := credentials.Secrets(j.Name, j.ClusterNamespace)
+	credentialsSecret, impersonatorSecret := credentials.Secrets(j.Name, j.ClusterNamespace)
 	var renewed []string
 	for _, each := range []struct {
 		wanted     *corev1.Secret
-		at         *corev1.Secret
+		stored     *corev1.Secret
 		isReissued bool
-	}{{impersonating, found.impersonating, found.reissue.Impersonator}, {acting, found.acting, found.reissue.Credentials}} {
+	}{{impersonatorSecret, found.impersonator, found.reissue.Impersonator}, {credentialsSecret, found.credentials, found.reissue.Credentials}} {
 		if !each.isReissued {
 			continue
 		}
-		each.wanted.Namespace, each.wanted.Name = each.at.Namespace, each.at.Name
+		each.wanted.Namespace, each.wanted.Name = each.stored.Namespace, each.stored.Name
 		renewed = append(renewed, karmada.Describe(each.wanted))
 		if j.DryRun {
 			continue
 		}
-		if _, err := karmada.Ensure(ctx, registration.Namespace(each.wanted.Namespace), asIs); err != nil {
+		if _, err := karmada.Ensure(ctx, registration.NewNamespace(each.wanted.Namespace), keepExisting); err != nil {
 			return err
 		}
-		if err := grant.Keep(ctx, karmada, each.wanted, found.cluster); err != nil {
+		if err := grant.EnsureSecret(ctx, karmada, each.wanted, found.cluster); err != nil {
 			return err
 		}
 	}
@@ -157,32 +159,33 @@ func (j Join) renew(ctx context.Context, karmada *side.Side, found *renewal, cre
 		j.logf("would store a new token in %s in %s", strings.Join(renewed, " and "), karmada.Name)
 		return nil
 	}
-	if err := found.refer(ctx, karmada); err != nil {
+	if err := found.setSecretRef(ctx, karmada); err != nil {
 		return err
 	}
-	j.logf("repaired the credentials of Cluster %q: there is a new token in %s in %s", j.Name, strings.Join(renewed, " and "), karmada.Name)
+	j.logf("repaired the credentials of Cluster %q: stored a new token in %s in %s", j.Name, strings.Join(renewed, " and "), karmada.Name)
 	return nil
 }
 
-// refer makes a Cluster that refers to no credentials refer to the new ones.
-func (r *renewal) refer(ctx context.Context, karmada *side.Side) error {
-	if r.cluster.Spec.SecretRef != nil {
+// setSecretRef sets spec.secretRef of the Cluster if it is empty.
+func (c *credentialCheck) setSecretRef(ctx context.Context, karmada *side.Client) error {
+	if c.cluster.Spec.SecretRef != nil {
 		return nil
 	}
-	wanted := r.cluster.DeepCopy()
-	wanted.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: r.acting.Namespace, Name: r.acting.Name}
-	if _, err := patch.Object(ctx, karmada.API, r.cluster, wanted); err != nil {
-		return karmada.Explain("changing", wanted, err)
+	wanted := c.cluster.DeepCopy()
+	wanted.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: c.credentials.Namespace, Name: c.credentials.Name}
+	if _, err := patch.Object(ctx, karmada.API, c.cluster, wanted); err != nil {
+		return karmada.WrapError("changing", wanted, err)
 	}
 	return nil
 }
 
-// repairable returns the error that a cluster is registered if the registration is one
-// that join can repair: of the same cluster, in Push mode, and not being deleted.
-func repairable(err error) (*registration.RegisteredError, bool) {
-	var taken *registration.RegisteredError
-	if !errors.As(err, &taken) {
+// asRepairable returns the RegisteredError in err and whether join can repair the
+// registration. It can if the Cluster is the same cluster, in push mode, and not being
+// deleted.
+func asRepairable(err error) (*registration.RegisteredError, bool) {
+	var registered *registration.RegisteredError
+	if !errors.As(err, &registered) {
 		return nil, false
 	}
-	return taken, taken.Same() && taken.By.Spec.SyncMode == clusterv1alpha1.Push && taken.By.DeletionTimestamp.IsZero()
+	return registered, registered.Same() && registered.By.Spec.SyncMode == clusterv1alpha1.Push && registered.By.DeletionTimestamp.IsZero()
 }

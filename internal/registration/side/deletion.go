@@ -11,9 +11,9 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 )
 
-// Delete deletes an object; one that is not there is fine. An object that was
-// read before is deleted only as long as it is the same.
-func (s *Side) Delete(ctx context.Context, object client.Object) error {
+// Delete deletes an object. A missing object is no error. An object that was read before is
+// deleted only if its UID is unchanged.
+func (s *Client) Delete(ctx context.Context, object client.Object) error {
 	var options []client.DeleteOption
 	if uid := object.GetUID(); uid != "" {
 		options = append(options, client.Preconditions{UID: &uid})
@@ -23,21 +23,21 @@ func (s *Side) Delete(ctx context.Context, object client.Object) error {
 		return nil
 	}
 	if err != nil {
-		return s.Explain("deleting", object, err)
+		return s.WrapError("deleting", object, err)
 	}
 	s.Log.Printf("deleted %s in %s", s.Describe(object), s.Name)
 	return nil
 }
 
-// AwaitGone waits until an object is gone, or replaced by one of the same name.
-// wait.Interrupted holds for the error when ctx ends first.
-func (s *Side) AwaitGone(ctx context.Context, object client.Object) error {
-	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
-	return pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+// AwaitGone waits until an object is deleted, or replaced by another one of the same name.
+// If ctx ends first, wait.Interrupted holds for the error.
+func (s *Client) AwaitGone(ctx context.Context, object client.Object) error {
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
+	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		have, err := s.Get(ctx, object)
 		if err != nil {
-			// A control plane that is busy or restarting says nothing about the
-			// object; the caller's limit ends this.
+			// A failed read does not show that the object is gone: the API server may be
+			// restarting. The context of the caller limits the wait.
 			if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				return false, err
 			}
@@ -47,8 +47,8 @@ func (s *Side) AwaitGone(ctx context.Context, object client.Object) error {
 	})
 }
 
-// TakeFinalizers lets an object that is being deleted go.
-func (s *Side) TakeFinalizers(ctx context.Context, object client.Object) error {
+// RemoveFinalizers removes all finalizers of an object.
+func (s *Client) RemoveFinalizers(ctx context.Context, object client.Object) error {
 	have, err := s.Get(ctx, object)
 	if err != nil || have == nil || len(have.GetFinalizers()) == 0 {
 		return err
@@ -56,7 +56,7 @@ func (s *Side) TakeFinalizers(ctx context.Context, object client.Object) error {
 	before := have.DeepCopyObject().(client.Object)
 	have.SetFinalizers(nil)
 	if _, err := patch.Object(ctx, s.API, before, have); client.IgnoreNotFound(err) != nil {
-		return s.Explain("taking the finalizers off", have, err)
+		return s.WrapError("removing the finalizers of", have, err)
 	}
 	return nil
 }

@@ -18,173 +18,178 @@ import (
 )
 
 const (
-	// lookTimeout bounds finding out what holds a Cluster.
-	lookTimeout = 10 * time.Second
-	// tellPause is how long a Cluster may leave in silence.
-	tellPause = 5 * time.Second
-	// pageSize is how many objects are listed at once.
+	// blockersTimeout is the time limit for reading the objects that block the deletion of
+	// a Cluster.
+	blockersTimeout = 10 * time.Second
+	// progressInterval is how long the wait for a deletion goes on without a message.
+	progressInterval = 5 * time.Second
+	// pageSize is how many objects one list request returns.
 	pageSize = 500
-	// namedBindings is how many bindings are named of those that hold a Cluster.
-	namedBindings = 3
-	// releases is how many Works are let go at once.
-	releases = 16
+	// maxListedBindings is how many blocking bindings a message lists.
+	maxListedBindings = 3
+	// parallelWorkDeletions is how many Works are deleted at the same time.
+	parallelWorkDeletions = 16
 )
 
-// Removal takes a Cluster out of the control plane.
+// Removal configures the removal of a Cluster from the control plane.
 type Removal struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Wait is how long it may take to go.
+	// Wait is how long to wait for the deletion.
 	Wait time.Duration
-	// Force takes its finalizers off when it has not gone by then.
+	// Force removes the finalizers if the Cluster is not gone after Wait.
 	Force bool
-	// RefusedIsGone reports whether a refused request means that the Cluster is gone:
-	// the rights of an agent go with its Cluster.
-	RefusedIsGone bool
-	// More returns further lines about what holds the Cluster while that many Works
-	// are left. It may be nil.
-	More func(ctx context.Context, works int) []string
+	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster
+	// is gone. An agent loses its rights together with its Cluster.
+	DeniedMeansGone bool
+	// ExtraBlockers returns further lines about what blocks the deletion, given the number
+	// of remaining Works. It may be nil.
+	ExtraBlockers func(ctx context.Context, works int) []string
 }
 
-// HeldError reports that a Cluster was deleted and is not gone in time.
-type HeldError struct {
+// BlockedRemovalError reports that a Cluster was deleted but is not gone in time.
+type BlockedRemovalError struct {
 	Cluster string
 	Wait    time.Duration
-	// Holders has a line for each object that keeps the Cluster.
-	Holders []string
+	// Blockers has one line for each object that blocks the deletion.
+	Blockers []string
 }
 
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("cluster %q was deleted and is not gone after %s:%s\nIt goes on leaving. Give it more time with --wait, or repeat with --force to leave what was propagated in the member",
-		e.Cluster, e.Wait, listed(e.Holders))
+func (e *BlockedRemovalError) Error() string {
+	return fmt.Sprintf("cluster %q was deleted and is not gone after %s:%s\nThe deletion continues. Allow more time with --wait, or repeat with --force, which leaves the propagated objects in the member",
+		e.Cluster, e.Wait, formatBlockers(e.Blockers))
 }
 
-// Remove deletes a Cluster and waits until it is gone, or makes it go. It ends
-// within twice the wait and some seconds, whoever does not answer.
-func (s *Side) Remove(ctx context.Context, of Removal) error {
-	err := s.Leave(ctx, of)
-	var held *HeldError
-	if !of.Force || !errors.As(err, &held) {
+// RemoveCluster deletes a Cluster and waits until it is gone. With Force it then removes
+// the finalizers. It ends within twice the wait plus some seconds, even if no controller or
+// API server responds.
+func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
+	err := s.DeleteCluster(ctx, removal)
+	var blocked *BlockedRemovalError
+	if !removal.Force || !errors.As(err, &blocked) {
 		return err
 	}
-	s.LogForce(held)
-	forcing, cancel := context.WithTimeout(ctx, max(of.Wait, UndoTimeout))
+	s.LogForcedRemoval(blocked)
+	forcing, cancel := context.WithTimeout(ctx, max(removal.Wait, RollbackTimeout))
 	defer cancel()
-	return s.Release(forcing, of.Cluster)
+	return s.ForceDeleteCluster(forcing, removal.Cluster)
 }
 
-// LogForce logs that the finalizers of a Cluster are taken off, and what held it.
-func (s *Side) LogForce(held *HeldError) {
-	s.Log.Printf("Cluster %s is not gone after %s:%s\nTaking off its finalizers: what was propagated to it stays there", held.Cluster, held.Wait, listed(held.Holders))
+// LogForcedRemoval logs that the finalizers of a Cluster are removed, and what blocked its
+// deletion.
+func (s *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
+	s.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
 }
 
-// Leave deletes a Cluster and waits until it is gone. It returns a *HeldError if that
-// takes longer than the wait; Force has no effect.
-func (s *Side) Leave(ctx context.Context, of Removal) error {
-	if why := domaincluster.Stays(of.Cluster); why != "" && of.Cluster.DeletionTimestamp.IsZero() {
-		s.Log.Printf("Cluster %s is not Ready (%s): unless it comes back by then, what was propagated to it stays there", of.Cluster.Name, why)
+// DeleteCluster deletes a Cluster and waits until it is gone. It returns a
+// *BlockedRemovalError if that takes longer than Wait. It ignores Force.
+func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
+	if reason := domaincluster.Stays(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
+		s.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
 	}
-	waiting, cancel := context.WithTimeout(ctx, of.Wait)
+	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
 	defer cancel()
-	// Only the Cluster that was looked at may be deleted.
-	if err := s.Delete(waiting, of.Cluster); err != nil {
+	// The precondition of Delete ensures that only the Cluster that was checked is deleted.
+	if err := s.Delete(waiting, removal.Cluster); err != nil {
 		return err
 	}
-	err := s.awaitRemoval(waiting, of)
+	err := s.awaitRemoval(waiting, removal)
 	if err == nil || waiting.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("cluster %q was deleted and goes on leaving, the command does not wait for it: %w", of.Cluster.Name, err)
+		return fmt.Errorf("cluster %q was deleted, and its deletion continues although this command no longer waits for it: %w", removal.Cluster.Name, err)
 	}
-	looking, cancel := context.WithTimeout(ctx, lookTimeout)
+	reading, cancel := context.WithTimeout(ctx, blockersTimeout)
 	defer cancel()
-	return &HeldError{Cluster: of.Cluster.Name, Wait: of.Wait, Holders: s.holders(looking, of)}
+	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: s.blockers(reading, removal)}
 }
 
-// awaitRemoval waits until a Cluster is gone, and logs what holds it while that takes
-// long, each time that this has changed.
-func (s *Side) awaitRemoval(ctx context.Context, of Removal) error {
-	for told := ""; ; {
-		silent, cancel := context.WithTimeout(ctx, tellPause)
-		err := s.AwaitGone(silent, of.Cluster)
-		silence := silent.Err()
+// awaitRemoval waits until a Cluster is gone. While it waits, it logs the blocking objects
+// each time that they change.
+func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
+	for logged := ""; ; {
+		quiet, cancel := context.WithTimeout(ctx, progressInterval)
+		err := s.AwaitGone(quiet, removal.Cluster)
+		quietErr := quiet.Err()
 		cancel()
-		if of.RefusedIsGone && isRefused(err) {
+		if removal.DeniedMeansGone && isDenied(err) {
 			return nil
 		}
-		if err == nil || silence == nil || ctx.Err() != nil {
+		if err == nil || quietErr == nil || ctx.Err() != nil {
 			return err
 		}
-		if holds := listed(s.holders(ctx, of)); holds != told && ctx.Err() == nil {
-			s.Log.Printf("waiting until Cluster %s is gone:%s", of.Cluster.Name, holds)
-			told = holds
+		if blockers := formatBlockers(s.blockers(ctx, removal)); blockers != logged && ctx.Err() == nil {
+			s.Log.Printf("waiting until Cluster %s is gone:%s", removal.Cluster.Name, blockers)
+			logged = blockers
 		}
 	}
 }
 
-func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+// isDenied reports whether the API server returned Forbidden or Unauthorized.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// Release lets the Works, the execution namespace and the Cluster go. The
-// namespace is deleted first, so that no controller puts a finalizer back. What
-// fails on the way does not keep the Cluster: its controller lets go of the rest.
-func (s *Side) Release(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	space := registration.ExecutionSpace(cluster.Name)
-	failures := []error{s.Delete(ctx, space), s.releaseWorks(ctx, space.Name)}
-	for _, object := range []client.Object{space, cluster} {
-		failures = append(failures, s.TakeFinalizers(ctx, object))
+// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes
+// their finalizers. The namespace is deleted first so that no controller can add a
+// finalizer again. An error about a Work or the namespace does not block the removal of the
+// Cluster; the cluster controller cleans up the rest.
+func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	namespace := registration.NewExecutionNamespace(cluster.Name)
+	failures := []error{s.Delete(ctx, namespace), s.forceDeleteWorks(ctx, namespace.Name)}
+	for _, object := range []client.Object{namespace, cluster} {
+		failures = append(failures, s.RemoveFinalizers(ctx, object))
 	}
 	err := s.AwaitGone(ctx, cluster)
 	if failed := errors.Join(failures...); failed != nil && err == nil {
-		s.Log.Printf("warning: Cluster %s is gone, and some of what it had is left: %v", cluster.Name, failed)
+		s.Log.Printf("warning: Cluster %s is gone, but some of its objects remain: %v", cluster.Name, failed)
 		return nil
 	}
 	if wait.Interrupted(err) {
-		err = fmt.Errorf("cluster %q is still there although its finalizers were taken off; somebody puts them back: %w", cluster.Name, err)
+		err = fmt.Errorf("cluster %q still exists although its finalizers were removed; another client adds them again: %w", cluster.Name, err)
 	}
 	return errors.Join(append(failures, err)...)
 }
 
-// releaseWorks deletes the Works of a namespace and takes their finalizers off.
-func (s *Side) releaseWorks(ctx context.Context, namespace string) error {
+// forceDeleteWorks deletes the Works of a namespace and removes their finalizers.
+func (s *Client) forceDeleteWorks(ctx context.Context, namespace string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(releases)
+	group.SetLimit(parallelWorkDeletions)
 	works := &workv1alpha1.WorkList{}
 	for next := true; next; next = works.Continue != "" {
 		if err := s.API.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
 			return errors.Join(group.Wait(), fmt.Errorf("listing the Works in %s: %w", namespace, err))
 		}
 		for i := range works.Items {
-			of := works.Items[i].DeepCopy()
-			group.Go(func() error { return s.releaseWork(ctx, of) })
+			work := works.Items[i].DeepCopy()
+			group.Go(func() error { return s.forceDeleteWork(ctx, work) })
 		}
 	}
 	return group.Wait()
 }
 
-func (s *Side) releaseWork(ctx context.Context, of *workv1alpha1.Work) error {
-	if of.DeletionTimestamp == nil {
-		uid := of.UID
-		if err := s.API.Delete(ctx, of.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return s.Explain("deleting", of, err)
+func (s *Client) forceDeleteWork(ctx context.Context, work *workv1alpha1.Work) error {
+	if work.DeletionTimestamp == nil {
+		uid := work.UID
+		if err := s.API.Delete(ctx, work.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return s.WrapError("deleting", work, err)
 		}
 	}
-	return s.TakeFinalizers(ctx, of)
+	return s.RemoveFinalizers(ctx, work)
 }
 
-// Clusters lists the Clusters of the control plane.
-func (s *Side) Clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+// ListClusters lists the Clusters of the control plane.
+func (s *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	list := &clusterv1alpha1.ClusterList{}
 	err := s.API.List(ctx, list)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s serves no %s: is it a Karmada control plane? Choose its kubeconfig or context (%w)", s.Host, clusterv1alpha1.GroupVersion, err)
+		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)", s.Host, clusterv1alpha1.GroupVersion, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.Name, s.Host, err, onNewLine(registration.Advice(err, s.Name)))
+		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.Name, s.Host, err, prependNewline(registration.Advice(err, s.Name)))
 	}
 	return list.Items, nil
 }
 
-func onNewLine(advice string) string {
+func prependNewline(advice string) string {
 	if advice == "" {
 		return ""
 	}

@@ -1,8 +1,8 @@
-// Package side answers "what does one of the two clusters hold that a registration
-// touches, and what of that was made by this run?".
+// Package side answers: which objects does one of the two clusters of a registration hold,
+// and which of them did this run create?
 //
-// Invariants: what was there before is reused or refused, and stays when the run is
-// undone. What others use is not deleted. Every request and every wait ends.
+// Invariants: an object that existed before is reused or rejected, and a rollback keeps it.
+// Objects in use by others are not deleted. Every request and every wait has a time limit.
 package side
 
 import (
@@ -35,51 +35,52 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// createAttempts is how often somebody else may be faster.
+// createAttempts is how often Ensure tries again after another writer changed the object.
 const createAttempts = 5
 
 const (
-	// RequestTimeout bounds every single request, watches included.
+	// RequestTimeout is the time limit of each request, including watches.
 	RequestTimeout = 40 * time.Second
 
-	// UndoTimeout bounds the clean-up after a run that did not end well. It goes on
-	// when the caller has given up.
-	UndoTimeout = 30 * time.Second
+	// RollbackTimeout is the time limit of the cleanup after a failed run. The cleanup
+	// continues when the context of the caller ends.
+	RollbackTimeout = 30 * time.Second
 )
 
-// outliveTimeout is how long something that is being deleted is waited for.
-const outliveTimeout = 30 * time.Second
+// terminatingTimeout is how long AwaitTerminatingObject waits.
+const terminatingTimeout = 30 * time.Second
 
-// Side is one of the two clusters that a registration touches, and what this run
-// has created there.
-type Side struct {
-	// Name is what messages call it: the control plane, or a member by name.
+// Client is the client of one of the two clusters of a registration. It records the objects
+// that this run creates there.
+type Client struct {
+	// Name is the name in messages: "the control plane", or "member" and its name.
 	Name string
-	// Host is its address, for messages.
+	// Host is the address in messages.
 	Host string
-	// API leads to it.
+	// API is the client of the API server.
 	API client.WithWatch
-	// Log receives what happens, for people. Nil means nobody listens.
+	// Log receives progress messages for the user. Nil discards them.
 	Log registration.Log
-	// DryRun makes Ensure tell what it would do, and do nothing.
+	// DryRun makes Ensure log its changes instead of making them.
 	DryRun bool
-	// Kinds are those of which a namespace may hold objects.
-	Kinds func() ([]schema.GroupVersionKind, error)
+	// NamespacedKinds returns the kinds whose objects are in namespaces.
+	NamespacedKinds func() ([]schema.GroupVersionKind, error)
 
-	made []client.Object
+	// created are the objects that this run created, in the order of their creation.
+	created []client.Object
 }
 
-// Karmada is the side of the control plane.
-func Karmada(config *rest.Config, log registration.Log) (*Side, error) {
-	return newSide("the control plane", config, log)
+// NewKarmada returns the client of the control plane.
+func NewKarmada(config *rest.Config, log registration.Log) (*Client, error) {
+	return newClient("the control plane", config, log)
 }
 
-// Member is the side of a member, by its name.
-func Member(name string, config *rest.Config, log registration.Log) (*Side, error) {
-	return newSide(fmt.Sprintf("member %q", name), config, log)
+// NewMember returns the client of the member with the name.
+func NewMember(name string, config *rest.Config, log registration.Log) (*Client, error) {
+	return newClient(fmt.Sprintf("member %q", name), config, log)
 }
 
-func newSide(name string, config *rest.Config, log registration.Log) (*Side, error) {
+func newClient(name string, config *rest.Config, log registration.Log) (*Client, error) {
 	if err := checkConfig(config, name); err != nil {
 		return nil, err
 	}
@@ -89,17 +90,17 @@ func newSide(name string, config *rest.Config, log registration.Log) (*Side, err
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = RequestTimeout
-	config.WarningHandlerWithContext = warnings{side: name, log: log}
+	config.WarningHandlerWithContext = warningLogger{clusterName: name, log: log}
 	mapper := newMapper()
 	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of %s (%s): %w", name, config.Host, err)
+		return nil, fmt.Errorf("creating a client of %s (%s): %w", name, config.Host, err)
 	}
 	kinds := func() ([]schema.GroupVersionKind, error) { return namespacedKinds(config, mapper) }
-	return &Side{Name: name, Host: config.Host, API: api, Log: log, Kinds: kinds}, nil
+	return &Client{Name: name, Host: config.Host, API: api, Log: log, NamespacedKinds: kinds}, nil
 }
 
-// NewScheme knows the kinds that are touched.
+// NewScheme returns a scheme with the kinds that a registration uses.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -113,8 +114,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper knows the few kinds that are touched, which saves asking each side
-// for all it serves and lets the first request be one that matters.
+// newMapper returns a mapper with the few kinds that a registration uses. It saves the
+// discovery requests.
 func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -138,21 +139,21 @@ func newMapper() *meta.DefaultRESTMapper {
 	return mapper
 }
 
-// ID is the identity of the cluster: the UID of its kube-system namespace.
-func (s *Side) ID(ctx context.Context) (string, error) {
+// ID returns the identity of the cluster: the UID of its kube-system namespace.
+func (s *Client) ID(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
-		return "", s.Explain("reading the cluster ID from", system, err)
+		return "", s.WrapError("reading the cluster ID from", system, err)
 	}
 	if !cluster.IsID(string(system.UID)) {
-		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is none of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
+		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
 	}
 	return string(system.UID), nil
 }
 
-// Identify returns the identity of the cluster and logs which cluster it is. The
-// origin says where the way into it was read from; an empty one is not logged.
-func (s *Side) Identify(ctx context.Context, origin string) (string, error) {
+// Identify returns the identity of the cluster and logs it together with the origin of the
+// configuration. Nothing is logged if origin is empty.
+func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
 	id, err := s.ID(ctx)
 	switch {
 	case origin == "":
@@ -164,10 +165,10 @@ func (s *Side) Identify(ctx context.Context, origin string) (string, error) {
 	return id, err
 }
 
-// Ensure makes an object exist and returns it as it is stored. One that is there
-// already is reused: adopt changes it where it does not fit, or refuses it. With
-// DryRun it only tells what it would do.
-func (s *Side) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
+// Ensure creates an object if it is missing and returns the stored object. For an existing
+// object it calls adopt, which changes the object or rejects it. With DryRun it only logs
+// what it would do.
+func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	for range createAttempts {
 		have, err := s.Get(ctx, want)
 		if err != nil {
@@ -175,13 +176,13 @@ func (s *Side) Ensure(ctx context.Context, want client.Object, adopt func(have c
 		}
 		if have != nil {
 			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.DryRun {
-				if err := s.Outlive(ctx, have); err != nil {
+				if err := s.AwaitTerminatingObject(ctx, have); err != nil {
 					return nil, err
 				}
 				continue
 			}
-			// Who else changes it may be a run like this one: look again.
-			if err = s.reuse(ctx, have, adopt); apierrors.IsConflict(err) {
+			// The other writer may be a run of the same command: read again.
+			if err = s.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
 				continue
 			}
 			return have, err
@@ -190,24 +191,24 @@ func (s *Side) Ensure(ctx context.Context, want client.Object, adopt func(have c
 			s.Log.Printf("would create %s in %s", s.Describe(want), s.Name)
 			return want, nil
 		}
-		// The server fills in what it is given, and a second try needs it clean.
+		// Create fills in its argument, and the next attempt needs the original.
 		created := want.DeepCopyObject().(client.Object)
 		err = s.API.Create(ctx, created)
 		if err == nil {
-			s.made = append(s.made, created)
+			s.created = append(s.created, created)
 			s.Log.Printf("created %s in %s", s.Describe(want), s.Name)
 			return created, nil
 		}
-		// Somebody was faster, such as another join at the same time.
+		// Another client, such as a concurrent join, may have created it.
 		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.Explain("creating", want, err)
+			return nil, s.WrapError("creating", want, err)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s changes all the time: see who else creates, changes and deletes it", s.Describe(want), s.Name)
+	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", s.Describe(want), s.Name)
 }
 
-// Get returns the stored object of the same kind and name, nil if there is none.
-func (s *Side) Get(ctx context.Context, like client.Object) (client.Object, error) {
+// Get returns the stored object of the same kind and name, or nil if it does not exist.
+func (s *Client) Get(ctx context.Context, like client.Object) (client.Object, error) {
 	kind, err := apiutil.GVKForObject(like, s.API.Scheme())
 	if err != nil {
 		return nil, err
@@ -218,32 +219,33 @@ func (s *Side) Get(ctx context.Context, like client.Object) (client.Object, erro
 	}
 	have, ok := empty.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%s is no kind of object", kind)
+		return nil, fmt.Errorf("%s is not an object kind", kind)
 	}
 	err = s.API.Get(ctx, client.ObjectKeyFromObject(like), have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.Explain("reading", like, err)
+		return nil, s.WrapError("reading", like, err)
 	}
 	return have, nil
 }
 
-// Outlive waits until an object that is being deleted is gone, such as a namespace
-// that a cluster had which has just left.
-func (s *Side) Outlive(ctx context.Context, object client.Object) error {
-	s.Log.Printf("waiting until %s in %s is gone, which is being deleted", s.Describe(object), s.Name)
-	ctx, cancel := context.WithTimeout(ctx, outliveTimeout)
+// AwaitTerminatingObject waits until an object that is being deleted is gone, such as the
+// execution namespace of a Cluster that was just removed.
+func (s *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
+	s.Log.Printf("waiting until %s in %s, which is being deleted, is gone", s.Describe(object), s.Name)
+	ctx, cancel := context.WithTimeout(ctx, terminatingTimeout)
 	defer cancel()
 	if err := s.AwaitGone(ctx, object); err != nil {
-		return fmt.Errorf("%s in %s is being deleted and not gone after %s: see what it still holds, and try again when it is gone (%w)",
-			s.Describe(object), s.Name, outliveTimeout, err)
+		return fmt.Errorf("%s in %s is being deleted and is not gone after %s: check what it still holds, and try again when it is gone (%w)",
+			s.Describe(object), s.Name, terminatingTimeout, err)
 	}
 	return nil
 }
 
-func (s *Side) reuse(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
+// adoptExisting lets adopt change an existing object and stores the change.
+func (s *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
 	if !have.GetDeletionTimestamp().IsZero() {
 		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.Describe(have), s.Name)
 	}
@@ -257,7 +259,7 @@ func (s *Side) reuse(ctx context.Context, have client.Object, adopt func(client.
 	}
 	changed, err := patch.Object(ctx, s.API, before, have)
 	if err != nil {
-		return s.Explain("changing", have, err)
+		return s.WrapError("changing", have, err)
 	}
 	if changed {
 		s.Log.Printf("changed %s in %s", s.Describe(have), s.Name)
@@ -265,33 +267,34 @@ func (s *Side) reuse(ctx context.Context, have client.Object, adopt func(client.
 	return nil
 }
 
-// Undo deletes what this run has created, the latest first. A namespace that
-// others use by now stays.
-func (s *Side) Undo(ctx context.Context) error {
+// RollBack deletes the objects that this run created, the last one first. A namespace that
+// holds other objects stays.
+func (s *Client) RollBack(ctx context.Context) error {
 	var errs []error
-	for _, object := range slices.Backward(s.made) {
+	for _, object := range slices.Backward(s.created) {
 		errs = append(errs, s.DeleteUnused(ctx, object))
 	}
-	s.made = nil
+	s.created = nil
 	return errors.Join(errs...)
 }
 
-// DeleteUnused deletes an object, unless it is a namespace that others use.
-func (s *Side) DeleteUnused(ctx context.Context, object client.Object) error {
+// DeleteUnused deletes an object unless it is a namespace that holds other objects.
+func (s *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
-		if occupied, err := s.Occupant(ctx, ns.Name); err != nil || occupied != "" {
+		if remaining, err := s.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
 			return err
 		}
 	}
-	// One that was replaced meanwhile gives a conflict and is not ours.
+	// A conflict means that another client has replaced the object since.
 	if err := s.Delete(ctx, object); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil
 }
 
-// Describe names an object as people do: Secret karmada-cluster/east.
-func (s *Side) Describe(object client.Object) string {
+// Describe returns kind, namespace and name of an object for messages, such as "Secret
+// karmada-cluster/east".
+func (s *Client) Describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
 	if known, err := apiutil.GVKForObject(object, s.API.Scheme()); err == nil {
 		kind = known.Kind
@@ -302,33 +305,33 @@ func (s *Side) Describe(object client.Object) string {
 	return fmt.Sprintf("%s %s", kind, object.GetName())
 }
 
-// warnings passes on what an API server warns of.
-type warnings struct {
-	side string
-	log  registration.Log
+// warningLogger logs the warnings of an API server.
+type warningLogger struct {
+	clusterName string
+	log         registration.Log
 }
 
-func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
-	if ctx.Value(unasked{}) == nil {
-		w.log.Printf("warning from %s: %s", w.side, text)
+func (w warningLogger) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
+	if ctx.Value(warningsDisabled{}) == nil {
+		w.log.Printf("warning from %s: %s", w.clusterName, text)
 	}
 }
 
-// unasked marks requests that the user does not know of: that a kind is deprecated
-// is nothing to tell whom who only wants to know whether there are any.
-type unasked struct{}
+// warningsDisabled is the context key of requests whose warnings are not logged. The search
+// for remaining objects lists deprecated kinds too, and the user did not request them.
+type warningsDisabled struct{}
 
-func checkConfig(config *rest.Config, side string) error {
+func checkConfig(config *rest.Config, name string) error {
 	if config == nil {
-		return errors.New("no way to reach " + side + " was given")
+		return errors.New("no kubeconfig was given for " + name)
 	}
 	return nil
 }
 
-// Explain says what could not be done, on which side and to which object, and
-// what helps against it. The cause stays in the chain.
-func (s *Side) Explain(doing string, object client.Object, err error) error {
-	err = fmt.Errorf("%s %s in %s (%s): %w", doing, s.Describe(object), s.Name, s.Host, err)
+// WrapError adds the failed action, the cluster and the object to an error, and advice if
+// there is any. The cause stays in the chain.
+func (s *Client) WrapError(action string, object client.Object, err error) error {
+	err = fmt.Errorf("%s %s in %s (%s): %w", action, s.Describe(object), s.Name, s.Host, err)
 	if advice := registration.Advice(err, s.Name); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
 	}

@@ -16,13 +16,13 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-func TestAnErrorNamesSideAddressAndObject(t *testing.T) {
-	member, err := side.Member("east", &rest.Config{Host: "https://10.0.0.1:6443"}, nil)
+func TestWrapError(t *testing.T) {
+	member, err := side.NewMember("east", &rest.Config{Host: "https://10.0.0.1:6443"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cause := apierrors.NewUnauthorized("no")
-	got := member.Explain("creating", registration.Account("karmada-cluster", "karmada-east"), cause)
+	got := member.WrapError("creating", registration.NewServiceAccount("karmada-cluster", "karmada-east"), cause)
 	if !errors.Is(got, cause) {
 		t.Error("the cause is lost")
 	}
@@ -33,10 +33,10 @@ func TestAnErrorNamesSideAddressAndObject(t *testing.T) {
 	}
 }
 
-// Whether a namespace is empty is asked of every kind, also of deprecated ones.
-func TestWarningsAreOfWhatTheUserDoes(t *testing.T) {
+// The search for remaining objects lists every kind, also deprecated ones.
+func TestWarningsOfInternalRequestsAreDropped(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answers := map[string]string{
+		responses := map[string]string{
 			"/api":                               `{"kind": "APIVersions", "versions": ["v1"]}`,
 			"/apis":                              `{"kind": "APIGroupList", "apiVersion": "v1"}`,
 			"/api/v1":                            `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "endpoints", "kind": "Endpoints", "namespaced": true, "verbs": ["list", "delete"]}]}`,
@@ -47,25 +47,25 @@ func TestWarningsAreOfWhatTheUserDoes(t *testing.T) {
 		if strings.HasPrefix(r.URL.Path, "/api/v1/") {
 			w.Header().Set("Warning", `299 - "old"`)
 		}
-		fmt.Fprint(w, answers[r.URL.Path])
+		fmt.Fprint(w, responses[r.URL.Path])
 	}))
 	defer server.Close()
-	var told []string
-	log := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
-	member, err := side.Member("east", &rest.Config{Host: server.URL}, log)
+	var logged []string
+	log := func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }
+	member, err := side.NewMember("east", &rest.Config{Host: server.URL}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if occupant, err := member.Occupant(t.Context(), "karmada-cluster"); err != nil || occupant != "" {
-		t.Fatalf("occupied by %q: %v", occupant, err)
+	if remaining, err := member.FindRemainingObject(t.Context(), "karmada-cluster"); err != nil || remaining != "" {
+		t.Fatalf("remaining object %q: %v", remaining, err)
 	}
-	if len(told) > 0 {
-		t.Errorf("told %q of what nobody asked for", told)
+	if len(logged) > 0 {
+		t.Errorf("logged warnings of internal requests: %q", logged)
 	}
-	if _, err := member.Get(t.Context(), registration.Namespace("karmada-cluster")); err != nil {
+	if _, err := member.Get(t.Context(), registration.NewNamespace("karmada-cluster")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`warning from member "east": old`}, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{`warning from member "east": old`}, logged); diff != "" {
+		t.Errorf("logged (-want +got):\n%s", diff)
 	}
 }

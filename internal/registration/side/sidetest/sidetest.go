@@ -1,4 +1,5 @@
-// Package sidetest makes sides of a registration that are in memory, for tests.
+// Package sidetest provides in-memory clients of the two clusters of a registration for
+// tests.
 package sidetest
 
 import (
@@ -23,27 +24,27 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Refusal makes creating and patching an object of this name fail.
-type Refusal string
+// FailingObject makes the creation and the patch of the object with this name fail.
+type FailingObject string
 
-// Funcs are what the refusal does to a client.
-func (r Refusal) Funcs() interceptor.Funcs {
-	refused := func(object client.Object) error {
-		if object.GetName() == string(r) {
-			return errors.New("refused")
+// Funcs returns the interceptor that makes these requests fail.
+func (f FailingObject) Funcs() interceptor.Funcs {
+	fail := func(object client.Object) error {
+		if object.GetName() == string(f) {
+			return errors.New("rejected by the test")
 		}
 		return nil
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			if err := refused(object); err != nil {
+			if err := fail(object); err != nil {
 				return err
 			}
 			object.SetUID(types.UID("uid of " + object.GetName()))
 			return api.Create(ctx, object, options...)
 		},
 		Patch: func(ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			if err := refused(object); err != nil {
+			if err := fail(object); err != nil {
 				return err
 			}
 			return api.Patch(ctx, object, patch, options...)
@@ -51,29 +52,29 @@ func (r Refusal) Funcs() interceptor.Funcs {
 	}
 }
 
-// With is a side that holds the objects.
-func With(t *testing.T, refused Refusal, objects ...client.Object) *side.Side {
+// NewClient returns a client of a cluster that holds the objects.
+func NewClient(t *testing.T, failing FailingObject, objects ...client.Object) *side.Client {
 	t.Helper()
 	scheme, err := side.NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side.Side{
-		Name: "it", Host: "https://it", Log: t.Logf, Kinds: kindsOfNamespaces,
-		API: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(refused.Funcs()).
-			WithIndex(&corev1.Event{}, "type", typeOfEvent).Build(),
+	return &side.Client{
+		Name: "it", Host: "https://it", Log: t.Logf, NamespacedKinds: namespacedKinds,
+		API: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(failing.Funcs()).
+			WithIndex(&corev1.Event{}, "type", eventType).Build(),
 	}
 }
 
-// typeOfEvent is a field that API servers select events by.
-func typeOfEvent(object client.Object) []string {
+// eventType is the index function of the field selector "type" of events.
+func eventType(object client.Object) []string {
 	if event, ok := object.(*corev1.Event); ok {
 		return []string{event.Type}
 	}
 	return nil
 }
 
-func kindsOfNamespaces() ([]schema.GroupVersionKind, error) {
+func namespacedKinds() ([]schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
 	for _, kind := range []string{"ConfigMap", "Pod", "Secret", "ServiceAccount"} {
 		kinds = append(kinds, corev1.SchemeGroupVersion.WithKind(kind))
@@ -81,8 +82,8 @@ func kindsOfNamespaces() ([]schema.GroupVersionKind, error) {
 	return kinds, nil
 }
 
-// Content names everything that a side holds, sorted.
-func Content(t *testing.T, s *side.Side) []string {
+// ListContent returns the names of all objects that a cluster holds, sorted.
+func ListContent(t *testing.T, s *side.Client) []string {
 	t.Helper()
 	var names []string
 	for _, list := range []client.ObjectList{
@@ -104,15 +105,15 @@ func Content(t *testing.T, s *side.Side) []string {
 	return names
 }
 
-// Registered is a Cluster as it is stored.
-func Registered(name, id string, mode clusterv1alpha1.ClusterSyncMode) clusterv1alpha1.Cluster {
+// NewCluster returns a stored Cluster.
+func NewCluster(name, id string, mode clusterv1alpha1.ClusterSyncMode) clusterv1alpha1.Cluster {
 	return clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: mode},
 	}
 }
 
-// Secret is one in namespace ns.
-func Secret(name string, owners ...metav1.OwnerReference) *corev1.Secret {
+// NewSecret returns a Secret in namespace ns.
+func NewSecret(name string, owners ...metav1.OwnerReference) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: owners}}
 }

@@ -8,10 +8,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// difference is the command that brings a stored Cluster in line with the flags of the
-// agent in what only people change; empty if nothing differs. A flag that is not given
-// differs from nothing.
-func (a Agent) difference(stored *clusterv1alpha1.Cluster) string {
+// patchCommand returns the command with which an administrator changes the location fields
+// of the stored Cluster to the flags of the agent. It is empty if nothing differs. A flag
+// that is not set does not differ.
+func (a Agent) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	spec := map[string]any{}
 	if a.Provider != "" && a.Provider != stored.Spec.Provider {
 		spec["provider"] = a.Provider

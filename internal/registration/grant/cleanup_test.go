@@ -14,34 +14,34 @@ import (
 	"karmada.io/karmada/internal/registration/side/sidetest"
 )
 
-func TestCleaningUpAMember(t *testing.T) {
+func TestCleanup(t *testing.T) {
 	joined := func(name string) []client.Object {
-		own := registration.Account("ns", AccountName(name))
-		return []client.Object{own, TokenRequest(own), Role(name), RoleBinding(name, "ns")}
+		account := registration.NewServiceAccount("ns", AccountName(name))
+		return []client.Object{account, NewTokenSecret(account), Role(name), RoleBinding(name, "ns")}
 	}
 	shared := func(labelled bool) []client.Object {
-		ns := registration.Namespace("ns")
+		ns := registration.NewNamespace("ns")
 		if !labelled {
 			ns.Labels = nil
 		}
-		common := registration.Account("ns", Impersonator)
-		return []client.Object{ns, common, TokenRequest(common)}
+		impersonator := registration.NewServiceAccount("ns", ImpersonatorAccount)
+		return []client.Object{ns, impersonator, NewTokenSecret(impersonator)}
 	}
 	tests := map[string]struct {
 		before [][]client.Object
 		want   []string
 	}{
-		"everything goes with the last control plane": {before: [][]client.Object{shared(true), joined("east")}},
-		"nothing is there any more":                   {},
-		"a namespace that joining did not make stays": {
+		"everything is deleted with the last control plane": {before: [][]client.Object{shared(true), joined("east")}},
+		"nothing exists any more":                           {},
+		"a namespace that join did not create stays": {
 			before: [][]client.Object{shared(false), joined("east")},
 			want:   []string{"Namespace ns"},
 		},
-		"a namespace with something else in it stays": {
-			before: [][]client.Object{shared(true), joined("east"), {sidetest.Secret("mine")}},
+		"a namespace with another Secret stays": {
+			before: [][]client.Object{shared(true), joined("east"), {sidetest.NewSecret("mine")}},
 			want:   []string{"Namespace ns", "Secret ns/mine"},
 		},
-		"a namespace in which somebody runs something stays": {
+		"a namespace with a Pod stays": {
 			before: [][]client.Object{shared(true), joined("east"), {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}}},
 			want:   []string{"Namespace ns"},
 		},
@@ -56,12 +56,12 @@ func TestCleaningUpAMember(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			member := sidetest.With(t, "", slices.Concat(test.before...)...)
-			left := Leftovers{Cluster: "east", Namespace: "ns", Log: t.Logf}
-			if err := left.Delete(t.Context(), member); err != nil {
+			member := sidetest.NewClient(t, "", slices.Concat(test.before...)...)
+			cleanup := Cleanup{Cluster: "east", Namespace: "ns", Log: t.Logf}
+			if err := cleanup.Run(t.Context(), member); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, sidetest.Content(t, member), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, sidetest.ListContent(t, member), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})

@@ -14,30 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownContent is what every namespace holds, and what the cluster says about others.
-var ownContent = map[string][]string{
+// defaultContent lists the objects that every namespace holds, by kind.
+var defaultContent = map[string][]string{
 	"ServiceAccount": {"default"},
 	"ConfigMap":      {"kube-root-ca.crt"},
 }
 
-// Occupant names an object in a namespace that is not there by itself, or nothing.
-// What is being deleted does not count. A namespace whose content cannot all be seen
-// counts as used: it goes with all that it holds.
-func (s *Side) Occupant(ctx context.Context, namespace string) (string, error) {
-	kinds, err := s.Kinds()
+// FindRemainingObject returns the name of an object in the namespace, or an empty string.
+// The default objects of a namespace and objects that are being deleted do not count. It
+// returns an error if a kind cannot be listed, because the deletion of a namespace deletes
+// all its objects.
+func (s *Client) FindRemainingObject(ctx context.Context, namespace string) (string, error) {
+	kinds, err := s.NamespacedKinds()
 	if err != nil {
-		return "", s.Explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
+		return "", s.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
 	}
-	ctx = context.WithValue(ctx, unasked{}, true)
+	ctx = context.WithValue(ctx, warningsDisabled{}, true)
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := s.API.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
-			return "", s.Explain("looking for the content of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
+			return "", s.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
-			if object.DeletionTimestamp.IsZero() && !slices.Contains(ownContent[kind.Kind], object.Name) {
+			if object.DeletionTimestamp.IsZero() && !slices.Contains(defaultContent[kind.Kind], object.Name) {
 				return fmt.Sprintf("%s %s/%s", kind.Kind, namespace, object.Name), nil
 			}
 		}
@@ -45,22 +46,22 @@ func (s *Side) Occupant(ctx context.Context, namespace string) (string, error) {
 	return "", nil
 }
 
-// namespacedKinds are the kinds of which somebody can put objects into a namespace, all
-// that the API server knows. The mapper learns of them.
+// namespacedKinds returns all namespaced kinds that the API server serves and that can be
+// listed and deleted. It adds them to the mapper.
 func namespacedKinds(config *rest.Config, mapper *meta.DefaultRESTMapper) ([]schema.GroupVersionKind, error) {
-	asked, err := discovery.NewDiscoveryClientForConfig(config)
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
-	served, err := asked.ServerPreferredNamespacedResources()
+	served, err := discoveryClient.ServerPreferredNamespacedResources()
 	if err != nil {
-		return nil, fmt.Errorf("listing the kinds that are served: %w", err)
+		return nil, fmt.Errorf("listing the served kinds: %w", err)
 	}
 	var kinds []schema.GroupVersionKind
 	for _, group := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, served) {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("listing the kinds that are served: %w", err)
+			return nil, fmt.Errorf("listing the served kinds: %w", err)
 		}
 		for _, resource := range group.APIResources {
 			if resource.Name == "events" {

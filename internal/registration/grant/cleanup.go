@@ -1,0 +1,100 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/side"
+)
+
+// Cleanup deletes the objects that a member holds for one Cluster of a control plane.
+type Cleanup struct {
+	// Cluster is the name of the Cluster, Namespace the namespace of its accounts in the
+	// member.
+	Cluster, Namespace string
+	// Log receives messages about objects that stay.
+	Log registration.Log
+}
+
+// Objects returns the objects that join created in the member for this Cluster alone, in
+// the order of their deletion.
+func (c Cleanup) Objects() []client.Object {
+	account := registration.NewServiceAccount(c.Namespace, AccountName(c.Cluster))
+	return []client.Object{
+		MemberRoleBinding(c.Cluster, c.Namespace, ""), RoleBinding(c.Cluster, c.Namespace), Role(c.Cluster), NewTokenSecret(account), account,
+	}
+}
+
+// Run deletes the objects that join created in the member. Objects shared by several
+// control planes are deleted together with the last one.
+func (c Cleanup) Run(ctx context.Context, member *side.Client) error {
+	var errs []error
+	for _, object := range c.Objects() {
+		errs = append(errs, member.Delete(ctx, object))
+	}
+	errs = append(errs, c.deleteShared(ctx, member))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cluster %q is gone, but %s was not cleaned up entirely: %w", c.Cluster, member.Name, err)
+	}
+	return nil
+}
+
+// deleteShared deletes the impersonator account and the namespace unless another control
+// plane uses them.
+func (c Cleanup) deleteShared(ctx context.Context, member *side.Client) error {
+	accounts := &corev1.ServiceAccountList{}
+	if err := member.API.List(ctx, accounts, client.InNamespace(c.Namespace)); err != nil {
+		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
+	}
+	if other := accountOfOtherControlPlane(accounts.Items, c.Cluster); other != "" {
+		c.Log.Printf("keeping namespace %s in %s: service account %s belongs to another control plane", c.Namespace, member.Name, other)
+		return nil
+	}
+	shared := registration.NewServiceAccount(c.Namespace, ImpersonatorAccount)
+	if err := errors.Join(member.Delete(ctx, NewTokenSecret(shared)), member.Delete(ctx, shared)); err != nil {
+		return err
+	}
+	return c.deleteNamespace(ctx, member)
+}
+
+// deleteNamespace deletes the namespace if its label says that join created it and no other
+// objects are in it.
+func (c Cleanup) deleteNamespace(ctx context.Context, member *side.Client) error {
+	object, err := member.Get(ctx, registration.NewNamespace(c.Namespace))
+	if err != nil || object == nil {
+		return err
+	}
+	if object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] != clusterv1alpha1.KarmadaSystemLabelValue {
+		return nil
+	}
+	remaining, err := member.FindRemainingObject(ctx, c.Namespace)
+	if err != nil {
+		// Objects that cannot be listed may exist.
+		c.Log.Printf("keeping namespace %s in %s: its objects cannot be listed: %v", c.Namespace, member.Name, err)
+		return nil
+	}
+	if remaining != "" {
+		c.Log.Printf("keeping namespace %s in %s: it holds %s", c.Namespace, member.Name, remaining)
+		return nil
+	}
+	// The deletion takes some seconds. The next join waits for it instead of this run.
+	return member.Delete(ctx, object)
+}
+
+// accountOfOtherControlPlane returns the name of an account that serves another Cluster, or
+// an empty string.
+func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name string) string {
+	for _, account := range accounts {
+		if strings.HasPrefix(account.Name, accountPrefix) && account.Name != ImpersonatorAccount && account.Name != AccountName(name) {
+			return account.Name
+		}
+	}
+	return ""
+}

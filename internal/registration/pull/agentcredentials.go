@@ -1,0 +1,174 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/registration/side"
+)
+
+// openKarmada creates the client of the control plane, with the credentials of the agent if
+// no kubeconfig was given.
+func (d *unregistration) openKarmada(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	defer cancel()
+	found, err := d.findAgent(ctx)
+	if err != nil {
+		return err
+	}
+	orphaned, err := d.readOrphanedKubeconfig(ctx, found)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		d.ClusterNamespace = cmp.Or(flagValue(*found.container, "cluster-namespace"), d.ClusterNamespace)
+	}
+	config := cmp.Or(d.Karmada, orphaned)
+	d.usesAgentCredentials = d.Karmada == nil
+	if config == nil {
+		if config, err = d.readAgentKubeconfig(ctx, found); err != nil && d.Force {
+			d.logf("warning: the control plane will not be cleaned up: %v", err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nSet the kubeconfig of the control plane with --karmada-config, or use --force to delete the remaining objects of the agent in %s without it", err, d.member.Name)
+		}
+	}
+	d.karmada, err = side.NewKarmada(config, d.Log)
+	return err
+}
+
+// installedAgent is the agent that is installed in the member.
+type installedAgent struct {
+	deployment *appsv1.Deployment
+	container  *corev1.Container
+}
+
+// findAgent returns the installed agent of the Cluster, or nil if there is none. It returns
+// an error if the Deployment serves another Cluster.
+func (d *unregistration) findAgent(ctx context.Context) (*installedAgent, error) {
+	if d.memberID == "" {
+		return nil, nil
+	}
+	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
+	if err != nil || have == nil {
+		return nil, err
+	}
+	deployment := have.(*appsv1.Deployment)
+	for i := range deployment.Spec.Template.Spec.Containers {
+		container := &deployment.Spec.Template.Spec.Containers[i]
+		name := flagValue(*container, "cluster-name")
+		if name == d.Name {
+			return &installedAgent{deployment, container}, nil
+		}
+		if name != "" {
+			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(deployment), d.member.Host, name, d.Name)
+		}
+	}
+	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", d.member.Describe(deployment), d.member.Name)
+}
+
+// readAgentKubeconfig reads the kubeconfig of the agent. An argument of the agent contains
+// its path, which is in a volume of a Secret.
+func (d *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
+	if found == nil {
+		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", d.Namespace, d.AgentName, d.member.Name)
+	}
+	file := flagValue(*found.container, "karmada-kubeconfig")
+	name, key := mountedSecret(found.deployment.Spec.Template.Spec, *found.container, file)
+	if name == "" {
+		return nil, fmt.Errorf("the agent %s/%s in %s does not read its kubeconfig %q from a Secret", d.Namespace, d.AgentName, d.member.Name, file)
+	}
+	secret := &corev1.Secret{}
+	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: name}}
+	if err := d.member.API.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
+		return nil, d.member.WrapError("reading", wanted, err)
+	}
+	config, err := parseKubeconfig(secret.Data[key], flagValue(*found.container, "karmada-context"))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.Describe(wanted), d.member.Name, err)
+	}
+	return config, nil
+}
+
+func parseKubeconfig(kubeconfig []byte, context string) (*rest.Config, error) {
+	loaded, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+}
+
+// readOrphanedKubeconfig returns the configuration in the kubeconfig Secret of a
+// registration that was interrupted before it installed the agent, or nil if there is none.
+// It returns an error if the Secret belongs to another Cluster, because that cluster may be
+// registering now.
+func (d *unregistration) readOrphanedKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
+	if found != nil || d.memberID == "" {
+		return nil, nil
+	}
+	have, err := d.member.Get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: AgentKubeconfig}})
+	secret, ok := have.(*corev1.Secret)
+	if err != nil || !ok {
+		return nil, err
+	}
+	config, err := parseKubeconfig(secret.Data[AgentKubeconfig], "")
+	if err != nil {
+		return nil, nil //nolint:nilerr // an unusable kubeconfig belongs to no Cluster
+	}
+	certificates, err := cert.ParseCertsPEM(config.CertData)
+	if err != nil {
+		return nil, nil //nolint:nilerr // see above
+	}
+	owner, ok := agent.ClusterOf(certificates[0].Subject.CommonName)
+	switch {
+	case !ok:
+		return nil, nil
+	case owner != d.Name:
+		return nil, fmt.Errorf("%s in %s belongs to the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(secret), d.member.Host, owner, d.Name)
+	}
+	return config, nil
+}
+
+// mountedSecret returns the name and the key of the Secret that is mounted at the path in a
+// container.
+func mountedSecret(pod corev1.PodSpec, container corev1.Container, file string) (name, key string) {
+	file = path.Clean(file)
+	for _, mount := range container.VolumeMounts {
+		at := path.Clean(mount.MountPath)
+		for _, volume := range pod.Volumes {
+			if volume.Name != mount.Name || volume.Secret == nil {
+				continue
+			}
+			if mount.SubPath != "" && at == file {
+				return volume.Secret.SecretName, mountedKey(volume.Secret, mount.SubPath)
+			}
+			if inside, ok := strings.CutPrefix(file, at+"/"); ok && mount.SubPath == "" {
+				return volume.Secret.SecretName, mountedKey(volume.Secret, inside)
+			}
+		}
+	}
+	return "", ""
+}
+
+// mountedKey returns the key of a Secret that a volume mounts at the path.
+func mountedKey(volume *corev1.SecretVolumeSource, file string) string {
+	for _, item := range volume.Items {
+		if item.Path == file {
+			return item.Key
+		}
+	}
+	return file
+}
