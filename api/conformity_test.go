@@ -12,11 +12,11 @@ import (
 	"karmada.io/karmada/api/crds"
 )
 
-// testdata/schema holds the wire contract of every custom resource. A change of
-// one of its files is a change of what clients and stored objects rely on.
-const contracts = "testdata/schema"
+// testdata/schema holds the wire contract of each custom resource. Clients and stored
+// objects depend on it, so a change of these files is an API change.
+const contractFiles = "testdata/schema"
 
-func TestEveryCustomResourceKeepsItsContract(t *testing.T) {
+func TestCustomResourcesMatchContract(t *testing.T) {
 	t.Parallel()
 	all, err := crds.All()
 	if err != nil {
@@ -27,7 +27,7 @@ func TestEveryCustomResourceKeepsItsContract(t *testing.T) {
 		generated[crd.Name()] = crd
 	}
 
-	files, err := filepath.Glob(filepath.Join(contracts, "*.txt"))
+	files, err := filepath.Glob(filepath.Join(contractFiles, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no contracts found: %v", err)
 	}
@@ -59,8 +59,8 @@ func compareWithContract(t *testing.T, crd crds.CRD, file string) {
 
 	d := decodeDefinition(t, crd)
 	for i := range d.Spec.Versions {
-		d.Spec.Versions[i].Schema.OpenAPIV3Schema.dropRulesBeyond(string(contract))
-		d.Spec.Versions[i].dropColumnsBeyond(want)
+		d.Spec.Versions[i].Schema.OpenAPIV3Schema.dropAddedRules(string(contract))
+		d.Spec.Versions[i].dropAddedColumns(want)
 	}
 	if diff := cmp.Diff(want, d.lines(kubernetesPaths(want))); diff != "" {
 		t.Errorf("schema (-contract +generated):\n%s", diff)
@@ -76,7 +76,7 @@ func decodeDefinition(t *testing.T, crd crds.CRD) definition {
 	return d
 }
 
-// kubernetesPaths finds where a contract has Kubernetes types.
+// kubernetesPaths returns the paths in a contract that have Kubernetes types.
 func kubernetesPaths(contract []string) map[string]string {
 	paths := map[string]string{}
 	version := ""
@@ -91,7 +91,7 @@ func kubernetesPaths(contract []string) map[string]string {
 	return paths
 }
 
-func TestEveryFieldIsExplained(t *testing.T) {
+func TestFieldsHaveDescriptions(t *testing.T) {
 	t.Parallel()
 	all, err := crds.All()
 	if err != nil {
@@ -102,7 +102,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 			Spec struct {
 				Versions []struct {
 					Name   string
-					Schema struct{ OpenAPIV3Schema *described }
+					Schema struct{ OpenAPIV3Schema *describedNode }
 				}
 			}
 		}
@@ -110,22 +110,22 @@ func TestEveryFieldIsExplained(t *testing.T) {
 			t.Fatalf("decoding %s: %v", crd.Name(), err)
 		}
 		for _, v := range d.Spec.Versions {
-			for _, path := range v.Schema.OpenAPIV3Schema.silent("") {
+			for _, path := range v.Schema.OpenAPIV3Schema.undescribedPaths("") {
 				t.Errorf("%s %s: %s has no description", crd.Name(), v.Name, path)
 			}
 		}
 	}
 }
 
-type described struct {
+type describedNode struct {
 	Description string
-	Properties  map[string]*described
-	Items       *described
+	Properties  map[string]*describedNode
+	Items       *describedNode
 }
 
-// silent lists the fields without a description. The metadata of objects is
-// described by the API server.
-func (d *described) silent(path string) []string {
+// undescribedPaths returns the fields without a description. The API server describes the
+// metadata of objects.
+func (d *describedNode) undescribedPaths(path string) []string {
 	var paths []string
 	for name, property := range d.Properties {
 		at := path + "." + name
@@ -135,31 +135,31 @@ func (d *described) silent(path string) []string {
 		if property.Description == "" {
 			paths = append(paths, at)
 		}
-		paths = append(paths, property.silent(at)...)
+		paths = append(paths, property.undescribedPaths(at)...)
 	}
 	if d.Items != nil {
-		paths = append(paths, d.Items.silent(path+"[]")...)
+		paths = append(paths, d.Items.undescribedPaths(path+"[]")...)
 	}
 	return paths
 }
 
-func TestColumnsOfOursComeAfterThoseOfTheContract(t *testing.T) {
+func TestAddedPrinterColumnsComeLast(t *testing.T) {
 	t.Parallel()
 	known := printerColumn{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}
 	wide := printerColumn{Name: "OURS", Type: "string", JSONPath: ".spec.a", Priority: 1}
 	always := printerColumn{Name: "OURS", Type: "string", JSONPath: ".spec.a"}
 	contract := []string{known.line()}
 	tests := map[string]struct{ columns, want []printerColumn }{
-		"one that only -o wide shows": {[]printerColumn{known, wide}, []printerColumn{known}},
-		"one that is always shown":    {[]printerColumn{known, always}, []printerColumn{known, always}},
-		"one before those":            {[]printerColumn{wide, known}, []printerColumn{wide, known}},
-		"only those":                  {[]printerColumn{known}, []printerColumn{known}},
+		"an added column of -o wide":                   {[]printerColumn{known, wide}, []printerColumn{known}},
+		"an added column of the default output":        {[]printerColumn{known, always}, []printerColumn{known, always}},
+		"an added column before those of the contract": {[]printerColumn{wide, known}, []printerColumn{wide, known}},
+		"only columns of the contract":                 {[]printerColumn{known}, []printerColumn{known}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := version{AdditionalPrinterColumns: test.columns}
-			v.dropColumnsBeyond(contract)
+			v.dropAddedColumns(contract)
 			if diff := cmp.Diff(test.want, v.AdditionalPrinterColumns); diff != "" {
 				t.Errorf("columns (-want +got):\n%s", diff)
 			}

@@ -30,8 +30,8 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// ourKinds are the registered kinds that are Karmada's own, in order.
-func ourKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
+// karmadaKinds returns the registered kinds of Karmada, sorted.
+func karmadaKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if strings.HasPrefix(goType.PkgPath(), "karmada.io/karmada/api/") {
@@ -42,8 +42,8 @@ func ourKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
 	return kinds
 }
 
-// valuesOfAnyType fills the fields that hold JSON of the user.
-func valuesOfAnyType(serializer.CodecFactory) []any {
+// jsonFuzzers returns the fuzzers of the fields that hold arbitrary JSON.
+func jsonFuzzers(serializer.CodecFactory) []any {
 	return []any{
 		func(v *policyv1alpha1.JSON, c randfill.Continue) {
 			values := []string{"", "true", "3.5", `"text"`, `[1,"a"]`, `{"a":{"b":null}}`}
@@ -58,19 +58,19 @@ func valuesOfAnyType(serializer.CodecFactory) []any {
 	}
 }
 
-func TestEveryKindSurvivesTheWayOverTheWire(t *testing.T) {
+func TestKindsRoundTrip(t *testing.T) {
 	t.Parallel()
 	scheme := newScheme(t)
 	codecs := serializer.NewCodecFactory(scheme)
-	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, valuesOfAnyType), rand.NewSource(1), codecs)
-	for _, gvk := range ourKinds(scheme) {
+	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, jsonFuzzers), rand.NewSource(1), codecs)
+	for _, gvk := range karmadaKinds(scheme) {
 		t.Run(gvk.String(), func(t *testing.T) {
 			roundtrip.RoundTripSpecificKindWithoutProtobuf(t, gvk, scheme, codecs, fill, nil)
 		})
 	}
 }
 
-func TestEveryCustomResourceHasItsGoTypes(t *testing.T) {
+func TestCustomResourcesHaveGoTypes(t *testing.T) {
 	t.Parallel()
 	scheme := newScheme(t)
 	all, err := crds.All()
@@ -90,7 +90,7 @@ func TestEveryCustomResourceHasItsGoTypes(t *testing.T) {
 	}
 }
 
-func TestBindingsWithoutVersionMeanTheStoredOne(t *testing.T) {
+func TestBindingVersionPriority(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for _, gv := range newScheme(t).PrioritizedVersionsForGroup(workv1alpha1.GroupName) {
@@ -101,7 +101,7 @@ func TestBindingsWithoutVersionMeanTheStoredOne(t *testing.T) {
 	}
 }
 
-func TestValueOfAnyTypeIsKeptAsWritten(t *testing.T) {
+func TestJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ in, want string }{
 		"a number":                   {`{"path":"/a","operator":"add","value":3}`, `{"path":"/a","operator":"add","value":3}`},
@@ -127,11 +127,11 @@ func TestValueOfAnyTypeIsKeptAsWritten(t *testing.T) {
 	}
 }
 
-// Two kinds that share a spec are one code path to their readers.
-func TestBothScopesShareTheirSpec(t *testing.T) {
+// Namespaced and cluster-scoped kinds share one spec type, so readers need one code path.
+func TestScopesShareSpecType(t *testing.T) {
 	t.Parallel()
 	scheme := newScheme(t)
-	for _, gvk := range ourKinds(scheme) {
+	for _, gvk := range karmadaKinds(scheme) {
 		namespaced := strings.TrimPrefix(gvk.Kind, "Cluster")
 		if gvk.Kind == namespaced || strings.HasSuffix(gvk.Kind, "List") || !scheme.Recognizes(gvk.GroupVersion().WithKind(namespaced)) {
 			continue

@@ -40,7 +40,7 @@ type version struct {
 	Served, Storage          bool
 	Subresources             map[string]any
 	AdditionalPrinterColumns []printerColumn
-	Schema                   struct{ OpenAPIV3Schema *node }
+	Schema                   struct{ OpenAPIV3Schema *schemaNode }
 }
 
 type printerColumn struct {
@@ -48,7 +48,7 @@ type printerColumn struct {
 	Priority                     int32
 }
 
-type node struct {
+type schemaNode struct {
 	Type                 string
 	Format               string
 	Required             []string
@@ -60,9 +60,9 @@ type node struct {
 	Pattern              string
 	Nullable             bool
 	AnyOf                []struct{ Type string }
-	Properties           map[string]*node
-	Items                *node
-	AdditionalProperties *node
+	Properties           map[string]*schemaNode
+	Items                *schemaNode
+	AdditionalProperties *schemaNode
 	ListType             string       `json:"x-kubernetes-list-type"`
 	ListMapKeys          []string     `json:"x-kubernetes-list-map-keys"`
 	MapType              string       `json:"x-kubernetes-map-type"`
@@ -109,7 +109,7 @@ func (v version) lines(kubernetes map[string]string) []string {
 	}
 	out := []string{"", head}
 	for _, name := range slices.Sorted(maps.Keys(v.Subresources)) {
-		out = append(out, strings.TrimSuffix("subresource "+name+" "+compact(v.Subresources[name]), " {}"))
+		out = append(out, strings.TrimSuffix("subresource "+name+" "+compactJSON(v.Subresources[name]), " {}"))
 	}
 	for _, c := range v.AdditionalPrinterColumns {
 		out = append(out, c.line())
@@ -119,25 +119,24 @@ func (v version) lines(kubernetes map[string]string) []string {
 	for _, everyKindHas := range []string{"apiVersion", "kind", "metadata"} {
 		delete(root.Properties, everyKindHas)
 	}
-	return root.walk(out, v.Name, "", kubernetes)
+	return root.appendLines(out, v.Name, "", kubernetes)
 }
 
 func (c printerColumn) line() string {
-	line := fmt.Sprintf("column %s %s", compact(c.Name), c.Type)
+	line := fmt.Sprintf("column %s %s", compactJSON(c.Name), c.Type)
 	if c.Format != "" {
 		line += " format=" + c.Format
 	}
-	line += " " + compact(c.JSONPath)
+	line += " " + compactJSON(c.JSONPath)
 	if c.Priority != 0 {
 		line += fmt.Sprintf(" priority=%d", c.Priority)
 	}
 	return line
 }
 
-// dropColumnsBeyond drops the last columns as long as the contract does not have
-// them and kubectl shows them with -o wide only. A column of ours before one of the
-// contract stays, and is a difference.
-func (v *version) dropColumnsBeyond(contract []string) {
+// dropAddedColumns drops trailing columns that are not in the contract if only -o wide
+// shows them. An added column before one of the contract stays, and is a difference.
+func (v *version) dropAddedColumns(contract []string) {
 	columns := v.AdditionalPrinterColumns
 	for len(columns) > 0 {
 		last := columns[len(columns)-1]
@@ -149,28 +148,28 @@ func (v *version) dropColumnsBeyond(contract []string) {
 	v.AdditionalPrinterColumns = columns
 }
 
-func (n *node) walk(out []string, version, path string, kubernetes map[string]string) []string {
+func (n *schemaNode) appendLines(out []string, version, path string, kubernetes map[string]string) []string {
 	at := path
 	if at == "" {
 		at = "."
 	}
-	if name, ok := kubernetes[version+at]; ok && n.looksLike(name) {
+	if name, ok := kubernetes[version+at]; ok && n.hasFieldsOf(name) {
 		return append(out, at+" k8s "+name)
 	}
 	out = append(out, at+" "+n.line())
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		out = n.Properties[name].walk(out, version, path+"."+name, kubernetes)
+		out = n.Properties[name].appendLines(out, version, path+"."+name, kubernetes)
 	}
 	if n.Items != nil {
-		out = n.Items.walk(out, version, path+"[]", kubernetes)
+		out = n.Items.appendLines(out, version, path+"[]", kubernetes)
 	}
 	if n.AdditionalProperties != nil {
-		out = n.AdditionalProperties.walk(out, version, path+"{}", kubernetes)
+		out = n.AdditionalProperties.appendLines(out, version, path+"{}", kubernetes)
 	}
 	return out
 }
 
-func (n *node) line() string {
+func (n *schemaNode) line() string {
 	words := []string{n.Type}
 	if n.Type == "" {
 		words[0] = "any"
@@ -199,11 +198,11 @@ func (n *node) line() string {
 	if n.Maximum != nil {
 		add(true, "maximum", *n.Maximum)
 	}
-	add(n.Pattern != "", "pattern", compact(n.Pattern))
-	return strings.Join(append(words, n.marks()...), " ")
+	add(n.Pattern != "", "pattern", compactJSON(n.Pattern))
+	return strings.Join(append(words, n.attributes()...), " ")
 }
 
-func (n *node) marks() []string {
+func (n *schemaNode) attributes() []string {
 	var words []string
 	add := func(given bool, word string) {
 		if given {
@@ -225,33 +224,33 @@ func (n *node) marks() []string {
 	add(n.IntOrString, "int-or-string")
 	add(n.Embedded, "embedded-resource")
 	for _, v := range n.Validations {
-		add(true, ruleMark(v.Rule))
+		add(true, formatRule(v.Rule))
 	}
 	return words
 }
 
-// ruleMark is how a rule of validation is written.
-func ruleMark(rule string) string { return "rule=" + compact(rule) }
+// formatRule formats a validation rule.
+func formatRule(rule string) string { return "rule=" + compactJSON(rule) }
 
-// dropRulesBeyond drops the rules that the contract does not have. They refuse
-// early what admission refuses anyway, and so change nothing that clients see;
-// that they refuse nothing else is tested where admission is.
-func (n *node) dropRulesBeyond(contract string) {
+// dropAddedRules drops the validation rules that are not in the contract. They reject only
+// objects that admission rejects too, so clients see no difference. Tests of the admission
+// check that they reject no other objects.
+func (n *schemaNode) dropAddedRules(contract string) {
 	if n == nil {
 		return
 	}
 	n.Validations = slices.DeleteFunc(n.Validations, func(v validation) bool {
-		return !strings.Contains(contract, ruleMark(v.Rule))
+		return !strings.Contains(contract, formatRule(v.Rule))
 	})
 	for _, property := range n.Properties {
-		property.dropRulesBeyond(contract)
+		property.dropAddedRules(contract)
 	}
-	n.Items.dropRulesBeyond(contract)
-	n.AdditionalProperties.dropRulesBeyond(contract)
+	n.Items.dropAddedRules(contract)
+	n.AdditionalProperties.dropAddedRules(contract)
 }
 
-// looksLike says whether a node has the fields of the Kubernetes type.
-func (n *node) looksLike(name string) bool {
+// hasFieldsOf reports whether a node has the fields of the Kubernetes type.
+func (n *schemaNode) hasFieldsOf(name string) bool {
 	if name == "api/resource Quantity" {
 		return n.IntOrString && n.Pattern != ""
 	}
@@ -280,7 +279,7 @@ var kubernetesTypes = map[string]reflect.Type{
 	"networking.k8s.io/v1 IngressSpec":                    reflect.TypeFor[networkingv1.IngressSpec](),
 }
 
-// jsonFields are the sorted names of the fields of a struct in JSON.
+// jsonFields returns the sorted JSON names of the fields of a struct.
 func jsonFields(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {
@@ -304,7 +303,7 @@ func sortedList[T any](values []T) string {
 	return strings.Join(words, ",")
 }
 
-func compact(value any) string {
+func compactJSON(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

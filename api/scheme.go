@@ -1,8 +1,8 @@
-// Package api answers: which types does Karmada add to Kubernetes? Each group
-// and version is a package of its own below; this one registers them all.
+// Package api answers: which types does Karmada add to Kubernetes? Each group and version
+// is a package below; this package registers all of them.
 //
-// The packages below import apimachinery and k8s.io/api only, so that clients of
-// Karmada get nothing else with them.
+// The packages below import only apimachinery and k8s.io/api, so that clients of Karmada
+// get no other dependencies.
 package api
 
 import (
@@ -24,8 +24,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// AddToScheme registers the types of all groups with the scheme, as clients need
-// them.
+// AddToScheme registers the types of all groups with the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1alpha1.AddToScheme,
@@ -45,7 +44,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 			return fmt.Errorf("registering API types: %w", err)
 		}
 	}
-	// A binding that names no version means the one in which it is stored.
+	// The storage version is preferred for bindings without a version.
 	if err := scheme.SetVersionPriority(workv1alpha2.GroupVersion, workv1alpha1.GroupVersion); err != nil {
 		return fmt.Errorf("ordering the versions of %s: %w", workv1alpha2.GroupName, err)
 	}

@@ -1,7 +1,7 @@
-// Package crds answers: which CustomResourceDefinitions does a Karmada control
-// plane need? It holds them as generated from the API types, byte for byte;
-// whoever installs them adds the conversion stanza, which depends on where the
-// webhook runs. The groups of aggregated API servers have none.
+// Package crds answers: which CustomResourceDefinitions does a Karmada control plane need?
+// It holds the definitions generated from the API types, unchanged. The installer adds the
+// conversion webhook, whose address depends on the installation. The groups of aggregated
+// API servers have no definitions.
 package crds
 
 import (
@@ -15,31 +15,31 @@ import (
 //go:embed bases/*.yaml
 var bases embed.FS
 
-// Operator is the one group whose CRDs belong into the cluster that hosts
-// control planes rather than into a control plane.
+// Operator is the only group whose CRDs are installed in the host cluster of control planes
+// instead of a control plane.
 const Operator = "operator.karmada.io"
 
-// CRD is a CustomResourceDefinition as generated.
+// CRD is a generated CustomResourceDefinition.
 type CRD struct {
 	// Group is the API group, such as work.karmada.io.
 	Group string
 	// Plural is the plural resource name, such as works.
 	Plural string
-	// YAML is the whole definition.
+	// YAML is the complete definition.
 	YAML []byte
 }
 
-// Name is the object's name, such as works.work.karmada.io.
+// Name returns the name of the object, such as works.work.karmada.io.
 func (c CRD) Name() string { return c.Plural + "." + c.Group }
 
-// NeedsConversion says that the resource is served in several versions that
-// only the conversion webhook translates: see ConversionPatch.
+// NeedsConversion reports whether the resource has several versions that the conversion
+// webhook converts: see ConversionPatch.
 func (c CRD) NeedsConversion() bool {
 	return c.Group == "work.karmada.io" && c.Plural != "works"
 }
 
-// All returns the definitions of every group in order of their names. The slice
-// and its bytes are the caller's.
+// All returns the definitions of all groups sorted by name. The caller may modify the
+// result.
 func All() ([]CRD, error) {
 	files, err := bases.ReadDir("bases")
 	if err != nil {
@@ -58,13 +58,12 @@ func All() ([]CRD, error) {
 	return all, nil
 }
 
-// ConversionPath is the path of the webhook that translates between versions.
+// ConversionPath is the path of the conversion webhook.
 const ConversionPath = "/convert"
 
-// ConversionPatch is the JSON merge patch (RFC 7396) that sends the versions of
-// a definition that NeedsConversion through the webhook. url is the whole URL,
-// ConversionPath included, and caBundle the PEM certificates that the webhook's
-// own is checked with.
+// ConversionPatch returns the JSON merge patch (RFC 7396) that sets the conversion webhook
+// of a definition for which NeedsConversion is true. url is the complete URL including
+// ConversionPath. caBundle are the PEM certificates that verify the webhook.
 func ConversionPatch(url string, caBundle []byte) ([]byte, error) {
 	type object = map[string]any
 	patch, err := json.Marshal(object{"spec": object{"conversion": object{
@@ -75,7 +74,7 @@ func ConversionPatch(url string, caBundle []byte) ([]byte, error) {
 		},
 	}}})
 	if err != nil {
-		return nil, fmt.Errorf("encoding conversion stanza: %w", err)
+		return nil, fmt.Errorf("encoding the conversion patch: %w", err)
 	}
 	return patch, nil
 }

@@ -38,7 +38,7 @@ func all(t *testing.T) []CRD {
 	return crds
 }
 
-func TestDefinitionsAreSortedAndNamedAsTheyAre(t *testing.T) {
+func TestAllIsSortedByName(t *testing.T) {
 	t.Parallel()
 	crds := all(t)
 	if !slices.IsSortedFunc(crds, func(a, b CRD) int { return strings.Compare(a.Name(), b.Name()) }) {
@@ -51,16 +51,16 @@ func TestDefinitionsAreSortedAndNamedAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestOnlyDefinitionsWithSeveralVersionsNeedConversion(t *testing.T) {
+func TestNeedsConversion(t *testing.T) {
 	t.Parallel()
 	var converted []string
 	for _, crd := range all(t) {
 		d := decode(t, crd)
-		if several := len(d.Spec.Versions) > 1; several != crd.NeedsConversion() {
-			t.Errorf("%s: has several versions %v, NeedsConversion %v", crd.Name(), several, crd.NeedsConversion())
+		if hasSeveralVersions := len(d.Spec.Versions) > 1; hasSeveralVersions != crd.NeedsConversion() {
+			t.Errorf("%s: has several versions %v, NeedsConversion %v", crd.Name(), hasSeveralVersions, crd.NeedsConversion())
 		}
 		if d.Spec.Conversion != nil {
-			t.Errorf("%s: brings a conversion stanza of its own", crd.Name())
+			t.Errorf("%s: the generated definition sets spec.conversion", crd.Name())
 		}
 		if crd.NeedsConversion() {
 			converted = append(converted, crd.Name())
@@ -72,7 +72,7 @@ func TestOnlyDefinitionsWithSeveralVersionsNeedConversion(t *testing.T) {
 	}
 }
 
-func TestConversionPatchNamesWebhookAndCertificates(t *testing.T) {
+func TestConversionPatch(t *testing.T) {
 	t.Parallel()
 	got, err := ConversionPatch("https://webhook.karmada-system.svc:443"+ConversionPath, []byte("certificates"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package v1alpha1 answers: which workloads shall be placed anew, now? It holds
+// Package v1alpha1 answers: which workloads are rescheduled at the request of a user? It holds
 // the apps.karmada.io/v1alpha1 wire types.
 //
 // Field names, defaults and enums are a contract with stored objects and with

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// The kind by which a CronFederatedHPA recognizes a FederatedHPA as its target.
+// The kinds of this group.
 const (
 	// FederatedHPAKind is the kind of the metric-driven autoscaler.
 	FederatedHPAKind = "FederatedHPA"
@@ -15,13 +15,13 @@ const (
 	ReasonSucceededGetScale = "SucceededGetScale"
 	// ReasonSucceededRescale means that the size was changed.
 	ReasonSucceededRescale = "SucceededRescale"
-	// ReasonReadyForNewScale means that the number decided upon stands as it is.
+	// ReasonReadyForNewScale means that the recommended size was not modified.
 	ReasonReadyForNewScale = "ReadyForNewScale"
 	// ReasonScaleDownStabilized means that an earlier, larger recommendation
-	// holds back shrinking.
+	// prevents scaling down.
 	ReasonScaleDownStabilized = "ScaleDownStabilized"
 	// ReasonScaleUpStabilized means that an earlier, smaller recommendation
-	// holds back growing.
+	// prevents scaling up.
 	ReasonScaleUpStabilized = "ScaleUpStabilized"
 	// ReasonFailedGetScale means that the size of the target cannot be read.
 	ReasonFailedGetScale = "FailedGetScale"
@@ -31,14 +31,14 @@ const (
 	ReasonFailedGetBinding = "FailedGetBinding"
 	// ReasonFailedGetTargetClusters means that no cluster runs the target.
 	ReasonFailedGetTargetClusters = "FailedGetTargetClusters"
-	// ReasonFailedUpdateScale means that the new size was refused.
+	// ReasonFailedUpdateScale means that the new size was rejected.
 	ReasonFailedUpdateScale = "FailedUpdateScale"
 )
 
 // Reasons of the condition ScalingActive of a FederatedHPA. All but
 // ValidMetricFound are also reasons of events, as far as they are failures.
 const (
-	// ReasonValidMetricFound means that a number could be computed.
+	// ReasonValidMetricFound means that a size could be computed.
 	ReasonValidMetricFound = "ValidMetricFound"
 	// ReasonScalingDisabled means that the target has no replicas.
 	ReasonScalingDisabled = "ScalingDisabled"
@@ -61,15 +61,15 @@ const (
 
 // Reasons of the condition ScalingLimited of a FederatedHPA.
 const (
-	// ReasonDesiredWithinRange means that no bound was touched.
+	// ReasonDesiredWithinRange means that no bound limited the size.
 	ReasonDesiredWithinRange = "DesiredWithinRange"
-	// ReasonTooFewReplicas means that minReplicas was the bound.
+	// ReasonTooFewReplicas means that minReplicas limited the size.
 	ReasonTooFewReplicas = "TooFewReplicas"
-	// ReasonTooManyReplicas means that maxReplicas was the bound.
+	// ReasonTooManyReplicas means that maxReplicas limited the size.
 	ReasonTooManyReplicas = "TooManyReplicas"
-	// ReasonScaleUpLimit means that the speed of growing was the bound.
+	// ReasonScaleUpLimit means that the rate of scaling up limited the size.
 	ReasonScaleUpLimit = "ScaleUpLimit"
-	// ReasonScaleDownLimit means that the speed of shrinking was the bound.
+	// ReasonScaleDownLimit means that the rate of scaling down limited the size.
 	ReasonScaleDownLimit = "ScaleDownLimit"
 )
 

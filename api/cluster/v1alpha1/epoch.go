@@ -1,22 +1,22 @@
 package v1alpha1
 
-// Names of the ConfigMap that says which life of its storage a control plane lives.
+// Names of the ConfigMap that identifies the epoch of a control plane.
 const (
 	// EpochName is the name of the ConfigMap, in the namespace NamespaceKarmadaSystem.
 	EpochName = "karmada-epoch"
 
-	// EpochIDKey is the key of the identity of the epoch. It is another one after each
+	// EpochIDKey is the key of the identity of the epoch. The identity changes with each
 	// restore of a backup.
 	EpochIDKey = "id"
 
-	// EpochBeganKey is the key of the time at which the epoch began, as of RFC 3339.
+	// EpochBeganKey is the key of the start time of the epoch, in RFC 3339 format.
 	EpochBeganKey = "began"
 
-	// EpochCauseKey is the key of what began the epoch.
+	// EpochCauseKey is the key of the cause of the epoch.
 	EpochCauseKey = "cause"
 
-	// EpochBackupKey is the key of the time of the backup that was restored, as of RFC
-	// 3339; it is absent where no backup is known.
+	// EpochBackupKey is the key of the time of the restored backup, in RFC 3339 format.
+	// It is absent if the backup is unknown.
 	EpochBackupKey = "backup"
 
 	// ConfirmRestoreAnnotation on the ConfigMap ends the protection of member clusters

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-func TestServerReadsAndWritesClustersThroughTheInternalVersion(t *testing.T) {
+func TestInternalVersionRoundTrip(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {

@@ -2,26 +2,26 @@ package v1alpha1
 
 // Conditions of clusters and their reasons.
 const (
-	// ClusterConditionReady says whether the cluster is reachable and healthy.
-	// Unknown means that its agent has fallen silent.
+	// ClusterConditionReady reports whether the cluster is reachable and healthy.
+	// Unknown means that its agent no longer reports.
 	ClusterConditionReady = "Ready"
 
-	// ClusterConditionAnswering says what was seen of the cluster last. It is there
-	// only as long as Ready says something else and waits whether it lasts.
+	// ClusterConditionAnswering reports the result of the last probe. It is present
+	// only while it differs from Ready and the threshold for a change of Ready is not reached.
 	ClusterConditionAnswering = "Answering"
 
-	// ClusterConditionCompleteAPIEnablements says whether
-	// status.apiEnablements lists all that the cluster serves.
+	// ClusterConditionCompleteAPIEnablements reports whether
+	// status.apiEnablements lists all APIs that the cluster serves.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"
 
-	// ClusterConditionCredentialsValid says whether the cluster takes what it is
-	// reached with, and for how long. It is absent as long as that is taken and does
+	// ClusterConditionCredentialsValid reports whether the cluster accepts the credentials
+	// of the control plane, and when they expire. It is absent while they are accepted and do
 	// not expire.
 	ClusterConditionCredentialsValid = "CredentialsValid"
 
-	// ClusterConditionIdentityMismatch says whether the address of a cluster leads to
-	// another cluster than the one that was registered. It is Unknown when that cannot
-	// be found out, and absent from clusters that always were the right ones.
+	// ClusterConditionIdentityMismatch reports whether the address of a cluster leads to
+	// another cluster than the registered one. It is Unknown if the identity cannot be
+	// read, and absent from clusters that never had a mismatch.
 	ClusterConditionIdentityMismatch = "IdentityMismatch"
 
 	// IdentityMismatchReason: the namespace kube-system has another UID than spec.id.
@@ -30,50 +30,50 @@ const (
 	// IdentityUnknownReason: the namespace kube-system cannot be read.
 	IdentityUnknownReason = "IdentityUnknown"
 
-	// IdentityProvenReason: the cluster is the one that was registered, again.
+	// IdentityProvenReason: the address leads to the registered cluster again.
 	IdentityProvenReason = "IdentityProven"
 
-	// ClusterConditionWithinBounds says whether what the cluster sends is within the
-	// bounds of the control plane. It is absent from clusters that never exceeded one.
+	// ClusterConditionWithinBounds reports whether the responses of the cluster are within the
+	// bounds of the control plane. It is absent from clusters that never exceeded a bound.
 	ClusterConditionWithinBounds = "WithinBounds"
 
 	// BoundsKeptReason: no bound was exceeded in the last minutes.
 	BoundsKeptReason = "BoundsKept"
 
-	// BoundExceededReason: an answer or an event of the cluster exceeded a bound and was
+	// BoundExceededReason: a response or an event of the cluster exceeded a bound and was
 	// not used.
 	BoundExceededReason = "BoundExceeded"
 
-	// ClusterConditionLeaving says what a cluster that was deleted waits for. It is
-	// absent from clusters that stay.
+	// ClusterConditionLeaving reports what blocks the deletion of the cluster. It is
+	// absent from clusters that are not being deleted.
 	ClusterConditionLeaving = "Leaving"
 
-	// LeavingWorksRemainReason: Works of the cluster are still to be deleted.
+	// LeavingWorksRemainReason: Works of the cluster are not deleted yet.
 	LeavingWorksRemainReason = "WorksRemain"
 
 	// LeavingBindingsRemainReason: bindings are still scheduled to the cluster.
 	LeavingBindingsRemainReason = "BindingsRemain"
 
-	// LeavingFinalizersRemainReason: finalizers of others hold the cluster.
+	// LeavingFinalizersRemainReason: finalizers of other controllers block the deletion.
 	LeavingFinalizersRemainReason = "FinalizersRemain"
 
-	// CredentialsValidReason: they are taken, and their end is far.
+	// CredentialsValidReason: the credentials are accepted and do not expire soon.
 	CredentialsValidReason = "Valid"
 
-	// CredentialsExpireSoonReason: they are taken, and end soon.
+	// CredentialsExpireSoonReason: the credentials are accepted but expire soon.
 	CredentialsExpireSoonReason = "ExpiresSoon"
 
-	// CredentialsExpiredReason: they have ended.
+	// CredentialsExpiredReason: the credentials have expired.
 	CredentialsExpiredReason = "Expired"
 
-	// CredentialsRefusedReason: the cluster does not take them.
+	// CredentialsRefusedReason: the cluster rejects the credentials.
 	CredentialsRefusedReason = "Refused"
 
-	// CredentialsMissingReason: their Secret is gone, and what it held is still used.
+	// CredentialsMissingReason: the Secret is missing, and its last known content is still used.
 	CredentialsMissingReason = "Missing"
 
 	// ServiceDomainNameResolutionReady is a condition of clusters and of their
-	// nodes, set by a detector of its own. It is its reason for True as well.
+	// nodes, set by a separate detector. The name is also its reason for True.
 	ServiceDomainNameResolutionReady = "ServiceDomainNameResolutionReady"
 
 	// ClusterReasonReady: the cluster is reachable and healthy.
@@ -85,11 +85,11 @@ const (
 	// ClusterReasonNotReachable: the API server does not answer.
 	ClusterReasonNotReachable = "ClusterNotReachable"
 
-	// ClusterReasonNotReady: the API server answers that it is not healthy.
+	// ClusterReasonNotReady: the health endpoint of the API server reports an error.
 	ClusterReasonNotReady = "ClusterNotReady"
 
 	// ClusterReasonStatusCollectionFailed: no client for the cluster could be
-	// made from its spec and secrets.
+	// created from its spec and secrets.
 	ClusterReasonStatusCollectionFailed = "StatusCollectionFailed"
 
 	// ClusterReasonStatusUnknown: the agent has stopped reporting.
@@ -98,13 +98,13 @@ const (
 	// ClusterReasonStatusNeverUpdated: the agent has never reported.
 	ClusterReasonStatusNeverUpdated = "ClusterStatusNeverUpdated"
 
-	// APIEnablementsCompleteReason: the cluster answered for all groups.
+	// APIEnablementsCompleteReason: discovery succeeded for all groups.
 	APIEnablementsCompleteReason = "Complete"
 
-	// APIEnablementsPartialReason: the cluster answered for some groups.
+	// APIEnablementsPartialReason: discovery succeeded for some groups.
 	APIEnablementsPartialReason = "Partial"
 
-	// APIEnablementsEmptyReason: the cluster answered for no group.
+	// APIEnablementsEmptyReason: discovery succeeded for no group.
 	APIEnablementsEmptyReason = "Empty"
 
 	// ServiceDomainNameResolutionFailedReason: names of services cannot be
@@ -129,14 +129,14 @@ const (
 // namespace are gone.
 const ClusterControllerFinalizer = "karmada.io/cluster-controller"
 
-// KarmadaSystemLabel marks, with the value KarmadaSystemLabelValue, what the
-// system has made for itself: namespaces, service accounts, secrets and RBAC.
+// KarmadaSystemLabel with the value KarmadaSystemLabelValue is the label of objects that
+// Karmada creates for itself: namespaces, service accounts, secrets and RBAC.
 const (
 	KarmadaSystemLabel      = "karmada.io/system"
 	KarmadaSystemLabelValue = "true"
 )
 
-// Keys and limits of what belongs to a cluster.
+// Names, keys and limits of the objects of a cluster.
 const (
 	// SecretTokenKey is the key of the token in a cluster's Secret.
 	SecretTokenKey = "token"
@@ -160,14 +160,14 @@ const (
 )
 
 // CachedFromClusterAnnotation and QueryFromClusterAnnotation name the cluster
-// that an object in an answer comes from: the first on objects from the search
+// from which an object in a response comes: the first on objects from the search
 // cache, the second on metrics.
 const (
 	CachedFromClusterAnnotation = "resource.karmada.io/cached-from-cluster"
 	QueryFromClusterAnnotation  = "resource.karmada.io/query-from-cluster"
 )
 
-// RemedyActionTrafficControl asks traffic controllers to keep traffic away from
+// RemedyActionTrafficControl requests traffic controllers to keep traffic away from
 // the cluster.
 const RemedyActionTrafficControl = "TrafficControl"
 

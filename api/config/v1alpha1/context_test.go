@@ -9,9 +9,9 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// Webhooks are written in any language against the JSON, so no field of a
-// document may get lost, added or renamed on the way, zero values included.
-func TestContextKeepsItsWireForm(t *testing.T) {
+// Webhooks in other languages depend on the JSON form. No field of a
+// document may be lost, added or renamed, including zero values.
+func TestContextRoundTrip(t *testing.T) {
 	tests := map[string]string{
 		"a request sends replicas even when they are 0": `{"kind":"ResourceInterpreterContext","apiVersion":"config.karmada.io/v1alpha1",` +
 			`"request":{"uid":"1","kind":{"group":"workload.example.io","version":"v1alpha1","kind":"Workload"},` +
@@ -22,14 +22,14 @@ func TestContextKeepsItsWireForm(t *testing.T) {
 		"an AggregateStatus request holds the items of the binding": `{"request":{"uid":"1","kind":{"group":"","version":"v1","kind":"Pod"},` +
 			`"operation":"AggregateStatus","object":{"a":1},"replicas":0,` +
 			`"aggregatedStatus":[{"clusterName":"member1","status":{"ready":1},"applied":true,"health":"Healthy"}]}}`,
-		"a response may leave out kind and apiVersion":    `{"response":{"uid":"1","successful":true,"replicas":3}}`,
-		"a response tells replicas of 0 and false health": `{"response":{"uid":"1","successful":true,"replicas":0,"healthy":false}}`,
-		"a failure has a status":                          `{"response":{"uid":"1","successful":false,"status":{"message":"no such kind","code":403}}}`,
-		"a patch is base64":                               `{"response":{"uid":"1","successful":true,"patch":"W10=","patchType":"JSONPatch"}}`,
+		"a response may omit kind and apiVersion":           `{"response":{"uid":"1","successful":true,"replicas":3}}`,
+		"a response contains 0 replicas and healthy: false": `{"response":{"uid":"1","successful":true,"replicas":0,"healthy":false}}`,
+		"a failure has a status":                            `{"response":{"uid":"1","successful":false,"status":{"message":"no such kind","code":403}}}`,
+		"a patch is base64":                                 `{"response":{"uid":"1","successful":true,"patch":"W10=","patchType":"JSONPatch"}}`,
 		"dependencies are by name or by label": `{"response":{"uid":"1","successful":true,"dependencies":[` +
 			`{"apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"a"},` +
 			`{"apiVersion":"v1","kind":"Secret","namespace":"default","labelSelector":{"matchLabels":{"app":"a"}}}]}}`,
-		"a raw status is kept as it is": `{"response":{"uid":"1","successful":true,"rawStatus":{"b":2,"a":[1]}}}`,
+		"a raw status is unchanged": `{"response":{"uid":"1","successful":true,"rawStatus":{"b":2,"a":[1]}}}`,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,15 +41,16 @@ func TestContextKeepsItsWireForm(t *testing.T) {
 			if err != nil {
 				t.Fatalf("encoding: %v", err)
 			}
-			if diff := cmp.Diff(canonical(t, want), canonical(t, string(got))); diff != "" {
+			if diff := cmp.Diff(decodeJSON(t, want), decodeJSON(t, string(got))); diff != "" {
 				t.Errorf("wire form changed (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// canonical makes documents comparable whatever the order of their fields.
-func canonical(t *testing.T, document string) any {
+// decodeJSON decodes a document, so that the order of its fields does not matter in
+// comparisons.
+func decodeJSON(t *testing.T, document string) any {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(document), &value); err != nil {

@@ -1,17 +1,17 @@
-// Package v1alpha1 is the API that teaches the control plane kinds it does not
-// know: how many replicas an object asks for, how healthy it is, what it
-// depends on, which fields a member cluster owns.
+// Package v1alpha1 is the API that defines how the control plane interprets custom
+// kinds: how many replicas an object requests, whether it is healthy, which objects
+// it depends on, and which fields a member cluster owns.
 //
-// The knowledge comes from one of two cluster-scoped kinds:
+// The rules come from one of two cluster-scoped kinds:
 //
-//   - ResourceInterpreterCustomization carries Lua scripts and runs inside the
+//   - ResourceInterpreterCustomization contains Lua scripts, which run inside the
 //     control plane;
 //   - ResourceInterpreterWebhookConfiguration names an HTTPS endpoint, which
-//     then talks in ResourceInterpreterContext documents.
+//     receives and returns ResourceInterpreterContext documents.
 //
-// Invariant: for one operation on one kind the declarative source is asked
-// before the webhook, and the first source that has a rule gives the final
-// answer, an error included.
+// Invariant: for each operation on a kind the customization is evaluated
+// before the webhook. The first source with a rule returns the final
+// result, which may be an error.
 //
 // +kubebuilder:object:generate=true
 // +groupName=config.karmada.io

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// The names by which clients address the kinds of this group.
+// The kinds of this group and their plural resource names.
 const (
 	// ResourceKindResourceInterpreterCustomization is the kind of a customization.
 	ResourceKindResourceInterpreterCustomization = "ResourceInterpreterCustomization"
@@ -14,5 +14,5 @@ const (
 )
 
 // InterpreterContextVersion is the only version of ResourceInterpreterContext
-// that the control plane speaks. A webhook must list it to be called.
+// that the control plane supports. A webhook must list it to be called.
 const InterpreterContextVersion = "v1alpha1"

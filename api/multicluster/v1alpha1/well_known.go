@@ -3,13 +3,13 @@ package v1alpha1
 // Kinds of this group.
 const (
 	// ServiceExportKind is the kind of an export. It is also the value of
-	// EndpointSliceManagedByLabel on endpoints collected on behalf of one.
+	// EndpointSliceManagedByLabel on endpoints that are collected for an export.
 	ServiceExportKind = "ServiceExport"
 	// ServiceImportKind is the kind of an import.
 	ServiceImportKind = "ServiceImport"
 )
 
-// Marks of the Works that hold EndpointSlices collected from a cluster.
+// Labels and annotations of the Works that hold EndpointSlices collected from a cluster.
 const (
 	// EndpointSliceNamespaceLabel holds the namespace of the exported Service.
 	EndpointSliceNamespaceLabel = "endpointslice.karmada.io/namespace"
@@ -17,7 +17,7 @@ const (
 	// EndpointSliceNameLabel holds the name of the exported Service.
 	EndpointSliceNameLabel = "endpointslice.karmada.io/name"
 
-	// EndpointSliceManagedByLabel tells on whose behalf the slice is collected:
+	// EndpointSliceManagedByLabel names the kind for which the slice is collected:
 	// ServiceExport, MultiClusterService, or both joined by
 	// EndpointSliceManagedBySeparator in any order.
 	EndpointSliceManagedByLabel = "endpointslice.karmada.io/managed-by"
@@ -31,7 +31,7 @@ const (
 	EndpointSliceProvisionClusterAnnotation = "endpointslice.karmada.io/provision-cluster"
 
 	// EndpointSliceControllerFinalizer keeps the Work of a collected
-	// EndpointSlice until what was imported from it is gone.
+	// EndpointSlice until the imported copies are deleted.
 	EndpointSliceControllerFinalizer = "karmada.io/endpointslice-controller"
 )
 

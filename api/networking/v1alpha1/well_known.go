@@ -1,10 +1,10 @@
 package v1alpha1
 
-// MultiClusterServiceKind is the kind of a MultiClusterService. It is also the
-// value of the labels that tell on whose behalf an object is managed.
+// MultiClusterServiceKind is the kind of a MultiClusterService. It is also the value of the
+// labels that name the kind for which an object is managed.
 const MultiClusterServiceKind = "MultiClusterService"
 
-// Labels of the objects made for a MultiClusterService.
+// Labels of the objects created for a MultiClusterService.
 const (
 	// MultiClusterServicePermanentIDLabel holds the random UUID of a
 	// MultiClusterService, on itself and on the Service, binding and Works that
@@ -35,7 +35,7 @@ const (
 // Finalizers of a MultiClusterService and of the Works of its endpoints.
 const (
 	// MultiClusterServiceFinalizer keeps a MultiClusterService until the Works
-	// made for it are gone.
+	// created for it are gone.
 	MultiClusterServiceFinalizer = "karmada.io/multiclusterservice-controller"
 
 	// MCSEndpointSliceCollectFinalizer is a reserved name: nothing adds or
@@ -54,7 +54,7 @@ const EndpointSliceDispatchManagedBy = "endpointslice-dispatch-controller.karmad
 
 // Condition types of a MultiClusterService, with the reasons for True and False.
 const (
-	// MCSServiceAppliedConditionType says whether the Service was handed to the
+	// MCSServiceAppliedConditionType reports whether the Service was delivered to the
 	// clusters.
 	MCSServiceAppliedConditionType = "ServiceApplied"
 	// MCSServiceAppliedSucceed is its reason when True.
@@ -62,8 +62,8 @@ const (
 	// MCSServiceAppliedFailed is its reason when False.
 	MCSServiceAppliedFailed = "ServiceAppliedFailed"
 
-	// MCSEndpointSliceDispatchedConditionType says whether the endpoints were
-	// handed to the consumer clusters.
+	// MCSEndpointSliceDispatchedConditionType reports whether the endpoints were
+	// delivered to the consumer clusters.
 	MCSEndpointSliceDispatchedConditionType = "EndpointSliceDispatched"
 	// MCSEndpointSliceDispatchedSucceed is its reason when True.
 	MCSEndpointSliceDispatchedSucceed = "EndpointSliceDispatchedSucceed"

@@ -1,4 +1,4 @@
-// Package v1alpha1 answers: which control planes shall the operator install, and
+// Package v1alpha1 answers: which control planes does the operator install, and
 // how? It holds the operator.karmada.io/v1alpha1 wire types. One Karmada object
 // is one control plane in the namespace of the object.
 //

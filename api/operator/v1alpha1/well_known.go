@@ -5,12 +5,12 @@ const (
 	Finalizer = "operator.karmada.io/finalizer"
 
 	// DisableCascadingDeletionLabel on a Karmada object decides whether its
-	// control plane outlives it: with any value but "false" it does.
+	// control plane stays after its deletion: it stays with any value but "false".
 	DisableCascadingDeletionLabel = "operator.karmada.io/disable-cascading-deletion"
 )
 
-// ManagedBy is the value of the label app.kubernetes.io/managed-by on everything
-// that the operator installs. It removes nothing that lacks it.
+// ManagedBy is the value of the label app.kubernetes.io/managed-by on all objects
+// that the operator installs. The operator removes only objects with this label.
 const ManagedBy = "karmada-operator"
 
 // HostKubeconfigKey is the key under which the Secret of a remote host cluster
@@ -20,18 +20,18 @@ const HostKubeconfigKey = "kubeconfig"
 // ConditionType is the type of a condition of a Karmada object.
 type ConditionType string
 
-// Ready says whether the control plane is installed as the spec wants it.
+// Ready reports whether the control plane is installed as described by the spec.
 const Ready ConditionType = "Ready"
 
 // Reasons of the condition Ready.
 const (
-	// ReasonProgressing means, with False, that installing or removing goes on.
+	// ReasonProgressing means, with False, that the installation or removal is in progress.
 	ReasonProgressing = "Progressing"
 	// ReasonCompleted means, with True, that the installation is done.
 	ReasonCompleted = "Completed"
-	// ReasonFailed means, with False, that a task failed; it is retried.
+	// ReasonFailed means, with False, that a task failed. The task is retried.
 	ReasonFailed = "Failed"
-	// ReasonValidationError means, with False, that the spec is not acceptable.
+	// ReasonValidationError means, with False, that the spec is invalid.
 	// It is also the reason of a Warning event.
 	ReasonValidationError = "ValidationError"
 )

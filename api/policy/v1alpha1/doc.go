@@ -1,5 +1,5 @@
-// Package v1alpha1 answers: what may users ask Karmada to do with their
-// objects? It holds the policy.karmada.io/v1alpha1 wire types: which objects go
+// Package v1alpha1 answers: how do users configure the propagation of their
+// objects? It holds the policy.karmada.io/v1alpha1 wire types: which objects are propagated
 // to which member clusters (PropagationPolicy), what differs there
 // (OverridePolicy), how much may be used over all clusters
 // (FederatedResourceQuota) and when clusters are tainted (ClusterTaintPolicy).

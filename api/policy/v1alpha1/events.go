@@ -8,8 +8,8 @@ const (
 	EventReasonPreemptPolicySucceed = "PreemptPolicySucceed"
 	EventReasonPreemptPolicyFailed  = "PreemptPolicyFailed"
 
-	// EventReasonPolicyLost is of type Normal: no policy selects a template any
-	// more that was propagated.
+	// EventReasonPolicyLost is of type Normal: no policy selects a propagated template
+	// any more.
 	EventReasonPolicyLost = "PolicyLost"
 
 	// EventReasonPolicyDeferred is of type Normal: a Lazy policy waits for the next
@@ -17,7 +17,7 @@ const (
 	EventReasonPolicyDeferred = "PolicyDeferred"
 
 	// EventReasonOverrideWithoutEffect is of type Warning: an overrider that was
-	// applied found nothing to change.
+	// applied changed no field.
 	EventReasonOverrideWithoutEffect = "OverrideWithoutEffect"
 
 	EventReasonApplyOverridePolicySucceed = "ApplyOverridePolicySucceed"

@@ -1,15 +1,15 @@
 package v1alpha1
 
-// Marks of a policy on itself, on the objects that it has claimed and on the
-// bindings made from them.
+// Labels and annotations of a policy on itself, on the objects that it has claimed and on the
+// bindings of these objects.
 const (
 	// PropagationPolicyPermanentIDLabel holds the random UUID of a
-	// PropagationPolicy. The policy bears it, and so does everything it claims.
+	// PropagationPolicy. The policy and the objects that it claims have this label.
 	PropagationPolicyPermanentIDLabel = "propagationpolicy.karmada.io/permanent-id"
 
 	// ClusterPropagationPolicyPermanentIDLabel holds the random UUID of a
-	// ClusterPropagationPolicy. The policy bears it, and so does everything it
-	// claims.
+	// ClusterPropagationPolicy. The policy and the objects that it claims have this
+	// label.
 	ClusterPropagationPolicyPermanentIDLabel = "clusterpropagationpolicy.karmada.io/permanent-id"
 
 	// PropagationPolicyNamespaceAnnotation holds the namespace of the claiming
@@ -25,7 +25,7 @@ const (
 	ClusterPropagationPolicyAnnotation = "clusterpropagationpolicy.karmada.io/name"
 )
 
-// Annotations that tell what policies did.
+// Annotations that record the effect of policies.
 const (
 	// AppliedPlacementAnnotation holds, on a binding, the JSON of the placement
 	// that the last successful scheduling used.
@@ -43,11 +43,11 @@ const (
 // Finalizers of policies.
 const (
 	// PropagationPolicyControllerFinalizer keeps a PropagationPolicy until it
-	// has let go of what it claimed.
+	// has released the objects that it claimed.
 	PropagationPolicyControllerFinalizer = "karmada.io/propagation-policy-controller"
 
 	// ClusterPropagationPolicyControllerFinalizer keeps a
-	// ClusterPropagationPolicy until it has let go of what it claimed.
+	// ClusterPropagationPolicy until it has released the objects that it claimed.
 	ClusterPropagationPolicyControllerFinalizer = "karmada.io/cluster-propagation-policy-controller"
 )
 
@@ -55,7 +55,7 @@ const (
 // the value true in any case, keeps it from being created in the clusters.
 const NamespaceSkipAutoPropagationLabel = "namespace.karmada.io/skip-auto-propagation"
 
-// Marks of the Works that carry the ResourceQuota of a FederatedResourceQuota.
+// Labels of the Works that contain the ResourceQuota of a FederatedResourceQuota.
 const (
 	// FederatedResourceQuotaNamespaceLabel holds the namespace of the
 	// FederatedResourceQuota.
@@ -66,8 +66,8 @@ const (
 	FederatedResourceQuotaNameLabel = "federatedresourcequota.karmada.io/name"
 )
 
-// DefaultSchedulerName is the scheduler of policies and bindings that name
-// none.
+// DefaultSchedulerName is the scheduler of policies and bindings without a
+// scheduler name.
 const DefaultSchedulerName = "default-scheduler"
 
 // Keys of FieldSelector expressions.

@@ -14,20 +14,20 @@ import (
 	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// A registry has no CRD whose schema could be compared, so its wire form is
-// pinned here.
-func TestRegistrySpecKeepsItsWireForm(t *testing.T) {
+// A registry has no CRD with a schema for the contract test, so this test checks its JSON
+// form.
+func TestRegistrySpecRoundTrip(t *testing.T) {
 	tests := map[string]struct {
 		wire string
 		want searchv1alpha1.ResourceRegistrySpec
 	}{
-		"the smallest registry caches one kind of every cluster": {
+		"a minimal registry caches one kind of all clusters": {
 			wire: `{"targetCluster":{},"resourceSelectors":[{"apiVersion":"apps/v1","kind":"Deployment"}]}`,
 			want: searchv1alpha1.ResourceRegistrySpec{
 				ResourceSelectors: []searchv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
 			},
 		},
-		"clusters are selected in all ways of a cluster affinity": {
+		"clusters are selected by all fields of a cluster affinity": {
 			wire: `{"targetCluster":{"clusterNames":["a"],"exclude":["b"],"labelSelector":{"matchLabels":{"x":"y"}},` +
 				`"fieldSelector":{"matchExpressions":[{"key":"zone","operator":"In","values":["z"]}]}},` +
 				`"resourceSelectors":[{"apiVersion":"v1","kind":"Pod","namespace":"web"}]}`,
@@ -43,7 +43,7 @@ func TestRegistrySpecKeepsItsWireForm(t *testing.T) {
 				ResourceSelectors: []searchv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Pod", Namespace: "web"}},
 			},
 		},
-		"OpenSearch has addresses and a Secret": {
+		"an OpenSearch back end has addresses and a Secret": {
 			wire: `{"targetCluster":{},"resourceSelectors":[{"apiVersion":"v1","kind":"Pod"}],` +
 				`"backendStore":{"openSearch":{"addresses":["https://os:9200"],"secretRef":{"namespace":"ns","name":"os"}}}}`,
 			want: searchv1alpha1.ResourceRegistrySpec{

@@ -7,9 +7,9 @@ const (
 	// ResourceRegistryResource is its plural, as in URLs.
 	ResourceRegistryResource = "resourceregistries"
 
-	// SearchResource is the resource under which cached objects are found.
+	// SearchResource is the resource that serves cached objects.
 	SearchResource = "search"
-	// ProxyingResource is the resource under which the global proxy is found.
+	// ProxyingResource is the resource that serves the global proxy.
 	ProxyingResource = "proxying"
 )
 

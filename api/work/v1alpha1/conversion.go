@@ -6,12 +6,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// The bindings are stored as v1alpha2. v1alpha2 can say everything that v1alpha1
-// can; what only v1alpha2 can say is lost on the way to v1alpha1.
+// The bindings are stored as v1alpha2. v1alpha2 has all fields of v1alpha1. Fields that
+// only v1alpha2 has are lost in the conversion to v1alpha1.
 //
 // The results of all conversions share no memory with their input.
 
-// ToV1alpha2 returns the binding in the version in which it is stored.
+// ToV1alpha2 converts the binding to the storage version.
 func (b *ResourceBinding) ToV1alpha2() *workv1alpha2.ResourceBinding {
 	return &workv1alpha2.ResourceBinding{
 		TypeMeta:   typeMeta(workv1alpha2.GroupVersion.String(), workv1alpha2.ResourceKindResourceBinding),
@@ -21,7 +21,7 @@ func (b *ResourceBinding) ToV1alpha2() *workv1alpha2.ResourceBinding {
 	}
 }
 
-// ToV1alpha2 returns the binding in the version in which it is stored.
+// ToV1alpha2 converts the binding to the storage version.
 func (b *ClusterResourceBinding) ToV1alpha2() *workv1alpha2.ClusterResourceBinding {
 	return &workv1alpha2.ClusterResourceBinding{
 		TypeMeta:   typeMeta(workv1alpha2.GroupVersion.String(), workv1alpha2.ResourceKindClusterResourceBinding),
@@ -31,7 +31,7 @@ func (b *ClusterResourceBinding) ToV1alpha2() *workv1alpha2.ClusterResourceBindi
 	}
 }
 
-// ResourceBindingFromV1alpha2 returns what v1alpha1 can say of a stored binding.
+// ResourceBindingFromV1alpha2 converts a stored binding to v1alpha1.
 func ResourceBindingFromV1alpha2(b *workv1alpha2.ResourceBinding) *ResourceBinding {
 	return &ResourceBinding{
 		TypeMeta:   typeMeta(GroupVersion.String(), workv1alpha2.ResourceKindResourceBinding),
@@ -41,8 +41,7 @@ func ResourceBindingFromV1alpha2(b *workv1alpha2.ResourceBinding) *ResourceBindi
 	}
 }
 
-// ClusterResourceBindingFromV1alpha2 returns what v1alpha1 can say of a stored
-// binding.
+// ClusterResourceBindingFromV1alpha2 converts a stored binding to v1alpha1.
 func ClusterResourceBindingFromV1alpha2(b *workv1alpha2.ClusterResourceBinding) *ClusterResourceBinding {
 	return &ClusterResourceBinding{
 		TypeMeta:   typeMeta(GroupVersion.String(), workv1alpha2.ResourceKindClusterResourceBinding),
@@ -66,7 +65,7 @@ func specToV1alpha2(spec *ResourceBindingSpec) workv1alpha2.ResourceBindingSpec 
 			ResourceVersion: spec.Resource.ResourceVersion,
 		},
 		Replicas: spec.Resource.Replicas,
-		Clusters: each(spec.Clusters, func(c TargetCluster) workv1alpha2.TargetCluster {
+		Clusters: convertList(spec.Clusters, func(c TargetCluster) workv1alpha2.TargetCluster {
 			return workv1alpha2.TargetCluster{Name: c.Name, Replicas: c.Replicas}
 		}),
 	}
@@ -86,7 +85,7 @@ func specFromV1alpha2(spec *workv1alpha2.ResourceBindingSpec) ResourceBindingSpe
 			ResourceVersion: spec.Resource.ResourceVersion,
 			Replicas:        spec.Replicas,
 		},
-		Clusters: each(spec.Clusters, func(c workv1alpha2.TargetCluster) TargetCluster {
+		Clusters: convertList(spec.Clusters, func(c workv1alpha2.TargetCluster) TargetCluster {
 			return TargetCluster{Name: c.Name, Replicas: c.Replicas}
 		}),
 	}
@@ -99,7 +98,7 @@ func specFromV1alpha2(spec *workv1alpha2.ResourceBindingSpec) ResourceBindingSpe
 func statusToV1alpha2(status *ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
 	return workv1alpha2.ResourceBindingStatus{
 		Conditions: status.Conditions,
-		AggregatedStatus: each(status.AggregatedStatus,
+		AggregatedStatus: convertList(status.AggregatedStatus,
 			func(item AggregatedStatusItem) workv1alpha2.AggregatedStatusItem {
 				return workv1alpha2.AggregatedStatusItem{
 					ClusterName:    item.ClusterName,
@@ -114,7 +113,7 @@ func statusToV1alpha2(status *ResourceBindingStatus) workv1alpha2.ResourceBindin
 func statusFromV1alpha2(status *workv1alpha2.ResourceBindingStatus) ResourceBindingStatus {
 	return ResourceBindingStatus{
 		Conditions: status.Conditions,
-		AggregatedStatus: each(status.AggregatedStatus,
+		AggregatedStatus: convertList(status.AggregatedStatus,
 			func(item workv1alpha2.AggregatedStatusItem) AggregatedStatusItem {
 				return AggregatedStatusItem{
 					ClusterName:    item.ClusterName,
@@ -126,8 +125,8 @@ func statusFromV1alpha2(status *workv1alpha2.ResourceBindingStatus) ResourceBind
 	}
 }
 
-// each converts a list and keeps nil as nil.
-func each[From, To any](list []From, convert func(From) To) []To {
+// convertList converts the items of a list. A nil list stays nil.
+func convertList[From, To any](list []From, convert func(From) To) []To {
 	if list == nil {
 		return nil
 	}

@@ -15,16 +15,16 @@ import (
 )
 
 var (
-	meta       = metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{"a": "b"}}
+	bindingMeta       = metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{"a": "b"}}
 	requests   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
 	conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue}}
 	status     = runtime.RawExtension{Raw: []byte(`{"readyReplicas":2}`)}
 )
 
-func oldBinding() *ResourceBinding {
+func newV1alpha1Binding() *ResourceBinding {
 	return &ResourceBinding{
 		TypeMeta:   typeMeta("work.karmada.io/v1alpha1", "ResourceBinding"),
-		ObjectMeta: meta,
+		ObjectMeta: bindingMeta,
 		Spec: ResourceBindingSpec{
 			Resource: ObjectReference{
 				APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", ResourceVersion: "812",
@@ -42,10 +42,10 @@ func oldBinding() *ResourceBinding {
 	}
 }
 
-func storedBinding() *workv1alpha2.ResourceBinding {
+func newV1alpha2Binding() *workv1alpha2.ResourceBinding {
 	return &workv1alpha2.ResourceBinding{
 		TypeMeta:   typeMeta("work.karmada.io/v1alpha2", "ResourceBinding"),
-		ObjectMeta: meta,
+		ObjectMeta: bindingMeta,
 		Spec: workv1alpha2.ResourceBindingSpec{
 			Resource: workv1alpha2.ObjectReference{
 				APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", ResourceVersion: "812",
@@ -64,30 +64,30 @@ func storedBinding() *workv1alpha2.ResourceBinding {
 	}
 }
 
-func TestEveryFieldOfV1alpha1HasItsPlaceInV1alpha2(t *testing.T) {
+func TestConvertBinding(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(storedBinding(), oldBinding().ToV1alpha2()); diff != "" {
+	if diff := cmp.Diff(newV1alpha2Binding(), newV1alpha1Binding().ToV1alpha2()); diff != "" {
 		t.Errorf("v1alpha2 (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(oldBinding(), ResourceBindingFromV1alpha2(storedBinding())); diff != "" {
+	if diff := cmp.Diff(newV1alpha1Binding(), ResourceBindingFromV1alpha2(newV1alpha2Binding())); diff != "" {
 		t.Errorf("v1alpha1 (-want +got):\n%s", diff)
 	}
 }
 
-func TestWhatOnlyV1alpha2CanSayIsLostOnTheWayToV1alpha1(t *testing.T) {
+func TestConversionDropsNewFields(t *testing.T) {
 	t.Parallel()
-	stored := storedBinding()
+	stored := newV1alpha2Binding()
 	stored.Spec.Placement = &policyv1alpha1.Placement{}
 	stored.Spec.Resource.UID = "0001"
 	stored.Spec.ReplicaRequirements.PriorityClassName = "high"
 	stored.Status.AggregatedStatus[0].Health = workv1alpha2.ResourceHealthy
 	stored.Status.SchedulerObservedGeneration = 4
-	if diff := cmp.Diff(oldBinding(), ResourceBindingFromV1alpha2(stored)); diff != "" {
+	if diff := cmp.Diff(newV1alpha1Binding(), ResourceBindingFromV1alpha2(stored)); diff != "" {
 		t.Errorf("v1alpha1 (-want +got):\n%s", diff)
 	}
 }
 
-func TestAnyV1alpha1BindingSurvivesTheWayThroughV1alpha2(t *testing.T) {
+func TestConversionRoundTrip(t *testing.T) {
 	t.Parallel()
 	fill := randfill.NewWithSeed(1).NilChance(0.3).NumElements(0, 3).Funcs(
 		func(e *runtime.RawExtension, c randfill.Continue) { e.Raw = []byte(c.String(8)) },
@@ -110,7 +110,7 @@ func TestAnyV1alpha1BindingSurvivesTheWayThroughV1alpha2(t *testing.T) {
 
 func TestConvertedBindingsShareNoMemory(t *testing.T) {
 	t.Parallel()
-	input := oldBinding().DeepCopy()
+	input := newV1alpha1Binding().DeepCopy()
 	before := input.DeepCopy()
 	converted := input.ToV1alpha2()
 	converted.Labels["a"] = "changed"

@@ -1,9 +1,9 @@
 package v1alpha1
 
-// Marks of a Work on itself, on its manifests and on the objects in the cluster.
+// Labels and annotations of a Work on itself, on its manifests and on the objects in the cluster.
 const (
 	// WorkPermanentIDLabel holds the random UUID of a Work. The Work, its
-	// manifests and the objects in the cluster bear it.
+	// manifests and the objects in the cluster have this label.
 	WorkPermanentIDLabel = "work.karmada.io/permanent-id"
 
 	// WorkNamespaceAnnotation holds, on a manifest, the namespace of its Work.
@@ -25,27 +25,27 @@ const ExecutionFinalizer = "karmada.io/execution-controller"
 
 // Conditions of Works and their reasons.
 const (
-	// WorkApplied says whether the cluster has all manifests in their present
+	// WorkApplied reports whether the cluster has all manifests in their present
 	// form.
 	WorkApplied = "Applied"
 
-	// WorkDispatching says whether changes are delivered to the cluster.
+	// WorkDispatching reports whether changes are delivered to the cluster.
 	WorkDispatching = "Dispatching"
 
-	// WorkDeletionHeld says that the Work is being deleted and its objects stay in
-	// the cluster until a user confirms: too much would go at once, for no reason
-	// that is known, or the reason cannot be read.
+	// WorkDeletionHeld reports that the Work is being deleted and its objects stay in
+	// the cluster until a user confirms the deletion. The deletion is part of a mass
+	// deletion without a known reason, or the reason cannot be read.
 	WorkDeletionHeld = "DeletionHeld"
 
-	// WorkStatusCut says that the status of an object in the cluster is too large to be
-	// reflected whole. It is absent from other Works.
+	// WorkStatusCut reports that the status of an object in the cluster is too large to be
+	// reflected completely. It is absent from other Works.
 	WorkStatusCut = "StatusCut"
 
 	// WorkStatusTooLargeReason: a status is larger than the limit.
 	WorkStatusTooLargeReason = "StatusTooLarge"
 
-	// WorkDriftContested says whether somebody in the cluster changes the objects
-	// back each time they are repaired. Repairs are slower as long as it is True.
+	// WorkDriftContested reports whether another client in the cluster changes the objects
+	// back each time they are repaired. Repairs have a longer delay while it is True.
 	WorkDriftContested = "DriftContested"
 
 	// WorkProgressing, WorkAvailable and WorkDegraded are reserved names.
@@ -56,19 +56,19 @@ const (
 	// WorkAppliedSuccessfulReason: the cluster has all manifests.
 	WorkAppliedSuccessfulReason = "AppliedSuccessful"
 
-	// WorkAppliedFailedReason: some manifest was refused.
+	// WorkAppliedFailedReason: some manifest was rejected.
 	WorkAppliedFailedReason = "AppliedFailed"
 
 	// WorkMemberForbidsReason: Karmada lacks a right in the cluster. The message of
 	// Applied and of StatusCollected names the rule and the role to add it to.
 	WorkMemberForbidsReason = "MemberForbids"
 
-	// WorkStatusCollected says whether the status of the objects is read from the
-	// cluster and changes there are undone. It is absent as long as nothing keeps
-	// Karmada from watching them.
+	// WorkStatusCollected reports whether the status of the objects is read from the
+	// cluster and drift is repaired. It is absent until the watch of the objects
+	// fails.
 	WorkStatusCollected = "StatusCollected"
 
-	// WorkStatusCollectedReason: the objects are watched, again.
+	// WorkStatusCollectedReason: the objects are watched again.
 	WorkStatusCollectedReason = "Watched"
 
 	// WorkDispatchingReason: changes are delivered.
@@ -77,7 +77,7 @@ const (
 	// WorkSuspendDispatchingReason: the delivery is suspended.
 	WorkSuspendDispatchingReason = "SuspendDispatching"
 
-	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion that
+	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion without a
 	// nothing explains.
 	WorkMassDeletionStoppedReason = "MassDeletionStopped"
 
@@ -85,15 +85,15 @@ const (
 	// user has confirmed that yet.
 	WorkRestoreNotConfirmedReason = "RestoreNotConfirmed"
 
-	// WorkFleetDeletionStoppedReason: the deletion is one of many in many clusters that
-	// nothing explains.
+	// WorkFleetDeletionStoppedReason: the deletion is one of many in many clusters without
+	// a known reason.
 	WorkFleetDeletionStoppedReason = "FleetDeletionStopped"
 
-	// WorkClusterChangedReason: the cluster does not match the placements of many
+	// WorkClusterChangedReason: the cluster no longer matches the placements of many
 	// workloads since its labels, provider, region or zones changed.
 	WorkClusterChangedReason = "ClusterChanged"
 
-	// WorkBindingMissingReason: the binding was deleted, and its template was not.
+	// WorkBindingMissingReason: the binding was deleted, but its template was not.
 	WorkBindingMissingReason = "BindingMissing"
 
 	// WorkTemplateUnknownReason: the binding is gone, and its template cannot be read.
@@ -103,23 +103,23 @@ const (
 	// serve the kind of its template.
 	WorkTemplateKindNotServedReason = "TemplateKindNotServed"
 
-	// WorkKindNotServedReason: the cluster does not say whether it serves the kind of an
+	// WorkKindNotServedReason: discovery of the cluster does not show whether it serves the kind of an
 	// object, so that the object may exist.
 	WorkKindNotServedReason = "KindNotServed"
 
-	// WorkDriftContestedReason: repairs do not last.
+	// WorkDriftContestedReason: repaired objects are changed again.
 	WorkDriftContestedReason = "RepairsDoNotLast"
 
-	// WorkDriftSettledReason: the last repair has lasted.
+	// WorkDriftSettledReason: the last repair was not changed back.
 	WorkDriftSettledReason = "RepairsLast"
 )
 
-// ConfirmDeletionsAnnotation on a Cluster lets deletions go on that were stopped:
-// those that began by the time that it holds, in the form of RFC 3339.
+// ConfirmDeletionsAnnotation on a Cluster confirms held deletions that began before the
+// time in its value, in RFC 3339 format.
 const ConfirmDeletionsAnnotation = "work.karmada.io/confirm-deletions"
 
-// DeletionVerdictsAnnotation on an execution namespace says that the control plane decides
-// about deletions: an agent deletes the objects of a deleted Work only if that has the
+// DeletionVerdictsAnnotation on an execution namespace means that the control plane decides
+// about deletions: an agent deletes the objects of a deleted Work only if the Work has the
 // DeletionAllowedAnnotation. Agents cannot write the namespace.
 const (
 	DeletionVerdictsAnnotation = "work.karmada.io/deletion-verdicts"
@@ -128,7 +128,7 @@ const (
 
 // DeletionAllowedAnnotation on a Work that is being deleted holds the UID of the Work and
 // the identity of the epoch, with a slash between them. The control plane writes it when
-// the agent may delete the objects of the Work. In another epoch it allows nothing.
+// the agent may delete the objects of the Work. It has no effect in another epoch.
 const DeletionAllowedAnnotation = "work.karmada.io/deletion-allowed"
 
 // Reasons of the events on Works. Those that end in Failed are of type Warning,

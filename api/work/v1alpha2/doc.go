@@ -1,4 +1,4 @@
-// Package v1alpha2 answers: where does an object go, and how is it there? It
+// Package v1alpha2 answers: to which clusters is an object propagated, and what is its status there? It
 // holds the bindings of work.karmada.io/v1alpha2, the version in which they are
 // stored: a ResourceBinding or ClusterResourceBinding for each propagated object.
 //

@@ -31,10 +31,10 @@ const (
 	EventReasonSyncScheduleResultToDependenciesFailed  = "SyncScheduleResultToDependenciesFailed"
 
 	// EventReasonWorkloadUnhealthy, on a binding and its template, of type Warning,
-	// says why the workload does not run as it should in a cluster.
+	// contains the reason why the workload is unhealthy in a cluster.
 	EventReasonWorkloadUnhealthy = "WorkloadUnhealthy"
 	// EventReasonPropagationSuspended and EventReasonPropagationResumed are of type
-	// Normal: changes of a template are held back, or no longer.
+	// Normal: the propagation of changes of a template is suspended or resumed.
 	EventReasonPropagationSuspended = "PropagationSuspended"
 	EventReasonPropagationResumed   = "PropagationResumed"
 

@@ -1,19 +1,19 @@
 package v1alpha2
 
-// MemberConditionPodFailure is a condition that Karmada adds to the status which
-// it reflects of a workload in a member: Pods of the workload cannot be scheduled,
-// cannot get their image, or do not stay up. The message says why. A Deployment in
-// the control plane has it while a cluster has it.
+// MemberConditionPodFailure is a condition that Karmada adds to the reflected status of a
+// workload in a member: Pods of the workload cannot be scheduled, cannot pull their image,
+// or do not keep running. The message contains the reason. A Deployment in the control
+// plane has this condition while a cluster reports it.
 const MemberConditionPodFailure = "PodFailure"
 
 // Reasons of the conditions Available and Progressing of a Deployment in the control
-// plane, beside those that the members give.
+// plane, in addition to those that the members report.
 const (
-	// TemplateNotAppliedReason: a cluster does not have the template, and the cause
+	// TemplateNotAppliedReason: a cluster does not have the object of the template, and the cause
 	// is known.
 	TemplateNotAppliedReason = "NotApplied"
-	// TemplateNotReportedReason: a cluster has not reported on the template yet.
+	// TemplateNotReportedReason: a cluster has not reported a status of the template yet.
 	TemplateNotReportedReason = "NotReported"
-	// TemplateNoClusterReason: no cluster is chosen.
+	// TemplateNoClusterReason: no cluster is chosen for the template.
 	TemplateNoClusterReason = "NoClusterChosen"
 )

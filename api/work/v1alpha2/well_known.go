@@ -1,18 +1,18 @@
 package v1alpha2
 
-// Marks of a binding on itself, on its Works and on the objects in clusters.
+// Labels and annotations of a binding on itself, on its Works and on the objects in clusters.
 const (
 	// ResourceBindingPermanentIDLabel holds the random UUID of a
-	// ResourceBinding. The binding, its Works and the objects in clusters bear
-	// it.
+	// ResourceBinding. The binding, its Works and the objects in clusters have
+	// this label.
 	ResourceBindingPermanentIDLabel = "resourcebinding.karmada.io/permanent-id"
 
 	// ClusterResourceBindingPermanentIDLabel holds the random UUID of a
 	// ClusterResourceBinding. The binding, its Works and the objects in clusters
-	// bear it.
+	// have this label.
 	ClusterResourceBindingPermanentIDLabel = "clusterresourcebinding.karmada.io/permanent-id"
 
-	// BindingManagedByLabel names the system other than a policy that has made
+	// BindingManagedByLabel names the system other than a policy that created
 	// the binding.
 	BindingManagedByLabel = "binding.karmada.io/managed-by"
 
@@ -29,19 +29,19 @@ const (
 	ClusterResourceBindingAnnotation = "clusterresourcebinding.karmada.io/name"
 )
 
-// Marks of dependencies between bindings.
+// Labels and annotations of dependencies between bindings.
 const (
 	// DependedByLabelPrefix, followed by the reference key of the binding of a
-	// dependent object, is a label on the binding of what it depends on. The
+	// dependent object, is a label on the binding of its dependency. The
 	// value is the permanent id of the former.
 	DependedByLabelPrefix = "resourcebinding.karmada.io/depended-by-"
 
 	// DependenciesAnnotation holds, on the binding of a dependent object, a JSON
-	// array of references to what it depends on.
+	// array of references to its dependencies.
 	DependenciesAnnotation = "resourcebinding.karmada.io/dependencies"
 )
 
-// Marks on the objects of users, called templates, and on what is made of them.
+// Labels and annotations of templates, which are the objects of users, and of their manifests.
 const (
 	// ResourceTemplateUIDAnnotation holds, on a manifest, the UID of the
 	// template.
@@ -52,44 +52,44 @@ const (
 	ResourceTemplateGenerationAnnotation = "resourcetemplate.karmada.io/generation"
 
 	// ManagedAnnotations holds, on a manifest, the sorted keys of the
-	// annotations that it brings, joined by commas. It lists itself and
+	// annotations of the manifest, joined by commas. It contains its own key and
 	// ManagedLabels too.
 	ManagedAnnotations = "resourcetemplate.karmada.io/managed-annotations"
 
-	// ManagedLabels holds, on a manifest, the sorted keys of the labels that it
-	// brings, joined by commas.
+	// ManagedLabels holds, on a manifest, the sorted keys of the labels that the manifest
+	// contains, joined by commas.
 	ManagedLabels = "resourcetemplate.karmada.io/managed-labels"
 
 	// RetainReplicasLabel on a template, with the value RetainReplicasValue,
-	// lets each cluster keep the number of replicas that it has.
+	// makes each cluster keep its current number of replicas.
 	RetainReplicasLabel = "resourcetemplate.karmada.io/retain-replicas"
 
 	// RetainReplicasValue is the value of RetainReplicasLabel.
 	RetainReplicasValue = "true"
 
 	// ResourceTemplateClaimedByLabel on a template, when not empty, names the
-	// kind that propagates it; policies leave it alone.
+	// kind that propagates it; policies do not claim it.
 	ResourceTemplateClaimedByLabel = "resourcetemplate.karmada.io/claimed-by"
 
 	// DeletionProtectionLabel on any object of the control plane, with the value
-	// DeletionProtectionAlways, makes the API server refuse its deletion.
+	// DeletionProtectionAlways, makes the API server reject its deletion.
 	DeletionProtectionLabel = "resourcetemplate.karmada.io/deletion-protected"
 
 	// DeletionProtectionAlways is the value of DeletionProtectionLabel.
 	DeletionProtectionAlways = "Always"
 )
 
-// What to do with an object in a cluster that has the wanted name but was not
-// created by Karmada.
+// The resolution of a conflict with an object in a cluster that has the same name but
+// was not created by Karmada.
 const (
-	// ResourceConflictResolutionAnnotation holds the answer, on a template, a
+	// ResourceConflictResolutionAnnotation holds the resolution, on a template, a
 	// Work and a manifest.
 	ResourceConflictResolutionAnnotation = "work.karmada.io/conflict-resolution"
 
 	// ResourceConflictResolutionOverwrite takes the object over.
 	ResourceConflictResolutionOverwrite = "overwrite"
 
-	// ResourceConflictResolutionAbort leaves the object as it is.
+	// ResourceConflictResolutionAbort does not change the object.
 	ResourceConflictResolutionAbort = "abort"
 )
 
@@ -103,23 +103,23 @@ const (
 	// until its Works are deleted.
 	ClusterResourceBindingControllerFinalizer = "karmada.io/cluster-resource-binding-controller"
 
-	// BindingDependenciesDistributorFinalizer keeps a ResourceBinding until what
-	// it depends on has been released.
+	// BindingDependenciesDistributorFinalizer keeps a ResourceBinding until its
+	// dependencies are released.
 	BindingDependenciesDistributorFinalizer = "karmada.io/binding-dependencies-distributor"
 )
 
 // Conditions of bindings and their reasons.
 const (
-	// Scheduled says whether the scheduler has placed the object.
+	// Scheduled reports whether the scheduler has placed the object.
 	Scheduled = "Scheduled"
 
-	// FullyApplied says whether all clusters have the object.
+	// FullyApplied reports whether all clusters have the object.
 	FullyApplied = "FullyApplied"
 
 	// BindingReasonSuccess: the object is placed.
 	BindingReasonSuccess = "Success"
 
-	// BindingReasonSchedulerError: the scheduler met an error.
+	// BindingReasonSchedulerError: the scheduler returned an error.
 	BindingReasonSchedulerError = "SchedulerError"
 
 	// BindingReasonNoClusterFit: no cluster satisfies the placement.
@@ -132,12 +132,12 @@ const (
 	// BindingReasonQuotaExceeded: a FederatedResourceQuota forbids the replicas.
 	BindingReasonQuotaExceeded = "QuotaExceeded"
 
-	// BindingReasonSchedulerNotReporting: no scheduler of the name that the binding
-	// asks for has said anything about it.
+	// BindingReasonSchedulerNotReporting: the scheduler that the binding names
+	// has not reported a result.
 	BindingReasonSchedulerNotReporting = "SchedulerNotReporting"
 
-	// BindingReasonClusterRemoved: a cluster was removed whose replicas no scheduler
-	// places elsewhere.
+	// BindingReasonClusterRemoved: a cluster was removed, and no scheduler places its
+	// replicas in other clusters.
 	BindingReasonClusterRemoved = "ClusterRemoved"
 
 	// FullyAppliedSuccessReason: all clusters have the object.

@@ -4,16 +4,16 @@ package v1alpha1
 // do there. join --member-role sets it; messages about missing rights refer to it.
 const MemberRoleAnnotation = "cluster.karmada.io/member-role"
 
-// DeclaredDeadAnnotation on a Cluster, with the value DeclaredDeadValue, is an
-// administrator's word that the cluster will not come back as it was: nothing that
-// ran there runs any more. Evictions of purge mode Directly do not wait for it.
-// Take it off before the cluster is let back.
+// DeclaredDeadAnnotation on a Cluster, with the value DeclaredDeadValue, declares that the
+// cluster has failed permanently and no workload runs there any more. An administrator sets
+// it. Evictions with purge mode Directly then do not wait for the cluster. Remove the
+// annotation before the cluster joins again.
 const DeclaredDeadAnnotation = "cluster.karmada.io/declared-dead"
 
 // DeclaredDeadValue is the value of DeclaredDeadAnnotation.
 const DeclaredDeadValue = "true"
 
-// DeclaredDead tells whether an administrator has given the cluster up.
+// DeclaredDead reports whether an administrator has declared the cluster dead.
 func (c *Cluster) DeclaredDead() bool {
 	return c.Annotations[DeclaredDeadAnnotation] == DeclaredDeadValue
 }

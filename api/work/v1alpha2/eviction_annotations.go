@@ -1,0 +1,38 @@
+package v1alpha2
+
+// UnhealthySinceAnnotation on a binding holds a JSON object with the time since which the
+// application is unhealthy, by cluster. Only bindings with an application failover have it,
+// and only while the application is unhealthy in some cluster.
+const UnhealthySinceAnnotation = "work.karmada.io/unhealthy-since"
+
+// FailedInAnnotation on a binding holds a JSON object with the clusters from which the
+// application was recently evicted because it was unhealthy, and the time of the eviction.
+// For 30 minutes, or until its template changes, it is scheduled to such a cluster only if
+// no other cluster fits. Only bindings with an application failover have it.
+const FailedInAnnotation = "work.karmada.io/failed-in"
+
+// EvictionHeld on a binding reports that the object stays in a cluster from which it is
+// evicted, although the grace period is over.
+const EvictionHeld = "EvictionHeld"
+
+// Reasons of EvictionHeld.
+const (
+	// EvictionHeldReasonNotReplaced: no healthy copy in another cluster replaces the evicted copy.
+	EvictionHeldReasonNotReplaced = "NotReplaced"
+
+	// EvictionHeldReasonNotPurged: the evicted copy must be deleted first, and still exists.
+	EvictionHeldReasonNotPurged = "NotPurged"
+)
+
+// Reasons of events about evictions, in addition to those of EvictWorkloadFromCluster.
+const (
+	// EventReasonEvictionStarted, of type Normal: the eviction from a cluster has started.
+	EventReasonEvictionStarted = "EvictionStarted"
+
+	// EventReasonEvictionHeld, of type Warning, is recorded with the condition EvictionHeld.
+	EventReasonEvictionHeld = "EvictionHeld"
+
+	// EventReasonEvictionReturned, of type Normal: no other cluster fits, and the object
+	// is scheduled to the cluster of the eviction again.
+	EventReasonEvictionReturned = "EvictionReturned"
+)
