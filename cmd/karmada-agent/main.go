@@ -1,5 +1,5 @@
-// Karmada-agent registers the cluster that it runs in with a control plane, and
-// does there what the control plane wants.
+// Karmada-agent registers its cluster with a control plane, and applies the Works of the
+// control plane there.
 package main
 
 import (

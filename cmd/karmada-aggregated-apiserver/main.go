@@ -1,5 +1,5 @@
-// Command karmada-aggregated-apiserver serves the Cluster API of a Karmada control
-// plane and leads requests on to member clusters.
+// Command karmada-aggregated-apiserver serves the Cluster API of a Karmada control plane
+// and proxies requests to member clusters.
 package main
 
 import (

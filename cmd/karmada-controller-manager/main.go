@@ -1,5 +1,5 @@
-// Karmada-controller-manager turns templates into objects of member clusters, and
-// their status back.
+// Karmada-controller-manager propagates templates to member clusters, and collects their
+// status.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Karmada-scheduler decides which clusters get a workload, and how many replicas
-// in each.
+// Karmada-scheduler chooses the clusters of a workload, and the number of replicas in each.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command karmada-webhook judges, completes and converts the objects of Karmada
-// for its API server.
+// Command karmada-webhook validates, defaults and converts the objects of Karmada for its
+// API server.
 package main
 
 import (

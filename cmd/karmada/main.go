@@ -1,5 +1,5 @@
-// Karmada runs a whole Karmada control plane, and member clusters to try it
-// with, on one machine.
+// Karmada runs a complete Karmada control plane, and member clusters to try it with, on one
+// machine.
 package main
 
 import (
@@ -17,10 +17,10 @@ import (
 
 func main() {
 	up.TuneMemory(context.Background())
-	// Linked libraries put flags of their own on the global set, which cobra
-	// would offer as ours.
+	// Linked libraries add their flags to the global flag set, and cobra would
+	// show them as flags of this program.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
-	// What runs in the foreground sends what libraries write there elsewhere.
+	// A command in the foreground redirects the standard error of libraries.
 	stderr := os.Stderr
 	if err := run(command(), os.Args[1:]); err != nil {
 		fmt.Fprintln(stderr, console.StyleOf(stderr).Bad("error:"), err)
@@ -29,7 +29,7 @@ func main() {
 }
 
 func run(root *cobra.Command, args []string) error {
-	// Cobra adds these commands when it runs.
+	// Cobra adds these commands only in Execute, after the check below.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if err := console.CheckCommand(root, args, nil); err != nil {

@@ -1,4 +1,4 @@
-// Kubectl-karmada is karmadactl as a plugin of kubectl: kubectl karmada.
+// Kubectl-karmada is karmadactl as a kubectl plugin: kubectl karmada.
 package main
 
 import (

@@ -22,21 +22,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// api answers as a control plane with members does, from files: <side>/<path>.json
-// is an object, side being karmada or the name of a member, <side>/<path>.log what a
-// container wrote. A side with a file named hangs never answers, one with a file
-// named forbidden refuses everything, one with a file named warns warns of
-// everything; a collection with a file named refused cannot be listed. A watch tells of one change of each object and ends; one of nothing
-// waits. Writes, and requests with impersonation, are noted in the file requests.
-type api struct {
+// fakeAPI serves a control plane with members from files. <cluster>/<path>.json is an
+// object, where cluster is karmada or the name of a member; <cluster>/<path>.log is the log
+// of a container. A cluster with a file named hangs never answers, one with a file named
+// forbidden returns Forbidden, one with a file named warns adds a warning to each response.
+// A collection with a file named refused cannot be listed. A watch sends one event for each
+// object and ends; a watch of no objects waits. Writes, and requests with impersonation,
+// are recorded in the file requests.
+type fakeAPI struct {
 	dir string
 
 	mu      sync.Mutex
-	objects map[string]map[string]any // by side and path
+	objects map[string]map[string]any // by cluster and path
 	members []string
 }
 
-// resource is a type that every side has.
+// resource is a type that every cluster serves.
 type resource struct {
 	version, plural, kind string
 	namespaced            bool
@@ -60,12 +61,12 @@ var resources = []resource{
 	{"metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", false},
 }
 
-// serveAPI starts an api on the files of a script, and writes its kubeconfig.
+// serveAPI starts a fakeAPI with the files of a script, and writes its kubeconfig.
 func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
-	a := &api{dir: ts.Getenv("WORK"), objects: map[string]map[string]any{}}
+	a := &fakeAPI{dir: ts.Getenv("WORK"), objects: map[string]map[string]any{}}
 	ts.Check(a.load())
 	server := httptest.NewServer(a)
-	// Who hangs is let go, or the end of the server would wait for it.
+	// Open connections are closed, otherwise the server would wait for hanging requests.
 	ts.Defer(server.CloseClientConnections)
 	ts.Setenv("KUBECONFIG", filepath.Join(a.dir, "kubeconfig"))
 	ts.Setenv("HOME", a.dir)
@@ -74,7 +75,7 @@ func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
 		contexts: [{name: karmada, context: {cluster: karmada, namespace: shop}}, {name: yard, context: {cluster: karmada, namespace: yard}}]}`), 0o600))
 }
 
-func (a *api) load() error {
+func (a *fakeAPI) load() error {
 	return filepath.WalkDir(a.dir, func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".json") {
 			return err
@@ -88,7 +89,7 @@ func (a *api) load() error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		name, _ := filepath.Rel(a.dir, strings.TrimSuffix(file, ".json"))
-		a.put(name, object)
+		a.storeObject(name, object)
 		if member, ok := strings.CutPrefix(name, "karmada/apis/cluster.karmada.io/v1alpha1/clusters/"); ok {
 			a.members = append(a.members, member)
 		}
@@ -96,9 +97,10 @@ func (a *api) load() error {
 	})
 }
 
-// put stores an object under its path, which tells what the object leaves out.
-func (a *api) put(at string, object map[string]any) {
-	kind, namespace, _ := locate(at)
+// storeObject stores an object under its path, and sets the metadata that follows from the
+// path.
+func (a *fakeAPI) storeObject(at string, object map[string]any) {
+	kind, namespace, _ := parsePath(at)
 	object["apiVersion"], object["kind"] = kind.version, kind.kind
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata == nil {
@@ -112,8 +114,8 @@ func (a *api) put(at string, object map[string]any) {
 	a.objects[at] = object
 }
 
-// locate reads a path: side/api/v1/... or side/apis/group/version/...
-func locate(at string) (kind resource, namespace, name string) {
+// parsePath parses a path: <cluster>/api/v1/... or <cluster>/apis/<group>/<version>/...
+func parsePath(at string) (kind resource, namespace, name string) {
 	parts := strings.Split(at, "/")[1:]
 	version, rest := "v1", parts[min(2, len(parts)):]
 	if parts[0] == "apis" && len(parts) > 3 {
@@ -130,76 +132,76 @@ func locate(at string) (kind resource, namespace, name string) {
 	return resources[i], namespace, rest[1]
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	side, rest := "karmada", strings.Trim(r.URL.Path, "/")
+func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cluster, rest := "karmada", strings.Trim(r.URL.Path, "/")
 	for _, member := range a.members {
-		if below, ok := strings.CutPrefix(rest, "apis/cluster.karmada.io/v1alpha1/clusters/"+member+"/proxy"); ok {
-			side, rest = member, strings.Trim(below, "/")
+		if proxied, ok := strings.CutPrefix(rest, "apis/cluster.karmada.io/v1alpha1/clusters/"+member+"/proxy"); ok {
+			cluster, rest = member, strings.Trim(proxied, "/")
 		}
 	}
 	switch {
-	case a.has(side + "/hangs"):
+	case a.hasFile(cluster + "/hangs"):
 		<-r.Context().Done()
 		return
-	case a.has(side + "/down"):
-		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", "no connection to cluster \""+side+"\"")
+	case a.hasFile(cluster + "/down"):
+		replyError(w, http.StatusServiceUnavailable, "ServiceUnavailable", "no connection to cluster \""+cluster+"\"")
 		return
-	case a.has(side + "/forbidden"):
-		refuse(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+side+"\" is forbidden")
+	case a.hasFile(cluster + "/forbidden"):
+		replyError(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+cluster+"\" is forbidden")
 		return
 	}
-	if a.has(side + "/warns") {
+	if a.hasFile(cluster + "/warns") {
 		w.Header().Set("Warning", `299 - "this is old"`)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if user := r.Header.Get("Impersonate-User"); user != "" {
-		a.note(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), side, rest))
+		a.recordRequest(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), cluster, rest))
 	}
 	if r.Method != http.MethodGet {
-		a.write(w, r, side+"/"+rest)
+		a.serveWrite(w, r, cluster+"/"+rest)
 		return
 	}
-	a.read(w, r, side+"/"+rest)
+	a.serveRead(w, r, cluster+"/"+rest)
 }
 
-func (a *api) has(name string) bool {
+func (a *fakeAPI) hasFile(name string) bool {
 	_, err := os.Stat(filepath.Join(a.dir, name))
 	return err == nil
 }
 
-func (a *api) read(w http.ResponseWriter, r *http.Request, at string) {
-	if a.discover(w, at) {
+func (a *fakeAPI) serveRead(w http.ResponseWriter, r *http.Request, at string) {
+	if a.serveDiscovery(w, at) {
 		return
 	}
 	if pod, ok := strings.CutSuffix(at, "/log"); ok {
 		http.ServeFile(w, r, filepath.Join(a.dir, pod+".log"))
 		return
 	}
-	kind, _, name := locate(at)
+	kind, _, name := parsePath(at)
 	object, found := a.objects[at]
 	switch {
 	case kind.kind == "":
-		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
-	case a.has(at + "/refused"):
-		refuse(w, http.StatusForbidden, "Forbidden", kind.plural+" is forbidden")
+		replyError(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	case a.hasFile(at + "/refused"):
+		replyError(w, http.StatusForbidden, "Forbidden", kind.plural+" is forbidden")
 	case name == "":
-		a.list(w, r, at, kind)
+		a.serveList(w, r, at, kind)
 	case !found:
-		notFound(w, kind, name)
-	case asTable(r):
-		reply(w, tableOf(object))
+		replyNotFound(w, kind, name)
+	case wantsTable(r):
+		replyJSON(w, newTable(object))
 	default:
-		reply(w, object)
+		replyJSON(w, object)
 	}
 }
 
-func asTable(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "as=Table") }
+func wantsTable(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "as=Table") }
 
-// list answers with the objects of a collection, in the order of their paths.
-func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resource) {
-	_, namespace, _ := locate(at)
-	side, _, _ := strings.Cut(at, "/")
+// serveList returns the objects of a collection, in the order of their paths.
+func (a *fakeAPI) serveList(w http.ResponseWriter, r *http.Request, at string, kind resource) {
+	_, namespace, _ := parsePath(at)
+	cluster, _, _ := strings.Cut(at, "/")
 	query, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
 	name, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 	items := []map[string]any{}
@@ -209,14 +211,14 @@ func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resou
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		of, in, called := locate(path)
+		objectKind, objectNamespace, objectName := parsePath(path)
 		metadata, _ := a.objects[path]["metadata"].(map[string]any)
 		set := labels.Set{}
 		given, _ := metadata["labels"].(map[string]any)
 		for key, value := range given {
 			set[key], _ = value.(string)
 		}
-		if strings.HasPrefix(path, side+"/") && of == kind && (namespace == "" || in == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == called) {
+		if strings.HasPrefix(path, cluster+"/") && objectKind == kind && (namespace == "" || objectNamespace == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == objectName) {
 			items = append(items, a.objects[path])
 		}
 	}
@@ -224,23 +226,23 @@ func (a *api) list(w http.ResponseWriter, r *http.Request, at string, kind resou
 		a.mu.Unlock()
 		defer a.mu.Lock()
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done() // nothing ever happens
+		<-r.Context().Done() // no events
 		return
 	}
 	if r.URL.Query().Get("watch") != "" {
 		for _, item := range items {
-			reply(w, map[string]any{"type": "MODIFIED", "object": tableOf(item)})
+			replyJSON(w, map[string]any{"type": "MODIFIED", "object": newTable(item)})
 		}
 		return
 	}
-	if asTable(r) {
-		reply(w, tableOf(items...))
+	if wantsTable(r) {
+		replyJSON(w, newTable(items...))
 		return
 	}
-	reply(w, map[string]any{"apiVersion": kind.version, "kind": kind.kind + "List", "metadata": map[string]any{"resourceVersion": "7"}, "items": items})
+	replyJSON(w, map[string]any{"apiVersion": kind.version, "kind": kind.kind + "List", "metadata": map[string]any{"resourceVersion": "7"}, "items": items})
 }
 
-func tableOf(items ...map[string]any) map[string]any {
+func newTable(items ...map[string]any) map[string]any {
 	rows := []any{}
 	for _, item := range items {
 		metadata, _ := item["metadata"].(map[string]any)
@@ -254,17 +256,17 @@ func tableOf(items ...map[string]any) map[string]any {
 	}
 }
 
-// discover answers which types there are. Metrics and ships are there if the side has
-// a directory of that group.
-func (a *api) discover(w http.ResponseWriter, at string) bool {
-	side, rest, _ := strings.Cut(at, "/")
+// serveDiscovery serves the discovery of types. The groups of metrics and ships are served
+// if the cluster has a directory of that group.
+func (a *fakeAPI) serveDiscovery(w http.ResponseWriter, at string) bool {
+	cluster, rest, _ := strings.Cut(at, "/")
 	known := slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
 		group, _, _ := strings.Cut(r.version, "/")
-		return slices.Contains([]string{"metrics.k8s.io", "ships.example.io"}, group) && !a.has(side+"/apis/"+group)
+		return slices.Contains([]string{"metrics.k8s.io", "ships.example.io"}, group) && !a.hasFile(cluster+"/apis/"+group)
 	})
 	switch rest {
 	case "api":
-		reply(w, map[string]any{"kind": "APIVersions", "versions": []any{"v1"}})
+		replyJSON(w, map[string]any{"kind": "APIVersions", "versions": []any{"v1"}})
 		return true
 	case "apis":
 		groups := map[string]any{}
@@ -277,7 +279,7 @@ func (a *api) discover(w http.ResponseWriter, at string) bool {
 				list = append(list, groups[group])
 			}
 		}
-		reply(w, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": list})
+		replyJSON(w, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": list})
 		return true
 	}
 	version := strings.TrimPrefix(strings.TrimPrefix(rest, "apis/"), "api/")
@@ -290,52 +292,52 @@ func (a *api) discover(w http.ResponseWriter, at string) bool {
 	if len(list) == 0 {
 		return false
 	}
-	reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": list})
+	replyJSON(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": list})
 	return true
 }
 
-// write notes the request and does what it says.
-func (a *api) write(w http.ResponseWriter, r *http.Request, at string) {
+// serveWrite records the request and changes the object.
+func (a *fakeAPI) serveWrite(w http.ResponseWriter, r *http.Request, at string) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "BadRequest", err.Error())
+		replyError(w, http.StatusBadRequest, "BadRequest", err.Error())
 		return
 	}
-	if kind, _, name := locate(at); r.Method != http.MethodPost && a.objects[at] == nil {
-		notFound(w, kind, name)
+	if kind, _, name := parsePath(at); r.Method != http.MethodPost && a.objects[at] == nil {
+		replyNotFound(w, kind, name)
 		return
 	}
-	a.note(r.Method + " " + at)
+	a.recordRequest(r.Method + " " + at)
 	object := map[string]any{}
 	switch r.Method {
 	case http.MethodPost:
 		_ = json.Unmarshal(body, &object)
 		metadata, _ := object["metadata"].(map[string]any)
 		at += "/" + fmt.Sprint(metadata["name"])
-		a.put(at, object)
+		a.storeObject(at, object)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 	case http.MethodPatch:
 		before, _ := json.Marshal(a.objects[at])
 		after, err := jsonpatch.MergePatch(before, body)
 		if err != nil {
-			refuse(w, http.StatusBadRequest, "BadRequest", err.Error())
+			replyError(w, http.StatusBadRequest, "BadRequest", err.Error())
 			return
 		}
 		_ = json.Unmarshal(after, &object)
-		a.put(at, object)
+		a.storeObject(at, object)
 	case http.MethodPut:
 		_ = json.Unmarshal(body, &object)
-		a.put(at, object)
+		a.storeObject(at, object)
 	case http.MethodDelete:
 		delete(a.objects, at)
-		reply(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+		replyJSON(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 		return
 	}
-	reply(w, a.objects[at])
+	replyJSON(w, a.objects[at])
 }
 
-func (a *api) note(line string) {
+func (a *fakeAPI) recordRequest(line string) {
 	file, err := os.OpenFile(filepath.Join(a.dir, "requests"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		fmt.Fprintln(file, line)
@@ -343,15 +345,15 @@ func (a *api) note(line string) {
 	}
 }
 
-func reply(w http.ResponseWriter, content map[string]any) {
+func replyJSON(w http.ResponseWriter, content map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// notFound answers that an object does not exist, as API servers do.
-func notFound(w http.ResponseWriter, kind resource, name string) {
-	group, _, grouped := strings.Cut(kind.version, "/")
-	if !grouped {
+// replyNotFound replies that an object does not exist, like API servers do.
+func replyNotFound(w http.ResponseWriter, kind resource, name string) {
+	group, _, hasGroup := strings.Cut(kind.version, "/")
+	if !hasGroup {
 		group = ""
 	}
 	status := apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: kind.plural}, name).Status()
@@ -361,7 +363,7 @@ func notFound(w http.ResponseWriter, kind resource, name string) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-func refuse(w http.ResponseWriter, code int, reason, message string) {
+func replyError(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})

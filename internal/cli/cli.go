@@ -1,8 +1,8 @@
-// Package cli answers: what can be typed after karmadactl? It is one table of
-// commands and the root that holds them.
+// Package cli answers: which commands does karmadactl have? It holds one table of commands
+// and the root command.
 //
-// Data goes to standard output, everything else to standard error. The exit code
-// is 0 when done, 1 when something is not as wanted and 2 after wrong usage.
+// Data goes to standard output, everything else to standard error. The exit code is 0 for
+// success, 1 for a failure and 2 for wrong usage.
 package cli
 
 import (
@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
-	_ "karmada.io/karmada/internal/cli/english" // before the first word of kubectl
+	_ "karmada.io/karmada/internal/cli/english" // must be initialized before the packages of kubectl
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
@@ -34,19 +34,19 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// Names of the program, as users type them.
+// The names of the program, as users type them.
 const (
 	Karmadactl = "karmadactl"
 	Plugin     = "kubectl karmada"
 )
 
-// row is a command and the group under which help lists it.
-type row struct {
+// commandRow is a command and the group under which help lists it.
+type commandRow struct {
 	group string
 	new   func(*command.Program) *cobra.Command
 }
 
-// groups are the titles in help, in their order.
+// groups are the groups of commands in the order of help.
 var groups = []*cobra.Group{
 	{ID: "basic", Title: "Basic Commands:"},
 	{ID: "registration", Title: "Cluster Registration Commands:"},
@@ -57,8 +57,8 @@ var groups = []*cobra.Group{
 	{ID: "other", Title: "Other Commands:"},
 }
 
-// commands are all commands, in the order in which help lists them.
-var commands = []row{
+// commands are all commands in the order of help.
+var commands = []commandRow{
 	{"basic", kubectl.NewExplain},
 	{"basic", get.New},
 	{"basic", kubectl.NewCreate},
@@ -90,11 +90,11 @@ var commands = []row{
 	{"other", newOptions},
 }
 
-// missing are the commands of Karmada that this version does not have. They are not
-// listed in help; an error names them.
-var missing = []console.Missing{
+// unsupportedCommands are commands of Karmada that this version does not have. Help does
+// not list them; an error message names them.
+var unsupportedCommands = []console.Missing{
 	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
-	{Name: "deinit", Instead: "\"karmada down --purge\" removes what \"karmada up\" has made; what another tool installed is removed with that tool."},
+	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
 	{Name: "addons", Instead: "The descheduler, estimator, search and metrics adapter are not part of this version."},
 	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
 }
@@ -115,23 +115,23 @@ func Run(name string) int {
 		Style:     console.StyleOf(os.Stderr),
 	}
 	root := New(program)
-	ran, err := root, console.CheckCommand(root, os.Args[1:], missing)
+	executed, err := root, console.CheckCommand(root, os.Args[1:], unsupportedCommands)
 	if err == nil {
-		ran, err = root.ExecuteContextC(ctx)
+		executed, err = root.ExecuteContextC(ctx)
 	}
 	if err != nil {
-		program.Tell("%s %s", program.Style.Bad("error:"), message(ctx, err))
-		var wrong *command.UsageError
-		if errors.As(err, &wrong) {
-			program.Tell("See '%s --help'.", ran.CommandPath())
+		program.Messagef("%s %s", program.Style.Bad("error:"), errorMessage(ctx, err))
+		var usage *command.UsageError
+		if errors.As(err, &usage) {
+			program.Messagef("See '%s --help'.", executed.CommandPath())
 		}
 	}
 	return command.ExitCode(err)
 }
 
-// message is what people read of an error. They know of no context, but of the key
-// that they have pressed.
-func message(ctx context.Context, err error) string {
+// errorMessage returns the text of an error for the user. It replaces "context canceled"
+// with "interrupted" after an interrupt.
+func errorMessage(ctx context.Context, err error) string {
 	text := strings.TrimSpace(err.Error())
 	if ctx.Err() != nil {
 		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
@@ -139,10 +139,10 @@ func message(ctx context.Context, err error) string {
 	return text
 }
 
-// New makes the root command with all others below it.
+// New returns the root command with all other commands.
 func New(program *command.Program) *cobra.Command {
 	root := &cobra.Command{
-		// The first word is what the shell runs; the plugin has its own file name.
+		// The first word of Use is the file name; the file of the plugin is kubectl-karmada.
 		Use:               strings.ReplaceAll(program.Name, " ", "-"),
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: program.Name},
 		Short:             "Control a Karmada control plane and its member clusters",
@@ -153,7 +153,7 @@ func New(program *command.Program) *cobra.Command {
 		Args:              command.NoArguments,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			program.Completing = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
+			program.IsCompletion = cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd
 			return program.CheckGlobalFlags()
 		},
 	}
@@ -161,7 +161,7 @@ func New(program *command.Program) *cobra.Command {
 	root.SetErr(program.ErrOut)
 	root.SetIn(program.In)
 	root.SetHelpCommand(newHelp(program))
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Wrong("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.NewUsageError("%w", err) })
 	addGlobalFlags(root, program)
 	root.AddGroup(groups...)
 	var inOrder []*cobra.Command
@@ -172,7 +172,7 @@ func New(program *command.Program) *cobra.Command {
 	}
 	root.AddCommand(inOrder...)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprint(cmd.OutOrStdout(), helpOf(cmd, program.Name, inOrder))
+		fmt.Fprint(cmd.OutOrStdout(), helpText(cmd, program.Name, inOrder))
 	})
 	return root
 }

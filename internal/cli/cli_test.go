@@ -28,24 +28,24 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			// Each program that the race detector watches would sleep for a second
-			// before it ends, and there are a hundred of them.
+			// A program with the race detector sleeps for one second before its exit,
+			// and the scripts run a hundred programs.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits": checkExitCode,
 			"serve": serveAPI,
 		},
 	})
 }
 
-// exits runs a program and checks its exit code: exits 2 karmadactl join.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
+// checkExitCode runs a program and checks its exit code: exits 2 karmadactl join.
+func checkExitCode(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: exits code program args...")
 	}
-	code := command.Done
+	code := command.ExitSuccess
 	if err := ts.Exec(args[1], args[2:]...); err != nil {
 		code = exitCode(err)
 	}
@@ -62,7 +62,7 @@ func exitCode(err error) int {
 	return coded.ExitCode()
 }
 
-func TestAnInterruptIsToldAsOne(t *testing.T) {
+func TestErrorMessageOfInterrupt(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	tests := map[string]struct {
@@ -70,24 +70,24 @@ func TestAnInterruptIsToldAsOne(t *testing.T) {
 		err  error
 		want string
 	}{
-		"by the user": {
-			ctx: interrupted, err: fmt.Errorf("asking members: %w", context.Canceled), want: "asking members: interrupted",
+		"an interrupt": {
+			ctx: interrupted, err: fmt.Errorf("querying members: %w", context.Canceled), want: "querying members: interrupted",
 		},
-		"with more to tell": {
-			ctx: interrupted, err: errors.Join(context.Canceled, errors.New("Secret a is left")), want: "interrupted\nSecret a is left",
+		"an interrupt joined with another error": {
+			ctx: interrupted, err: errors.Join(context.Canceled, errors.New("Secret a remains")), want: "interrupted\nSecret a remains",
 		},
-		"by somebody else": {ctx: t.Context(), err: fmt.Errorf("etcd: %w", context.Canceled), want: "etcd: context canceled"},
+		"a context that was canceled elsewhere": {ctx: t.Context(), err: fmt.Errorf("etcd: %w", context.Canceled), want: "etcd: context canceled"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := message(test.ctx, test.err); got != test.want {
+			if got := errorMessage(test.ctx, test.err); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func TestEveryCommandHelpsByExampleAndHasAGroup(t *testing.T) {
+func TestCommandsHaveHelpAndGroup(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	root := New(&command.Program{Name: Plugin, IOStreams: streams})
 	if len(root.Commands()) != len(commands) {
@@ -110,8 +110,8 @@ func TestEveryCommandHelpsByExampleAndHasAGroup(t *testing.T) {
 	}
 }
 
-// The flags are a contract with scripts: name, shorthand and default.
-func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
+// Scripts depend on the name, shorthand and default of the flags.
+func TestFlagsOfOtherReleases(t *testing.T) {
 	type flags map[string]string // name/shorthand to default
 	tests := map[string]flags{
 		"join": {
@@ -134,7 +134,7 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 	root := New(&command.Program{Name: Karmadactl, IOStreams: streams})
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			cmd := find(t, root, name)
+			cmd := findCommand(t, root, name)
 			for flag, value := range want {
 				checkFlag(t, cmd, flag, value)
 			}
@@ -142,7 +142,7 @@ func TestFlagsAreThoseOfOtherReleases(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, root *cobra.Command, path ...string) *cobra.Command {
+func findCommand(t *testing.T, root *cobra.Command, path ...string) *cobra.Command {
 	t.Helper()
 	cmd, _, err := root.Find(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// shells write the completion script of the program for a shell.
+// shells print the completion script of the program, by the name of the shell.
 var shells = map[string]func(root *cobra.Command, program *command.Program) error{
 	"bash": func(root *cobra.Command, program *command.Program) error {
 		return root.GenBashCompletionV2(program.Out, true)
@@ -43,11 +43,11 @@ func newCompletion(program *command.Program) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return command.Wrong("the shell is missing: one of %s", known)
+				return command.NewUsageError("the shell is missing: one of %s", known)
 			case len(args) > 1:
-				return command.Wrong("only one shell can be named")
+				return command.NewUsageError("only one shell can be named")
 			case shells[args[0]] == nil:
-				return command.Wrong("unsupported shell %q: one of %s", args[0], known)
+				return command.NewUsageError("unsupported shell %q: one of %s", args[0], known)
 			}
 			return nil
 		},

@@ -12,8 +12,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// addGlobalFlags adds the flags that every command takes: those of the kubeconfig,
-// and those of the log, whose names are spelled with dashes.
+// addGlobalFlags adds the flags of all commands: those of the kubeconfig and those of the
+// log. The names of the log flags are written with dashes.
 func addGlobalFlags(root *cobra.Command, program *command.Program) {
 	program.AddGlobalFlags(root)
 	log := flag.NewFlagSet("log", flag.ContinueOnError)

@@ -15,25 +15,26 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// TestCommandsTakeTheFlagsThatScriptsUse compares usage, names, shorthands, types
-// and defaults of commands with those that users know, all of them and no others
-// but those marked as ours.
-func TestCommandsTakeTheFlagsThatScriptsUse(t *testing.T) {
+// TestCommandInterfaces compares usage, names, shorthands, types and defaults of all flags
+// of the commands with those of other releases. Lines with a plus sign are flags that only
+// this release has.
+func TestCommandInterfaces(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	root := New(&command.Program{Name: Karmadactl, IOStreams: streams})
-	promised := promises(t)
-	for _, path := range slices.Sorted(maps.Keys(promised)) {
+	expected := expectedInterfaces(t)
+	for _, path := range slices.Sorted(maps.Keys(expected)) {
 		t.Run(path, func(t *testing.T) {
-			cmd := find(t, root, strings.Fields(path)...)
-			if diff := cmp.Diff(promised[path], interfaceOf(cmd)); diff != "" {
-				t.Errorf("(-promised +got):\n%s", diff)
+			cmd := findCommand(t, root, strings.Fields(path)...)
+			if diff := cmp.Diff(expected[path], commandInterface(cmd)); diff != "" {
+				t.Errorf("(-expected +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// promises reads, for the path of each command, its usage and its flags.
-func promises(t *testing.T) map[string][]string {
+// expectedInterfaces reads the usage and the flags of each command, by the path of the
+// command.
+func expectedInterfaces(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/flags.txt")
 	if err != nil {
@@ -56,8 +57,8 @@ func promises(t *testing.T) map[string][]string {
 	return found
 }
 
-// interfaceOf is the usage of a command and its flags, as promises are written.
-func interfaceOf(cmd *cobra.Command) []string {
+// commandInterface returns the usage of a command and its flags in the format of flags.txt.
+func commandInterface(cmd *cobra.Command) []string {
 	lines := []string{"use " + strings.TrimSpace(cmd.Use)}
 	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Name == "help" || flag.Hidden {
@@ -70,7 +71,7 @@ func interfaceOf(cmd *cobra.Command) []string {
 		if value == "" {
 			value = `""`
 		}
-		// Help shows the size of no number.
+		// Help does not show the size of numbers.
 		kind = strings.TrimSuffix(kind, "64")
 		lines = append(lines, strings.Join([]string{flag.Name, shorthand, kind, value}, " "))
 	})

@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// newHelp is the command that prints the help of another one, as --help does. Help
+// newHelp returns the command that prints the help of another command, like --help. Help
 // does not list it.
 func newHelp(program *command.Program) *cobra.Command {
 	return &cobra.Command{
@@ -31,10 +31,10 @@ func newHelp(program *command.Program) *cobra.Command {
 	}
 }
 
-// helpOf is the help of a command: examples first, since they answer most
-// questions. Global flags are left to the command options. inOrder are the
-// commands of the root as they are to be listed; cobra sorts them by name.
-func helpOf(cmd *cobra.Command, program string, inOrder []*cobra.Command) string {
+// helpText returns the help of a command. The examples come first because they answer most
+// questions. Global flags are only in the help of the command options. inOrder are the
+// subcommands of the root in the order of help; cobra would sort them by name.
+func helpText(cmd *cobra.Command, program string, inOrder []*cobra.Command) string {
 	var text strings.Builder
 	section := func(title, body string) {
 		if body = strings.TrimRight(body, "\n"); body != "" {
@@ -46,12 +46,12 @@ func helpOf(cmd *cobra.Command, program string, inOrder []*cobra.Command) string
 	}
 	fmt.Fprintf(&text, "%s\n\n", strings.TrimSpace(cmd.Long))
 	for _, group := range cmd.Groups() {
-		section(group.Title, listOf(inOrder, group.ID))
+		section(group.Title, formatCommands(inOrder, group.ID))
 	}
 	if cmd.HasParent() {
-		section("Available Commands:", listOf(cmd.Commands(), ""))
+		section("Available Commands:", formatCommands(cmd.Commands(), ""))
 	}
-	section("Usage:", "  "+usageOf(cmd))
+	section("Usage:", "  "+usageLine(cmd))
 	if len(cmd.Aliases) > 0 {
 		section("Aliases:", "  "+cmd.NameAndAliases())
 	}
@@ -65,15 +65,15 @@ func helpOf(cmd *cobra.Command, program string, inOrder []*cobra.Command) string
 	return text.String()
 }
 
-func usageOf(cmd *cobra.Command) string {
+func usageLine(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return cmd.CommandPath() + " <command> [flags]"
 	}
 	return cmd.UseLine()
 }
 
-// listOf is one line for each command of a group.
-func listOf(commands []*cobra.Command, group string) string {
+// formatCommands returns one line for each command of a group.
+func formatCommands(commands []*cobra.Command, group string) string {
 	var lines []string
 	width := 14
 	for _, cmd := range commands {

@@ -49,6 +49,6 @@ func versionText(program, output string) (string, error) {
 		text, err := yaml.Marshal(version.Get())
 		return string(text[:max(len(text)-1, 0)]), err
 	default:
-		return "", command.Wrong("--output must be json or yaml, not %q", output)
+		return "", command.NewUsageError("--output must be json or yaml, not %q", output)
 	}
 }

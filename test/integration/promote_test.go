@@ -116,7 +116,7 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "creating PropagationPolicy "+namespace+"/Not_A_Name in the control plane") {
 			t.Errorf("got %v", err)
 		}
-		if want := "deleted ConfigMap " + namespace + "/settings from the control plane again"; !strings.Contains(told, want) {
+		if want := "deleted ConfigMap " + namespace + "/settings from the control plane"; !strings.Contains(told, want) {
 			t.Errorf("told %q, want %q", told, want)
 		}
 		untouched(t, namespace)
@@ -137,7 +137,7 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 		}
 		for _, part := range []string{
 			`Dependency resource "/v1, Resource=configmaps"(` + namespace + `/shared) already exists in the control plane`,
-			"Secret " + namespace + `/absent is needed and not in member "origin": it is left out`,
+			"Secret " + namespace + `/absent is a dependency but does not exist in member "origin": it is skipped`,
 		} {
 			if !strings.Contains(told, part) {
 				t.Errorf("told %q, want %q", told, part)

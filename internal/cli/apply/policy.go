@@ -8,9 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// newPolicy is the policy of a kind that sends one object to clusters, to all if
-// there are none. It holds nothing else, so that applying it again changes only
-// what the user changed.
+// newPolicy returns a policy that propagates one object to the clusters, or to all clusters
+// if there are none. It sets no other field, so that applying it again changes only these
+// fields.
 func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []string) *unstructured.Unstructured {
 	selected := object.Mapping.GroupVersionKind
 	apiVersion, kindName := selected.ToAPIVersionAndKind()
@@ -20,21 +20,21 @@ func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []s
 	}
 	affinity := map[string]any{}
 	if len(clusters) > 0 {
-		affinity["clusterNames"] = anyOf(clusters)
+		affinity["clusterNames"] = toAnySlice(clusters)
 	}
-	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+	policyObject := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"resourceSelectors": []any{selector},
 		"placement":         map[string]any{"clusterAffinity": affinity},
 	}}}
-	made.SetGroupVersionKind(kind)
-	made.SetName(policy.NameFor(selected, object.Namespace, object.Name))
+	policyObject.SetGroupVersionKind(kind)
+	policyObject.SetName(policy.NameFor(selected, object.Namespace, object.Name))
 	if object.Namespaced() {
-		made.SetNamespace(object.Namespace)
+		policyObject.SetNamespace(object.Namespace)
 	}
-	return made
+	return policyObject
 }
 
-func anyOf(names []string) []any {
+func toAnySlice(names []string) []any {
 	values := make([]any, 0, len(names))
 	for _, name := range names {
 		values = append(values, name)

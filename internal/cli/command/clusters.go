@@ -19,65 +19,64 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// CompletionTimeout is how long a shell waits for names after a press of Tab.
+// CompletionTimeout is how long a shell waits for completions.
 const CompletionTimeout = 3 * time.Second
 
-// Clusters are the Clusters of a control plane.
-type Clusters struct {
-	// Karmada reads and writes Clusters, and nothing else.
+// ClusterClient reads and writes the Clusters of a control plane.
+type ClusterClient struct {
+	// Karmada is a client that knows only the kind Cluster.
 	Karmada client.Client
 	host    string
 }
 
-// OpenClusters makes a client of the control plane. Nothing is asked yet.
-func OpenClusters(config *rest.Config) (Clusters, error) {
+// NewClusterClient returns a client of the control plane. It sends no request.
+func NewClusterClient(config *rest.Config) (ClusterClient, error) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
-		return Clusters{}, fmt.Errorf("registering API types: %w", err)
+		return ClusterClient{}, fmt.Errorf("registering API types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), meta.RESTScopeRoot)
 	karmada, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return Clusters{}, fmt.Errorf("making a client of the control plane (%s): %w", config.Host, err)
+		return ClusterClient{}, fmt.Errorf("creating a client of the control plane (%s): %w", config.Host, err)
 	}
-	return Clusters{Karmada: karmada, host: config.Host}, nil
+	return ClusterClient{Karmada: karmada, host: config.Host}, nil
 }
 
-// ProxyURL is where a member is reached through the control plane at host, with
-// the caller's own credentials.
+// ProxyURL returns the URL of a member behind the cluster proxy of the control plane at
+// host. The proxy uses the credentials of the caller.
 func ProxyURL(host, cluster string) string {
 	return fmt.Sprintf("%s/apis/%s/clusters/%s/proxy", strings.TrimRight(host, "/"), clusterv1alpha1.GroupVersion, cluster)
 }
 
-// Get returns a Cluster. If there is none of that name, the error lists those
-// that there are.
-func (c Clusters) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+// Get returns a Cluster. If it does not exist, the error lists the existing Clusters.
+func (c ClusterClient) Get(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := c.Karmada.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	if apierrors.IsNotFound(err) {
 		if names, listErr := c.Names(ctx); listErr == nil {
-			return nil, Missing([]string{name}, names)
+			return nil, CheckClustersExist([]string{name}, names)
 		}
 	}
 	if err != nil {
-		return nil, c.Explain(fmt.Sprintf("reading Cluster %q", name), err)
+		return nil, c.WrapError(fmt.Sprintf("reading Cluster %q", name), err)
 	}
 	// The client drops the kind, which errors name later.
 	cluster.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	return cluster, nil
 }
 
-// Names are the names of all Clusters, sorted.
-func (c Clusters) Names(ctx context.Context) ([]string, error) {
-	return c.Selected(ctx, labels.Everything())
+// Names returns the names of all Clusters, sorted.
+func (c ClusterClient) Names(ctx context.Context) ([]string, error) {
+	return c.SelectNames(ctx, labels.Everything())
 }
 
-// Selected are the names of the Clusters with certain labels, sorted.
-func (c Clusters) Selected(ctx context.Context, selector labels.Selector) ([]string, error) {
+// SelectNames returns the names of the Clusters with matching labels, sorted.
+func (c ClusterClient) SelectNames(ctx context.Context, selector labels.Selector) ([]string, error) {
 	list := &clusterv1alpha1.ClusterList{}
 	if err := c.Karmada.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, c.Explain("listing Clusters", err)
+		return nil, c.WrapError("listing Clusters", err)
 	}
 	names := make([]string, 0, len(list.Items))
 	for i := range list.Items {
@@ -87,11 +86,12 @@ func (c Clusters) Selected(ctx context.Context, selector labels.Selector) ([]str
 	return names, nil
 }
 
-// Explain says what could not be done, where, and what helps.
-func (c Clusters) Explain(doing string, err error) error {
-	err = fmt.Errorf("%s in the control plane (%s): %w", doing, c.host, err)
+// WrapError adds the failed action and the control plane to an error, and advice if there
+// is any.
+func (c ClusterClient) WrapError(action string, err error) error {
+	err = fmt.Errorf("%s in the control plane (%s): %w", action, c.host, err)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w\nIs this a Karmada control plane? Its kubeconfig is chosen with --kubeconfig, its context with --karmada-context", err)
+		return fmt.Errorf("%w\nCheck that this is a Karmada control plane: --kubeconfig sets its kubeconfig, --karmada-context its context", err)
 	}
 	if advice := registration.Advice(err, "the control plane"); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
@@ -99,27 +99,27 @@ func (c Clusters) Explain(doing string, err error) error {
 	return err
 }
 
-// Missing returns an error that lists the wanted Clusters that do not exist, nil
-// if all do.
-func Missing(wanted, existing []string) error {
-	var absent []string
+// CheckClustersExist returns an error that lists the wanted Clusters that do not exist, and
+// those that do.
+func CheckClustersExist(wanted, existing []string) error {
+	var missing []string
 	for _, name := range wanted {
 		if !slices.Contains(existing, name) {
-			absent = append(absent, name)
+			missing = append(missing, name)
 		}
 	}
-	if len(absent) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	there := "the control plane has " + strings.Join(existing, ", ")
+	available := "the control plane has " + strings.Join(existing, ", ")
 	if len(existing) == 0 {
-		there = "the control plane has no members yet"
+		available = "the control plane has no members yet"
 	}
-	errs := make([]string, 0, len(absent))
-	for _, name := range absent {
+	errs := make([]string, 0, len(missing))
+	for _, name := range missing {
 		errs = append(errs, apierrors.NewNotFound(clusterv1alpha1.Resource(clusterv1alpha1.ResourcePluralCluster), name).Error())
 	}
-	return fmt.Errorf("%s: %s", strings.Join(errs, ", "), there)
+	return fmt.Errorf("%s: %s", strings.Join(errs, ", "), available)
 }
 
 // CompleteCluster completes the name of a Cluster as the first argument.
@@ -132,7 +132,7 @@ func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// CompleteTaint completes the type and then names of Clusters.
+// CompleteTaint completes the type and then the names of Clusters.
 func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -142,14 +142,14 @@ func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// clusterNames are what a shell may complete: nothing if the control plane does
-// not answer.
+// clusterNames returns the names of the Clusters for completion, or nothing if the control
+// plane does not answer.
 func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []string {
-	config, err := p.Karmada(karmadaContext).Config()
+	config, err := p.KarmadaKubeconfig(karmadaContext).Config()
 	if err != nil {
 		return nil
 	}
-	clusters, err := OpenClusters(config)
+	clusters, err := NewClusterClient(config)
 	if err != nil {
 		return nil
 	}
@@ -162,17 +162,17 @@ func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []str
 	return names
 }
 
-// CompleteClusters completes a flag that names a Cluster, or lists some with
-// commas between them.
+// CompleteClusters completes a flag with the name of a Cluster, or with a comma-separated
+// list of names.
 func (p *Program) CompleteClusters(cmd *cobra.Command, flag string, karmadaContext *string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return continued(begun, p.clusterNames(cmd.Context(), *karmadaContext)), cobra.ShellCompDirectiveNoFileComp
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return completeList(prefix, p.clusterNames(cmd.Context(), *karmadaContext)), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// continued are the lists that begin as a user began, each with one more name.
-func continued(begun string, names []string) []string {
-	before := begun[:strings.LastIndex(begun, ",")+1]
+// completeList returns the comma-separated list in prefix with each further name appended.
+func completeList(prefix string, names []string) []string {
+	before := prefix[:strings.LastIndex(prefix, ",")+1]
 	listed := strings.Split(before, ",")
 	var lists []string
 	for _, name := range names {
@@ -185,7 +185,7 @@ func continued(begun string, names []string) []string {
 
 func (p *Program) completeContexts(cmd *cobra.Command, flag string, path func() string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		contexts, err := Access{Path: path()}.Contexts()
+		contexts, err := Kubeconfig{Path: path()}.Contexts()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -1,9 +1,8 @@
-// Package command answers: what does every command of karmadactl share? The
-// program it belongs to, how it reaches clusters, and how it reports that it was
-// used wrongly.
+// Package command answers: what do all commands of karmadactl share? It holds the program
+// they belong to, the kubeconfigs of clusters, and usage errors.
 //
-// Data goes to Out, everything else that people read goes to Err. A command
-// returns its error; nobody below the root prints one or exits.
+// Data goes to Out, messages go to ErrOut. A command returns its error; only the root
+// prints errors and exits.
 package command
 
 import (
@@ -21,64 +20,65 @@ import (
 
 // Exit codes of the program.
 const (
-	Done        = 0
-	NotAsWanted = 1
-	WrongUsage  = 2
+	ExitSuccess = 0
+	ExitFailure = 1
+	ExitUsage   = 2
 )
 
-// Program is what a command knows of the program that it is part of.
+// Program is the program that a command belongs to.
 type Program struct {
-	// Name is what the user types: karmadactl, or kubectl karmada.
+	// Name is the name that the user types: karmadactl, or kubectl karmada.
 	Name string
 	genericiooptions.IOStreams
 	// Kubeconfig is the file of the global flag; empty means $KUBECONFIG, else
 	// ~/.kube/config.
 	Kubeconfig string
-	// As is the user to impersonate; the zero value is the user of the kubeconfig.
+	// As is the user to impersonate. The zero value means the user of the kubeconfig.
 	As rest.ImpersonationConfig
-	// Style is how messages look on standard error.
+	// Style is the style of messages on standard error.
 	Style console.Style
-	// contexts are where commands keep the context of the control plane.
-	contexts []*string
-	// Completing tells that a shell waits for names: an answer that comes late is
-	// worth nothing.
-	Completing bool
+	// contextTargets are the variables of the commands that hold the context of the control
+	// plane.
+	contextTargets []*string
+	// IsCompletion is true if a shell waits for completions, so that requests get a short
+	// timeout.
+	IsCompletion bool
 
-	// telling keeps lines apart that come at the same time: members are asked all
-	// at once.
-	telling sync.Mutex
-	warned  map[string]bool
+	// mu keeps the lines of concurrent messages apart. Several members are queried at the
+	// same time.
+	mu              sync.Mutex
+	printedWarnings map[string]bool
 }
 
-// Tell writes a line for people, apart from the data.
-func (p *Program) Tell(format string, args ...any) {
-	p.telling.Lock()
-	defer p.telling.Unlock()
+// Messagef prints a message line to standard error.
+func (p *Program) Messagef(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fmt.Fprintf(p.ErrOut, format+"\n", args...)
 }
 
-// warningCode is that of warnings which are meant for people.
+// warningCode is the code of warnings that are meant for users.
 const warningCode = 299
 
-// HandleWarningHeader tells what an API server warns of: once, however many
-// members warn of the same.
+// HandleWarningHeader prints the warning of an API server. Equal warnings of several
+// members are printed once.
 func (p *Program) HandleWarningHeader(code int, _, text string) {
 	if code != warningCode || text == "" {
 		return
 	}
-	p.telling.Lock()
-	defer p.telling.Unlock()
-	if p.warned[text] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.printedWarnings[text] {
 		return
 	}
-	if p.warned == nil {
-		p.warned = map[string]bool{}
+	if p.printedWarnings == nil {
+		p.printedWarnings = map[string]bool{}
 	}
-	p.warned[text] = true
+	p.printedWarnings[text] = true
 	fmt.Fprintf(p.ErrOut, "%s %s\n", p.Style.Warn("Warning:"), text)
 }
 
-// Examples replaces {{program}} by the name of the program and indents the lines.
+// Examples replaces {{program}} with the name of the program and indents the lines.
 func (p *Program) Examples(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "{{program}}", p.Name)), "\n")
 	for i, line := range lines {
@@ -89,49 +89,50 @@ func (p *Program) Examples(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// UsageError tells that the command was called wrongly, which no retry helps.
+// UsageError reports wrong usage of a command.
 type UsageError struct{ Reason error }
 
 func (e *UsageError) Error() string { return e.Reason.Error() }
 
 func (e *UsageError) Unwrap() error { return e.Reason }
 
-// Wrong is an error of usage.
-func Wrong(format string, args ...any) error {
+// NewUsageError returns a UsageError with the formatted text.
+func NewUsageError(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Errorf(format, args...)}
 }
 
-// ExitCode is the code that the program ends with after a command returned err.
+// ExitCode returns the exit code of the program for the error of a command.
 func ExitCode(err error) int {
-	var wrong *UsageError
+	var usage *UsageError
 	switch {
 	case err == nil:
-		return Done
-	case errors.As(err, &wrong):
-		return WrongUsage
+		return ExitSuccess
+	case errors.As(err, &usage):
+		return ExitUsage
 	default:
-		return NotAsWanted
+		return ExitFailure
 	}
 }
 
-// OneName checks that there is one positional argument, a name of what.
-func OneName(what string) cobra.PositionalArgs {
+// RequireOneName returns a validation that requires one positional argument, the name of a
+// kind of object.
+func RequireOneName(kind string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch len(args) {
 		case 0:
-			return Wrong("the name of the %s is missing", what)
+			return NewUsageError("the name of the %s is missing", kind)
 		case 1:
 			return nil
 		default:
-			return Wrong("only one %s can be named, not %s", what, strings.Join(args, ", "))
+			return NewUsageError("only one %s can be named, not %s", kind, strings.Join(args, ", "))
 		}
 	}
 }
 
-// NoArguments checks that there are no positional arguments.
+// NoArguments rejects positional arguments.
 func NoArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Wrong("unexpected argument %q", args[0])
+		return NewUsageError("unexpected argument %q", args[0])
 	}
 	return nil
 }

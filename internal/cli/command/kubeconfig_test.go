@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestABadContextIsToldWithThoseThatExist(t *testing.T) {
+func TestContextError(t *testing.T) {
 	cause := errors.New("no server")
 	two := map[string]*clientcmdapi.Context{"west": {}, "east": {}}
 	tests := map[string]struct {
@@ -19,10 +19,10 @@ func TestABadContextIsToldWithThoseThatExist(t *testing.T) {
 		context string
 		want    string
 	}{
-		"an empty kubeconfig is the wrong one": {
-			want: `kubeconfig f has no contexts: name the right file with its flag or in $KUBECONFIG`,
+		"no contexts": {
+			want: `kubeconfig f has no contexts: set the right file with its flag or in $KUBECONFIG`,
 		},
-		"no current context: choose one": {
+		"no current context": {
 			config: clientcmdapi.Config{Contexts: two},
 			want:   `kubeconfig f has no current context: choose one of east, west`,
 		},
@@ -34,35 +34,35 @@ func TestABadContextIsToldWithThoseThatExist(t *testing.T) {
 			config: clientcmdapi.Config{Contexts: two, CurrentContext: "north"},
 			want:   `kubeconfig f has no context "north": choose one of east, west`,
 		},
-		"a context that exists and is broken": {
+		"an invalid context": {
 			config: clientcmdapi.Config{Contexts: two, CurrentContext: "east"},
 			want:   `context "east" of kubeconfig f: no server`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := badContext(&test.config, "f", test.context, cause).Error(); got != test.want {
+			if got := contextError(&test.config, "f", test.context, cause).Error(); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
 	}
 }
 
-func TestKubeconfigsThatDoNotExistAreToldSo(t *testing.T) {
+func TestMissingKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	absent, other, empty := filepath.Join(dir, "absent"), filepath.Join(dir, "other"), filepath.Join(dir, "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ path, env, want string }{
-		"the one of a flag":   {path: absent, want: "there is no kubeconfig " + absent + ": name the right file"},
-		"all of $KUBECONFIG":  {env: absent + ":" + other, want: "there is no kubeconfig " + absent + ", " + other + ": name the right file"},
-		"an empty one beside": {env: absent + ":" + empty, want: "kubeconfig " + absent + ", " + empty + " has no contexts"},
+		"the file of a flag":          {path: absent, want: "there is no kubeconfig " + absent + ": set the right file"},
+		"the files of $KUBECONFIG":    {env: absent + ":" + other, want: "there is no kubeconfig " + absent + ", " + other + ": set the right file"},
+		"a missing and an empty file": {env: absent + ":" + empty, want: "kubeconfig " + absent + ", " + empty + " has no contexts"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.env)
-			_, err := Access{Path: test.path}.Config()
+			_, err := Kubeconfig{Path: test.path}.Config()
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
@@ -70,7 +70,7 @@ func TestKubeconfigsThatDoNotExistAreToldSo(t *testing.T) {
 	}
 }
 
-func TestConfigTakesContextAndImpersonation(t *testing.T) {
+func TestKubeconfigConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(`{apiVersion: v1, kind: Config, current-context: east,
 		clusters: [{name: east, cluster: {server: "https://east"}}, {name: west, cluster: {server: "https://west"}}],
@@ -78,7 +78,7 @@ func TestConfigTakesContextAndImpersonation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for context, host := range map[string]string{"": "https://east", "west": "https://west"} {
-		config, err := Access{Path: path, Context: context, As: rest.ImpersonationConfig{UserName: "anna", Groups: []string{"dev"}, UID: "7"}}.Config()
+		config, err := Kubeconfig{Path: path, Context: context, As: rest.ImpersonationConfig{UserName: "anna", Groups: []string{"dev"}, UID: "7"}}.Config()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,19 +94,19 @@ func TestConfigTakesContextAndImpersonation(t *testing.T) {
 	}
 }
 
-func TestMissingClustersAreListed(t *testing.T) {
+func TestCheckClustersExist(t *testing.T) {
 	tests := map[string]struct {
 		wanted, existing []string
 		want             string
 	}{
-		"all are there":                 {wanted: []string{"east"}, existing: []string{"east", "west"}},
-		"missing ones, comma separated": {wanted: []string{"east", "north", "south"}, existing: []string{"east", "west"}, want: `clusters.cluster.karmada.io "north" not found, clusters.cluster.karmada.io "south" not found: the control plane has east, west`},
-		"there are none at all":         {wanted: []string{"east"}, want: `clusters.cluster.karmada.io "east" not found: the control plane has no members yet`},
+		"all exist":         {wanted: []string{"east"}, existing: []string{"east", "west"}},
+		"some are missing":  {wanted: []string{"east", "north", "south"}, existing: []string{"east", "west"}, want: `clusters.cluster.karmada.io "north" not found, clusters.cluster.karmada.io "south" not found: the control plane has east, west`},
+		"no Clusters exist": {wanted: []string{"east"}, want: `clusters.cluster.karmada.io "east" not found: the control plane has no members yet`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := Missing(test.wanted, test.existing); err != nil {
+			if err := CheckClustersExist(test.wanted, test.existing); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -116,15 +116,15 @@ func TestMissingClustersAreListed(t *testing.T) {
 	}
 }
 
-func TestExitCodes(t *testing.T) {
+func TestExitCode(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want int
 	}{
-		"done":                      {nil, 0},
-		"not as wanted":             {errors.New("no answer"), 1},
-		"wrong usage":               {Wrong("no name"), 2},
-		"wrong usage with a reason": {errors.Join(Wrong("no name"), errors.New("more")), 2},
+		"success":                               {nil, 0},
+		"failure":                               {errors.New("no answer"), 1},
+		"wrong usage":                           {NewUsageError("no name"), 2},
+		"wrong usage joined with another error": {errors.Join(NewUsageError("no name"), errors.New("more")), 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestExamplesNameTheProgram(t *testing.T) {
+func TestExamples(t *testing.T) {
 	program := &Program{Name: "kubectl karmada"}
 	got := program.Examples(`
 		# Do it

@@ -11,35 +11,34 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// MemberContextUsage is the help text of the flags that select a member by the rule
-// of ChooseContext.
+// MemberContextUsage is the help text of the flags that choose a member context with
+// ChooseContext.
 const MemberContextUsage = "context of the member in its kubeconfig; if empty the one with the name of the cluster, else the only one, else the current one"
 
-// Member holds the flags that choose a member by a kubeconfig of its own.
-type Member struct{ Access }
+// MemberFlags are the flags that choose a member by its own kubeconfig.
+type MemberFlags struct{ Kubeconfig }
 
 // AddFlags adds the flags.
-func (m *Member) AddFlags(p *Program, cmd *cobra.Command, contextUsage string) {
+func (m *MemberFlags) AddFlags(p *Program, cmd *cobra.Command, contextUsage string) {
 	cmd.Flags().StringVar(&m.Path, "cluster-kubeconfig", "", "kubeconfig of the member")
 	cmd.Flags().StringVar(&m.Context, "cluster-context", "", contextUsage)
 	_ = cmd.MarkFlagFilename("cluster-kubeconfig")
 	p.completeContexts(cmd, "cluster-context", func() string { return m.Path })
 }
 
-// ContextChoice is the context of a kubeconfig that leads to a member.
+// ContextChoice is the chosen context of a member.
 type ContextChoice struct {
-	// Context is its name. It is empty if the kubeconfig has no current context and
-	// no other rule selects one.
+	// Context is the name of the context. It is empty if the kubeconfig has no current
+	// context and no other rule chooses one.
 	Context string
-	// Reason explains the choice to the user. It is empty for a context that the user
-	// named.
+	// Reason explains the choice to the user. It is empty if the user named the context.
 	Reason string
 }
 
-// ChooseContext selects the context that leads to the member cluster: the context
-// that the user named, else the context with the name of the cluster, else the only
-// context of the kubeconfig, else the current context. An empty cluster matches no
-// name. The named context is returned even if the kubeconfig does not have it.
+// ChooseContext chooses the context of the member cluster: the context that the user named,
+// else the context with the name of the cluster, else the only context of the kubeconfig,
+// else the current context. An empty cluster matches no name. A named context is returned
+// even if the kubeconfig does not have it.
 func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextChoice {
 	contexts := slices.Sorted(maps.Keys(config.Contexts))
 	switch {
@@ -58,32 +57,31 @@ func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextCh
 	}
 }
 
-// MemberConfig returns the client configuration of the member cluster. The context is
-// that of ChooseContext. The origin names context and kubeconfig for messages; it is
-// empty if there is no kubeconfig, as in a Pod.
-func (a Access) MemberConfig(cluster string) (config *rest.Config, origin string, err error) {
-	loaded, err := a.rules().Load()
+// MemberConfig returns the client configuration of the member cluster in the context of
+// ChooseContext. The origin names context and kubeconfig for messages. It is empty if there
+// is no kubeconfig, as in a Pod.
+func (k Kubeconfig) MemberConfig(cluster string) (config *rest.Config, origin string, err error) {
+	loaded, err := k.loadingRules().Load()
 	if err != nil {
-		return nil, "", fmt.Errorf("the member: %w", a.explain(err))
+		return nil, "", fmt.Errorf("the member: %w", k.explainError(err))
 	}
-	choice := ChooseContext(loaded, a.Context, cluster)
-	a.Context = choice.Context
-	if config, err = a.Config(); err != nil {
+	choice := ChooseContext(loaded, k.Context, cluster)
+	k.Context = choice.Context
+	if config, err = k.Config(); err != nil {
 		return nil, "", fmt.Errorf("the member: %w", err)
 	}
-	return config, a.origin(loaded, choice), nil
+	return config, k.describeOrigin(loaded, choice), nil
 }
 
-// origin names the chosen context, the kubeconfig that has it, and the reason of the
-// choice.
-func (a Access) origin(config *clientcmdapi.Config, choice ContextChoice) string {
+// describeOrigin names the chosen context, its kubeconfig and the reason of the choice.
+func (k Kubeconfig) describeOrigin(config *clientcmdapi.Config, choice ContextChoice) string {
 	context := config.Contexts[choice.Context]
 	if context == nil {
 		return ""
 	}
 	file := context.LocationOfOrigin
 	if file == "" {
-		file = strings.Join(a.rules().GetLoadingPrecedence(), ", ")
+		file = strings.Join(k.loadingRules().GetLoadingPrecedence(), ", ")
 	}
 	origin := fmt.Sprintf("context %q of kubeconfig %s", choice.Context, file)
 	if choice.Reason != "" {

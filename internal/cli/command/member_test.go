@@ -16,22 +16,22 @@ func TestChooseContext(t *testing.T) {
 		current, named, cluster string
 		want                    ContextChoice
 	}{
-		"the named context is taken before all others": {
+		"the named context has precedence": {
 			contexts: "east west", current: "east", named: "west", cluster: "east", want: ContextChoice{Context: "west"},
 		},
-		"a named context that does not exist is not replaced": {
+		"a missing named context is not replaced": {
 			contexts: "east", current: "east", named: "north", cluster: "east", want: ContextChoice{Context: "north"},
 		},
-		"the context with the name of the cluster is taken before the current one": {
+		"the context with the name of the cluster precedes the current one": {
 			contexts: "east west", current: "east", cluster: "west", want: ContextChoice{"west", "it has the name of the cluster"},
 		},
-		"the only context is taken, whatever its name": {
+		"the only context is taken regardless of its name": {
 			contexts: "admin@prod", current: "admin@prod", cluster: "west", want: ContextChoice{"admin@prod", "it is the only one"},
 		},
 		"the only context is taken without a current one": {
 			contexts: "admin@prod", cluster: "west", want: ContextChoice{"admin@prod", "it is the only one"},
 		},
-		"the only context is taken although the current one does not exist": {
+		"the only context is taken if the current one does not exist": {
 			contexts: "admin@prod", current: "gone", cluster: "west", want: ContextChoice{"admin@prod", "it is the only one"},
 		},
 		"the current context is taken if none has the name of the cluster": {
@@ -56,7 +56,7 @@ func TestChooseContext(t *testing.T) {
 	}
 }
 
-func TestMemberConfigNamesTheContextAndTheFileThatItTook(t *testing.T) {
+func TestMemberConfig(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "members.config")
@@ -67,28 +67,28 @@ func TestMemberConfigNamesTheContextAndTheFileThatItTook(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		access               Access
+		access               Kubeconfig
 		cluster              string
 		host, origin, failed string
 	}{
 		"a context with the name of the cluster": {
-			access: Access{Path: file}, cluster: "member2", host: "https://two",
+			access: Kubeconfig{Path: file}, cluster: "member2", host: "https://two",
 			origin: `context "member2" of kubeconfig ` + file + " (it has the name of the cluster)",
 		},
 		"no context with the name of the cluster": {
-			access: Access{Path: file}, cluster: "other", host: "https://one",
+			access: Kubeconfig{Path: file}, cluster: "other", host: "https://one",
 			origin: `context "member1" of kubeconfig ` + file + ` (it is the current one; none has the name "other")`,
 		},
 		"a named context": {
-			access: Access{Path: file, Context: "member1"}, cluster: "member2", host: "https://one",
+			access: Kubeconfig{Path: file, Context: "member1"}, cluster: "member2", host: "https://one",
 			origin: `context "member1" of kubeconfig ` + file,
 		},
 		"a named context that does not exist": {
-			access: Access{Path: file, Context: "member9"}, cluster: "member2",
+			access: Kubeconfig{Path: file, Context: "member9"}, cluster: "member2",
 			failed: "the member: kubeconfig " + file + ` has no context "member9": choose one of member1, member2`,
 		},
 		"a file that does not exist": {
-			access: Access{Path: filepath.Join(dir, "absent")}, cluster: "member2",
+			access: Kubeconfig{Path: filepath.Join(dir, "absent")}, cluster: "member2",
 			failed: "the member: there is no kubeconfig " + filepath.Join(dir, "absent"),
 		},
 	}

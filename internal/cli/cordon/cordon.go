@@ -1,5 +1,5 @@
-// Package cordon answers: may anything new be scheduled to a cluster? Its
-// commands set and remove taints.
+// Package cordon answers: can objects be scheduled to a cluster? Its commands set and
+// remove taints of Clusters.
 package cordon
 
 import (
@@ -16,26 +16,26 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// NewCordon is the command that keeps new objects away from a cluster.
+// NewCordon returns the command that marks a cluster as unschedulable.
 func NewCordon(program *command.Program) *cobra.Command {
-	cmd := newCommand(program, "cordoned", cordon)
+	cmd := newCommand(program, "cordoned", addCordonTaint)
 	cmd.Use = "cordon CLUSTER"
-	cmd.Short = "Let nothing new be scheduled to a cluster"
-	cmd.Long = "Let nothing new be scheduled to a cluster. What runs there stays."
+	cmd.Short = "Mark a cluster as unschedulable"
+	cmd.Long = "Mark a cluster as unschedulable: no new objects are scheduled to it. Present objects stay."
 	cmd.Example = program.Examples(`
-		# Let nothing new be scheduled to "east"
+		# Mark "east" as unschedulable
 		{{program}} cordon east`)
 	return cmd
 }
 
-// NewUncordon is the command that undoes cordon.
+// NewUncordon returns the command that marks a cluster as schedulable.
 func NewUncordon(program *command.Program) *cobra.Command {
-	cmd := newCommand(program, "uncordoned", uncordon)
+	cmd := newCommand(program, "uncordoned", removeCordonTaint)
 	cmd.Use = "uncordon CLUSTER"
-	cmd.Short = "Let objects be scheduled to a cluster again"
-	cmd.Long = "Let objects be scheduled to a cluster again."
+	cmd.Short = "Mark a cluster as schedulable"
+	cmd.Long = "Mark a cluster as schedulable: objects are scheduled to it again."
 	cmd.Example = program.Examples(`
-		# Let objects be scheduled to "east" again
+		# Mark "east" as schedulable
 		{{program}} uncordon east`)
 	return cmd
 }
@@ -46,34 +46,33 @@ func newCommand(program *command.Program, done string, change func([]corev1.Tain
 		dryRun         bool
 	)
 	cmd := &cobra.Command{
-		Args:              command.OneName("cluster"),
+		Args:              command.RequireOneName("cluster"),
 		ValidArgsFunction: program.CompleteCluster(&karmadaContext),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := program.Karmada(karmadaContext).Config()
+			config, err := program.KarmadaKubeconfig(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
-			clusters, err := command.OpenClusters(config)
+			clusters, err := command.NewClusterClient(config)
 			if err != nil {
 				return err
 			}
-			changed, err := retaint(cmd.Context(), clusters, args[0], dryRun, change)
+			changed, err := updateTaints(cmd.Context(), clusters, args[0], dryRun, change)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(program.Out, outcome(args[0], done, changed, dryRun))
+			fmt.Fprintln(program.Out, formatOutcome(args[0], done, changed, dryRun))
 			return nil
 		},
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the result without changing objects")
 	return cmd
 }
 
-// retaint changes the taints of a Cluster and tells whether there was anything to
-// change.
-func retaint(ctx context.Context, clusters command.Clusters, name string, dryRun bool, change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
-	// Controllers set taints too, so a conflict is nothing unusual.
+// updateTaints changes the taints of a Cluster and reports whether there was a change.
+func updateTaints(ctx context.Context, clusters command.ClusterClient, name string, dryRun bool, change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
+	// Controllers set taints too, so conflicts are common.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := clusters.Get(ctx, name)
 		if err != nil {
@@ -85,29 +84,29 @@ func retaint(ctx context.Context, clusters command.Clusters, name string, dryRun
 			return nil
 		}
 		if _, err := patch.Object(ctx, clusters.Karmada, before, cluster); err != nil {
-			return clusters.Explain(fmt.Sprintf("changing the taints of Cluster %q", name), err)
+			return clusters.WrapError(fmt.Sprintf("changing the taints of Cluster %q", name), err)
 		}
 		return nil
 	})
 	return changed, err
 }
 
-func cordon(taints []corev1.Taint) []corev1.Taint {
-	if slices.ContainsFunc(taints, isCordon) {
+func addCordonTaint(taints []corev1.Taint) []corev1.Taint {
+	if slices.ContainsFunc(taints, isCordonTaint) {
 		return taints
 	}
 	return append(slices.Clip(taints), corev1.Taint{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 }
 
-func uncordon(taints []corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), isCordon)
+func removeCordonTaint(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), isCordonTaint)
 }
 
-func isCordon(taint corev1.Taint) bool {
+func isCordonTaint(taint corev1.Taint) bool {
 	return taint.Key == clusterv1alpha1.TaintClusterUnschedulable && taint.Effect == corev1.TaintEffectNoSchedule
 }
 
-func outcome(name, done string, changed, dryRun bool) string {
+func formatOutcome(name, done string, changed, dryRun bool) string {
 	if !changed {
 		return fmt.Sprintf("%s cluster already %s", name, done)
 	}

@@ -9,23 +9,23 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestTaintsOfCordon(t *testing.T) {
-	ours := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+func TestCordonTaints(t *testing.T) {
+	cordonTaint := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	otherEffect := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoExecute}
 	notReady := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}
-	valued := ours
+	valued := cordonTaint
 	valued.Value = "maintenance"
 
 	tests := map[string]struct {
 		change       func([]corev1.Taint) []corev1.Taint
 		before, want []corev1.Taint
 	}{
-		"cordon adds the taint at the end":            {cordon, []corev1.Taint{notReady}, []corev1.Taint{notReady, ours}},
-		"cordon leaves a cordoned cluster as it is":   {cordon, []corev1.Taint{valued, notReady}, []corev1.Taint{valued, notReady}},
-		"another effect of the key is another taint":  {cordon, []corev1.Taint{otherEffect}, []corev1.Taint{otherEffect, ours}},
-		"uncordon removes it whatever its value":      {uncordon, []corev1.Taint{notReady, valued}, []corev1.Taint{notReady}},
-		"uncordon leaves all other taints":            {uncordon, []corev1.Taint{notReady, otherEffect}, []corev1.Taint{notReady, otherEffect}},
-		"uncordon of an untainted cluster is nothing": {uncordon, nil, nil},
+		"cordon adds the taint at the end":                   {addCordonTaint, []corev1.Taint{notReady}, []corev1.Taint{notReady, cordonTaint}},
+		"cordon does not change a cordoned cluster":          {addCordonTaint, []corev1.Taint{valued, notReady}, []corev1.Taint{valued, notReady}},
+		"a taint with another effect is a different taint":   {addCordonTaint, []corev1.Taint{otherEffect}, []corev1.Taint{otherEffect, cordonTaint}},
+		"uncordon removes the taint regardless of its value": {removeCordonTaint, []corev1.Taint{notReady, valued}, []corev1.Taint{notReady}},
+		"uncordon keeps all other taints":                    {removeCordonTaint, []corev1.Taint{notReady, otherEffect}, []corev1.Taint{notReady, otherEffect}},
+		"uncordon does not change an untainted cluster":      {removeCordonTaint, nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTaintsOfCordon(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
+func TestFormatOutcome(t *testing.T) {
 	tests := map[string]struct {
 		changed, dryRun bool
 		want            string
@@ -52,7 +52,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := outcome("east", "cordoned", test.changed, test.dryRun); got != test.want {
+			if got := formatOutcome("east", "cordoned", test.changed, test.dryRun); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -12,11 +12,11 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// tainting is one run of the command.
-type tainting struct {
-	clusters command.Clusters
-	wanted   wishes
-	// names, all and selector are three ways to say which Clusters.
+// taintCommand is one run of the command.
+type taintCommand struct {
+	clusters command.ClusterClient
+	changes  taintChanges
+	// names, all and selector are alternative ways to choose Clusters.
 	names    []string
 	all      bool
 	selector string
@@ -24,22 +24,22 @@ type tainting struct {
 	overwrite, dryRun bool
 }
 
-// NewTaint is the command that sets and removes any taint.
+// NewTaint returns the command that sets and removes taints.
 func NewTaint(program *command.Program) *cobra.Command {
 	var (
 		karmadaContext string
-		t              tainting
+		t              taintCommand
 	)
 	cmd := &cobra.Command{
 		Use:   "taint CLUSTER NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N",
 		Short: "Set or remove taints of clusters",
 		Long: `Set or remove taints of clusters.
 
-KEY=VALUE:EFFECT or KEY:EFFECT sets a taint; KEY:EFFECT- removes one and KEY- all of
-that key. NoSchedule lets nothing new in; NoExecute drives out what is there. When one
-of several clusters cannot be changed as wanted, none is.`,
+KEY=VALUE:EFFECT or KEY:EFFECT sets a taint; KEY:EFFECT- removes a taint and KEY- all with
+that key. NoSchedule prevents new scheduling; NoExecute also evicts present objects. If
+one of several clusters cannot be changed, none is changed.`,
 		Example: program.Examples(`
-			# Let only what tolerates it be scheduled to "east"
+			# Schedule only objects with a matching toleration to "east"
 			{{program}} taint clusters east dedicated=gpu:NoSchedule
 
 			# Change the value of a taint
@@ -48,77 +48,77 @@ of several clusters cannot be changed as wanted, none is.`,
 			# Remove a taint from two clusters
 			{{program}} taint clusters east west dedicated:NoSchedule-
 
-			# Drive everything out of the clusters of a region
+			# Evict all objects from the clusters of a region
 			{{program}} taint clusters --selector region=eu maintenance:NoExecute`),
 		Args: func(_ *cobra.Command, args []string) (err error) {
-			if t.names, t.wanted, err = parse(args); err != nil {
+			if t.names, t.changes, err = parseTaintArguments(args); err != nil {
 				return err
 			}
 			return t.check()
 		},
 		ValidArgsFunction: program.CompleteTaint(&karmadaContext),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := program.Karmada(karmadaContext).Config()
+			config, err := program.KarmadaKubeconfig(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
-			if t.clusters, err = command.OpenClusters(config); err != nil {
+			if t.clusters, err = command.NewClusterClient(config); err != nil {
 				return err
 			}
 			return t.run(cmd.Context(), func(name, done string) { fmt.Fprintf(program.Out, "cluster/%s %s\n", name, done) })
 		},
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
-	cmd.Flags().BoolVar(&t.all, "all", false, "taint every cluster")
-	cmd.Flags().StringVarP(&t.selector, "selector", "l", "", "label query that chooses the clusters, such as region=eu,tier!=gold")
-	cmd.Flags().BoolVar(&t.dryRun, "dry-run", false, "change nothing")
-	cmd.Flags().BoolVar(&t.overwrite, "overwrite", false, "let existing taints get another value")
+	cmd.Flags().BoolVar(&t.all, "all", false, "change the taints of all clusters")
+	cmd.Flags().StringVarP(&t.selector, "selector", "l", "", "label query for clusters, such as region=eu,tier!=gold")
+	cmd.Flags().BoolVar(&t.dryRun, "dry-run", false, "print the result without changing objects")
+	cmd.Flags().BoolVar(&t.overwrite, "overwrite", false, "change the values of existing taints")
 	return cmd
 }
 
-// check finds out whether the clusters are said in one way.
-func (t *tainting) check() error {
+// check returns a usage error unless the clusters are chosen in exactly one way.
+func (t *taintCommand) check() error {
 	ways := 0
-	for _, said := range []bool{len(t.names) > 0, t.all, t.selector != ""} {
-		if said {
+	for _, isUsed := range []bool{len(t.names) > 0, t.all, t.selector != ""} {
+		if isUsed {
 			ways++
 		}
 	}
 	switch {
 	case ways == 0:
-		return command.Wrong("the name of the cluster is missing: give one, or choose with --selector or --all")
+		return command.NewUsageError("the name of the cluster is missing: set one, or use --selector or --all")
 	case ways > 1:
-		return command.Wrong("names, --selector and --all exclude each other")
+		return command.NewUsageError("names, --selector and --all exclude each other")
 	}
 	if _, err := labels.Parse(t.selector); err != nil {
-		return command.Wrong("--selector: %w", err)
+		return command.NewUsageError("--selector: %w", err)
 	}
 	return nil
 }
 
-// run changes all Clusters, or none if it is known before that one would fail.
-func (t *tainting) run(ctx context.Context, tell func(name, done string)) error {
-	names, err := t.chosen(ctx)
+// run changes all Clusters. It changes none if the check of one of them fails.
+func (t *taintCommand) run(ctx context.Context, report func(name, done string)) error {
+	names, err := t.clusterNames(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := t.change(ctx, name, true); err != nil {
+		if _, err := t.changeTaints(ctx, name, true); err != nil {
 			return err
 		}
 	}
 	for _, name := range names {
-		done, err := t.change(ctx, name, t.dryRun)
+		done, err := t.changeTaints(ctx, name, t.dryRun)
 		if err != nil {
 			return err
 		}
-		tell(name, done)
+		report(name, done)
 	}
 	return nil
 }
 
-// chosen are the names of the Clusters.
-func (t *tainting) chosen(ctx context.Context) ([]string, error) {
+// clusterNames returns the names of the chosen Clusters.
+func (t *taintCommand) clusterNames(ctx context.Context) ([]string, error) {
 	if len(t.names) > 0 {
 		return t.names, nil
 	}
@@ -126,7 +126,7 @@ func (t *tainting) chosen(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := t.clusters.Selected(ctx, selector)
+	names, err := t.clusters.SelectNames(ctx, selector)
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("no Cluster to taint: the control plane has none")
 		if t.selector != "" {
@@ -136,15 +136,15 @@ func (t *tainting) chosen(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// change changes the taints of one Cluster and tells what was done.
-func (t *tainting) change(ctx context.Context, name string, dryRun bool) (done string, err error) {
+// changeTaints changes the taints of one Cluster and returns the text of the result.
+func (t *taintCommand) changeTaints(ctx context.Context, name string, dryRun bool) (done string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := t.clusters.Get(ctx, name)
 		if err != nil {
 			return err
 		}
 		before := cluster.DeepCopy()
-		if cluster.Spec.Taints, done, err = t.wanted.apply(name, cluster.Spec.Taints, t.overwrite); err != nil {
+		if cluster.Spec.Taints, done, err = t.changes.apply(name, cluster.Spec.Taints, t.overwrite); err != nil {
 			return err
 		}
 		if dryRun {
@@ -152,7 +152,7 @@ func (t *tainting) change(ctx context.Context, name string, dryRun bool) (done s
 			return nil
 		}
 		if _, err := patch.Object(ctx, t.clusters.Karmada, before, cluster); err != nil {
-			return t.clusters.Explain(fmt.Sprintf("changing the taints of Cluster %q", name), err)
+			return t.clusters.WrapError(fmt.Sprintf("changing the taints of Cluster %q", name), err)
 		}
 		return nil
 	})

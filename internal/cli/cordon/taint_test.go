@@ -11,35 +11,35 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-func TestArgumentsOfTaint(t *testing.T) {
+func TestParseTaintArguments(t *testing.T) {
 	tests := map[string]struct {
 		args  string
 		names []string
-		want  wishes
+		want  taintChanges
 		wrong string
 	}{
 		"names, then taints to set and to remove": {
 			args: "clusters east west a=b:NoSchedule c:NoExecute d:NoSchedule- e-", names: []string{"east", "west"},
-			want: wishes{
+			want: taintChanges{
 				set:    []corev1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}},
 				remove: []corev1.Taint{{Key: "d", Effect: "NoSchedule"}, {Key: "e"}},
 			},
 		},
 		"a key with a prefix": {
 			args: "cluster east x.io/a=:NoSchedule", names: []string{"east"},
-			want: wishes{set: []corev1.Taint{{Key: "x.io/a", Effect: "NoSchedule"}}},
+			want: taintChanges{set: []corev1.Taint{{Key: "x.io/a", Effect: "NoSchedule"}}},
 		},
-		"the same key with another effect may go": {
+		"the same key with another effect can be removed": {
 			args: "cluster east a:NoSchedule a:NoExecute-", names: []string{"east"},
-			want: wishes{set: []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}, remove: []corev1.Taint{{Key: "a", Effect: "NoExecute"}}},
+			want: taintChanges{set: []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}, remove: []corev1.Taint{{Key: "a", Effect: "NoExecute"}}},
 		},
 		"a name given twice": {
-			args: "clusters east west east a-", names: []string{"east", "west"}, want: wishes{remove: []corev1.Taint{{Key: "a"}}},
+			args: "clusters east west east a-", names: []string{"east", "west"}, want: taintChanges{remove: []corev1.Taint{{Key: "a"}}},
 		},
 		"another type":              {args: "nodes n a:NoSchedule", wrong: "only clusters can be tainted"},
 		"an effect of nodes only":   {args: "clusters east a:PreferNoSchedule", wrong: `must be NoSchedule or NoExecute, not "PreferNoSchedule"`},
 		"no taint":                  {args: "clusters east", wrong: "the taint is missing"},
-		"a name after a taint":      {args: "clusters east a:NoSchedule west", wrong: `"west" comes after`},
+		"a name after a taint":      {args: "clusters east a:NoSchedule west", wrong: `"west" follows a taint`},
 		"an unknown effect":         {args: "clusters east a:Never", wrong: `not "Never"`},
 		"no effect":                 {args: "clusters east a=b", wrong: `not ""`},
 		"a bad key":                 {args: "clusters east a/b/c:NoSchedule", wrong: `key "a/b/c"`},
@@ -51,9 +51,9 @@ func TestArgumentsOfTaint(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			names, got, err := parse(strings.Fields(test.args))
+			names, got, err := parseTaintArguments(strings.Fields(test.args))
 			if test.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), test.wrong) || command.ExitCode(err) != command.WrongUsage {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) || command.ExitCode(err) != command.ExitUsage {
 					t.Errorf("got %v, want wrong usage with %q", err, test.wrong)
 				}
 				return
@@ -64,14 +64,14 @@ func TestArgumentsOfTaint(t *testing.T) {
 			if diff := cmp.Diff(test.names, names); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(wishes{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(taintChanges{})); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTaintsAsWanted(t *testing.T) {
+func TestApplyTaintChanges(t *testing.T) {
 	tests := map[string]struct {
 		args      string
 		overwrite bool
@@ -89,19 +89,19 @@ func TestTaintsAsWanted(t *testing.T) {
 			args: "a=2:NoSchedule", overwrite: true, done: "modified",
 			want: []corev1.Taint{{Key: "a", Value: "2", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}},
 		},
-		"one comes and one goes": {
+		"one taint is set and one is removed": {
 			args: "b:NoSchedule a:NoExecute-", done: "modified",
 			want: []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "b", Effect: "NoSchedule"}},
 		},
-		"another value needs to be allowed":   {args: "a=2:NoSchedule", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
-		"several of one key are one":          {args: "a=2:NoSchedule c:NoExecute a=2:NoExecute", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
-		"what is not there cannot be removed": {args: "b:NoSchedule-", wrong: `cluster east: taint "b:NoSchedule" not found`},
-		"nor a key that is not there":         {args: "b-", wrong: `cluster east: taint "b" not found`},
+		"another value without --overwrite": {args: "a=2:NoSchedule", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
+		"a key is reported once":            {args: "a=2:NoSchedule c:NoExecute a=2:NoExecute", wrong: "cluster east already has a taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value"},
+		"removing a missing taint":          {args: "b:NoSchedule-", wrong: `cluster east: taint "b:NoSchedule" not found`},
+		"removing a missing key":            {args: "b-", wrong: `cluster east: taint "b" not found`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			existing := []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}}
-			_, wanted, err := parse(append([]string{"clusters", "east"}, strings.Fields(test.args)...))
+			_, wanted, err := parseTaintArguments(append([]string{"clusters", "east"}, strings.Fields(test.args)...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,10 +130,10 @@ func FuzzTaintArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_, wanted, err := parse([]string{"clusters", "east", text})
+		_, wanted, err := parseTaintArguments([]string{"clusters", "east", text})
 		if err != nil {
-			if command.ExitCode(err) != command.WrongUsage {
-				t.Errorf("%q: %v is no error of usage", text, err)
+			if command.ExitCode(err) != command.ExitUsage {
+				t.Errorf("%q: %v is not a usage error", text, err)
 			}
 			return
 		}

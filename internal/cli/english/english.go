@@ -1,12 +1,12 @@
-// Package english answers: in which language does the program speak? In one.
+// Package english disables the translations of kubectl.
 //
-// The commands of kubectl would translate a sentence here and there by the locale of
-// the user, in the midst of ours. For that they read their whole catalogue at each
-// start, which takes longer than most commands.
+// The commands of kubectl would translate some of their messages to the language of the
+// user, while all other messages are in English. Loading the catalog of translations at
+// each start also takes longer than most commands.
 package english
 
 import "k8s.io/kubectl/pkg/util/i18n"
 
-// Packages of kubectl look their first sentence up while they are initialised, when
-// this is done already: it needs less than they do.
+// Packages of kubectl translate their first text during their initialization. This
+// variable is initialized earlier because it depends on fewer packages.
 var _ = i18n.SetLoadTranslationsFunc(func() error { return nil })

@@ -1,10 +1,9 @@
-// Package get answers: what is there, in the control plane and in its members?
+// Package get results: which objects do the control plane and its members hold?
 //
-// It asks with kubectl's own request builder and prints with kubectl's own
-// printers, so that everything but the two added columns looks as there. Members
-// are reached through the control plane with the user's own credentials. Output
-// is ordered: the control plane first, then members by name, however fast they
-// answer. A member that fails hides no other one.
+// It uses the request builder and the printers of kubectl, so that the output equals that
+// of kubectl except for the two added columns. Members are reached through the cluster
+// proxy with the credentials of the user. The output is ordered: the control plane first,
+// then members by name. The failure of one member does not hide the others.
 package get
 
 import (
@@ -21,13 +20,13 @@ import (
 )
 
 type options struct {
-	place.Access
-	print *kubectlget.PrintFlags
+	place.ClientFlags
+	printFlags *kubectlget.PrintFlags
 
-	scope    place.Scope
-	patience place.Patience
-	// completed is the place whose names a shell completes.
-	completed         place.Place
+	scope   place.Scope
+	timeout place.RequestTimeout
+	// completionTarget is the target whose names a shell completes.
+	completionTarget  place.Target
 	clusters          []string
 	allNamespaces     bool
 	labels            string
@@ -37,9 +36,9 @@ type options struct {
 	outputWatchEvents bool
 }
 
-// New is the command that shows objects.
+// New returns the command that shows objects.
 func New(program *command.Program) *cobra.Command {
-	o := &options{Access: place.Access{Program: program}, print: kubectlget.NewGetPrintFlags()}
+	o := &options{ClientFlags: place.ClientFlags{Program: program}, printFlags: kubectlget.NewGetPrintFlags()}
 	cmd := &cobra.Command{
 		Use:   "get [NAME | -l label | -n namespace]",
 		Short: "Show objects of the control plane and of its members",
@@ -47,20 +46,20 @@ func New(program *command.Program) *cobra.Command {
 
 Tables have a column CLUSTER, which is Karmada for the control plane, and a column
 ADOPTION: Y for an object in a member that Karmada manages, N for one that it does
-not, - in the control plane. In other formats an object of a member bears the
+not, - in the control plane. In other formats an object of a member has the
 annotation resource.karmada.io/query-from-cluster with the name of the member.`,
 		Example: program.Examples(`
 			# The deployments of the control plane
 			{{program}} get deployments
 
-			# Where they run: in all members, or in two of them
+			# The deployments of all members, or of two of them
 			{{program}} get deployments --operation-scope members
 			{{program}} get deployments --clusters east,west
 
-			# A deployment everywhere, as it changes
+			# Watch a deployment in the control plane and in all members
 			{{program}} get deployment web -n shop -s all --watch
 
-			# For a program
+			# Print JSON for a program
 			{{program}} get pods -A -s members -o json`),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		Args:              o.check,
@@ -72,116 +71,114 @@ annotation resource.karmada.io/query-from-cluster with the name of the member.`,
 }
 
 func (o *options) addFlags(cmd *cobra.Command) {
-	o.print.AddFlags(cmd)
-	o.Access.AddFlags(cmd)
-	o.AddNamespace(cmd, o.Factory(&o.completed, 0))
-	place.AddScope(cmd, &o.scope, "where to look: karmada, members or all", place.ScopeKarmada, place.ScopeMembers, place.ScopeAll)
-	o.patience.AddFlag(cmd)
+	o.printFlags.AddFlags(cmd)
+	o.ClientFlags.AddFlags(cmd)
+	o.AddNamespaceFlag(cmd, o.NewFactory(&o.completionTarget, 0))
+	place.AddScope(cmd, &o.scope, "clusters to query: karmada for the control plane, members, or all", place.ScopeKarmada, place.ScopeMembers, place.ScopeAll)
+	o.timeout.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to look in, comma separated; all of the scope if empty")
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in every namespace")
+	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to query, comma separated; all members if empty")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "query all namespaces")
 	flags.StringVarP(&o.labels, "labels", "l", "", "label query, such as app=web,tier!=db")
-	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a missing object is no error")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "go on showing changes")
-	flags.BoolVar(&o.watchOnly, "watch-only", false, "show changes, and not what is there at first")
+	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "do not report an error for a missing object")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "watch for changes after listing the objects")
+	flags.BoolVar(&o.watchOnly, "watch-only", false, "watch for changes without listing the objects first")
 	flags.BoolVar(&o.outputWatchEvents, "output-watch-events", false, "show the type of each change")
 	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
 }
 
-// check finds wrong usage before anybody is asked.
+// check returns a usage error before any request is sent.
 func (o *options) check(_ *cobra.Command, args []string) error {
-	o.settle()
+	o.applyClustersFlag()
 	switch {
-	case !o.scope.Members() && len(o.clusters) > 0:
-		return command.Wrong("--clusters needs --operation-scope members or all, not karmada")
+	case !o.scope.IncludesMembers() && len(o.clusters) > 0:
+		return command.NewUsageError("--clusters needs --operation-scope members or all, not karmada")
 	case len(args) == 0:
-		return command.Wrong("the type of the objects is missing; \"%s get deployments\" shows deployments", o.Program.Name)
-	case o.outputWatchEvents && !o.watching():
-		return command.Wrong("--output-watch-events needs --watch or --watch-only")
+		return command.NewUsageError("the type of the objects is missing; \"%s get deployments\" shows deployments", o.Program.Name)
+	case o.outputWatchEvents && !o.isWatch():
+		return command.NewUsageError("--output-watch-events needs --watch or --watch-only")
 	}
 	if _, err := labels.Parse(o.labels); err != nil {
-		return command.Wrong("--labels: %w", err)
+		return command.NewUsageError("--labels: %w", err)
 	}
-	if _, err := o.print.ToPrinter(); err != nil {
-		return command.Wrong("%w", err)
+	if _, err := o.printFlags.ToPrinter(); err != nil {
+		return command.NewUsageError("%w", err)
 	}
 	return nil
 }
 
-// settle takes named members for the scope, unless the user gave one.
-func (o *options) settle() {
+// applyClustersFlag sets the scope members if the user named members and no scope.
+func (o *options) applyClustersFlag() {
 	if len(o.clusters) > 0 {
-		o.scope.Imply(place.ScopeMembers)
+		o.scope.SetDefault(place.ScopeMembers)
 	}
 }
 
-func (o *options) watching() bool { return o.watch || o.watchOnly }
+func (o *options) isWatch() bool { return o.watch || o.watchOnly }
 
-// table tells whether people read the output.
-func (o *options) table() bool {
-	format := *o.print.OutputFormat
-	return (format == "" && *o.print.TemplateFlags.TemplateArgument == "") || format == "wide"
+// isTableOutput reports whether the output is a table.
+func (o *options) isTableOutput() bool {
+	format := *o.printFlags.OutputFormat
+	return (format == "" && *o.printFlags.TemplateFlags.TemplateArgument == "") || format == "wide"
 }
 
 func (o *options) run(ctx context.Context, args []string) error {
-	places, err := o.places(ctx)
+	targets, err := o.listTargets(ctx)
 	if err != nil {
 		return err
 	}
-	if len(places) == 0 {
-		o.Program.Tell("No member clusters found: \"%s join\" adds one.", o.Program.Name)
+	if len(targets) == 0 {
+		o.Program.Messagef("No member clusters found: \"%s join\" adds one.", o.Program.Name)
 		return nil
 	}
-	if o.watching() {
-		return o.follow(ctx, places, args)
+	if o.isWatch() {
+		return o.watchTargets(ctx, targets, args)
 	}
-	answers, err := o.askAll(ctx, places, args)
+	results, err := o.queryAll(ctx, targets, args)
 	if err != nil {
 		return err
 	}
-	dropAbsent(answers)
-	if o.table() {
-		err = o.printTables(answers)
+	dropNotFoundErrors(results)
+	if o.isTableOutput() {
+		err = o.printTables(results)
 	} else {
-		err = o.printObjects(answers)
+		err = o.printObjects(results)
 	}
-	return errors.Join(append(failures(answers), err)...)
+	return errors.Join(append(mergeErrors(results), err)...)
 }
 
-// places are where the user wants to look: the control plane first, then members
-// by name.
-func (o *options) places(ctx context.Context) (places []place.Place, err error) {
-	if err := o.Check(); err != nil {
+// listTargets returns the targets that the user chose: the control plane first, then
+// members by name.
+func (o *options) listTargets(ctx context.Context) (targets []place.Target, err error) {
+	if err := o.CheckKubeconfig(); err != nil {
 		return nil, err
 	}
-	if o.scope.Members() {
-		if places, err = o.Members(ctx, o.clusters); err != nil {
+	if o.scope.IncludesMembers() {
+		if targets, err = o.ListMembers(ctx, o.clusters); err != nil {
 			return nil, err
 		}
 	}
-	if o.scope.Karmada() {
-		places = append([]place.Place{{}}, places...)
+	if o.scope.IncludesKarmada() {
+		targets = append([]place.Target{{}}, targets...)
 	}
-	return places, nil
+	return targets, nil
 }
 
-// failures are the errors of all places, each with its name unless there is only
-// the control plane.
-func failures(answers []answer) []error {
-	var places []place.Place
+// mergeErrors returns the errors of all targets. Errors of members name the member.
+func mergeErrors(results []targetResult) []error {
+	var targets []place.Target
 	var errs []error
-	for _, a := range answers {
-		places, errs = append(places, a.place), append(errs, a.err)
+	for _, r := range results {
+		targets, errs = append(targets, r.place), append(errs, r.err)
 	}
-	return place.Failures(places, errs)
+	return place.MergeErrors(targets, errs)
 }
 
-// complete completes the type of the objects, then their names, from the first
-// place where they are looked for.
-func (o *options) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	o.settle()
-	if !o.scope.Karmada() && len(o.clusters) > 0 {
-		o.completed = place.Place{Cluster: o.clusters[0]}
+// complete completes the type of the objects and then their names, from the first target.
+func (o *options) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	o.applyClustersFlag()
+	if !o.scope.IncludesKarmada() && len(o.clusters) > 0 {
+		o.completionTarget = place.Target{Cluster: o.clusters[0]}
 	}
-	return completion.ResourceTypeAndNameCompletionFunc(o.Factory(&o.completed, 0))(cmd, args, begun)
+	return completion.ResourceTypeAndNameCompletionFunc(o.NewFactory(&o.completionTarget, 0))(cmd, args, prefix)
 }

@@ -14,21 +14,21 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-func (o *options) printTables(answers []answer) error {
-	found, err := sections(answers)
+func (o *options) printTables(results []targetResult) error {
+	found, err := newSections(results)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		o.tellNothing(answers)
+		o.printNoResources(results)
 		return nil
 	}
-	severalKinds := asksForSeveralKinds(answers)
+	severalKinds := includesSeveralKinds(results)
 	for i, s := range found {
-		if i > 0 && !*o.print.NoHeaders {
+		if i > 0 && !*o.printFlags.NoHeaders {
 			fmt.Fprintln(o.Program.Out)
 		}
-		printer, err := o.printer(s.mapping, severalKinds)
+		printer, err := o.newPrinter(s.mapping, severalKinds)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (o *options) printTables(answers []answer) error {
 	return nil
 }
 
-func (o *options) printer(mapping *meta.RESTMapping, withKind bool) (printers.ResourcePrinter, error) {
-	flags := o.print.Copy()
+func (o *options) newPrinter(mapping *meta.RESTMapping, withKind bool) (printers.ResourcePrinter, error) {
+	flags := o.printFlags.Copy()
 	human := *flags.HumanReadableFlags
 	flags.HumanReadableFlags = &human
 	if mapping != nil {
@@ -56,19 +56,19 @@ func (o *options) printer(mapping *meta.RESTMapping, withKind bool) (printers.Re
 	if err != nil {
 		return nil, err
 	}
-	if field := *human.SortBy; field != "" && !o.watching() {
+	if field := *human.SortBy; field != "" && !o.isWatch() {
 		printer = &kubectlget.SortingPrinter{Delegate: printer, SortField: field, Decoder: scheme.Codecs.UniversalDecoder()}
 	}
 	return printer, nil
 }
 
-// printObjects prints the one object that was asked for, or a list of all.
-func (o *options) printObjects(answers []answer) error {
+// printObjects prints the one requested object, or a list of all objects.
+func (o *options) printObjects(results []targetResult) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
 	}}
-	single, failed := len(answers) == 1 && answers[0].single, false
-	for _, a := range answers {
+	single, failed := len(results) == 1 && results[0].isSingle, false
+	for _, a := range results {
 		failed = failed || a.err != nil
 		for _, info := range a.infos {
 			items, err := itemsOf(info.Object)
@@ -76,14 +76,14 @@ func (o *options) printObjects(answers []answer) error {
 				return err
 			}
 			for _, item := range items {
-				list.Items = append(list.Items, *origin(item, a.place))
+				list.Items = append(list.Items, *annotateCluster(item, a.place))
 			}
 		}
 	}
 	if len(list.Items) == 0 && (failed || o.ignoreNotFound) {
 		return nil
 	}
-	printer, err := o.printer(nil, false)
+	printer, err := o.newPrinter(nil, false)
 	if err != nil {
 		return err
 	}
@@ -93,11 +93,11 @@ func (o *options) printObjects(answers []answer) error {
 	return printer.PrintObj(list, o.Program.Out)
 }
 
-// itemsOf is what a list holds, or the object itself.
+// itemsOf returns the items of a list, or the object itself.
 func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("unexpected answer of type %T", object)
+		return nil, fmt.Errorf("unexpected response of type %T", object)
 	}
 	if !content.IsList() {
 		return []*unstructured.Unstructured{content}, nil
@@ -110,25 +110,25 @@ func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
 	return items, err
 }
 
-// origin notes on an object of a member where it is.
-func origin(object *unstructured.Unstructured, where place.Place) *unstructured.Unstructured {
-	if !where.Member() {
+// annotateCluster sets the annotation with the name of the member on an object of a member.
+func annotateCluster(object *unstructured.Unstructured, target place.Target) *unstructured.Unstructured {
+	if !target.IsMember() {
 		return object
 	}
 	annotations := object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[clusterv1alpha1.QueryFromClusterAnnotation] = where.Name()
+	annotations[clusterv1alpha1.QueryFromClusterAnnotation] = target.Name()
 	object.SetAnnotations(annotations)
 	return object
 }
 
-// tellNothing says that there are no such objects, unless that is known to be
-// untrue or unwanted.
-func (o *options) tellNothing(answers []answer) {
+// printNoResources prints that there are no objects, unless a target failed or the user set
+// --ignore-not-found.
+func (o *options) printNoResources(results []targetResult) {
 	namespaced, namespace := !o.allNamespaces, ""
-	for _, a := range answers {
+	for _, a := range results {
 		if a.err != nil {
 			return
 		}
@@ -140,8 +140,8 @@ func (o *options) tellNothing(answers []answer) {
 	switch {
 	case o.ignoreNotFound:
 	case namespaced:
-		o.Program.Tell("No resources found in %s namespace.", namespace)
+		o.Program.Messagef("No resources found in %s namespace.", namespace)
 	default:
-		o.Program.Tell("No resources found")
+		o.Program.Messagef("No resources found")
 	}
 }

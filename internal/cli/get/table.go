@@ -16,23 +16,22 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// section is one table of the output: rows of one kind with the same columns,
-// from all places.
-type section struct {
+// tableSection is one table of the output: rows of one kind with the same columns, from all
+// targets.
+type tableSection struct {
 	mapping *meta.RESTMapping
 	columns string
 	table   *metav1.Table
 }
 
-// sections puts the answers of all places together, by kind as requested. Members
-// of another version may have other columns; their rows stand in a table of their
-// own.
-func sections(answers []answer) ([]*section, error) {
-	var found []*section
-	form := layout{narrow: asksForPods(answers)}
-	for _, a := range answers {
+// newSections merges the tables of all targets by kind, in the requested order. A member
+// with another version may have other columns; its rows are in a separate table.
+func newSections(results []targetResult) ([]*tableSection, error) {
+	var found []*tableSection
+	form := layout{hidesAdoption: includesPods(results)}
+	for _, a := range results {
 		for _, info := range a.infos {
-			table, err := tableOf(info.Object)
+			table, err := parseTable(info.Object)
 			if err != nil {
 				return nil, fmt.Errorf("reading the table of %s from %s: %w", info.Mapping.Resource.Resource, a.place.Name(), err)
 			}
@@ -40,13 +39,15 @@ func sections(answers []answer) ([]*section, error) {
 				continue
 			}
 			form.addColumns(table, a.place)
-			found = include(found, info.Mapping, table)
+			found = addToSections(found, info.Mapping, table)
 		}
 	}
-	return byKind(found), nil
+	return sortByKind(found), nil
 }
 
-func include(found []*section, mapping *meta.RESTMapping, table *metav1.Table) []*section {
+// addToSections appends the rows to the section with the same kind and columns, or adds a
+// section.
+func addToSections(found []*tableSection, mapping *meta.RESTMapping, table *metav1.Table) []*tableSection {
 	columns := columnNames(table)
 	for _, s := range found {
 		if s.mapping.Resource.GroupResource() == mapping.Resource.GroupResource() && s.columns == columns {
@@ -54,12 +55,12 @@ func include(found []*section, mapping *meta.RESTMapping, table *metav1.Table) [
 			return found
 		}
 	}
-	return append(found, &section{mapping: mapping, columns: columns, table: table})
+	return append(found, &tableSection{mapping: mapping, columns: columns, table: table})
 }
 
-// byKind keeps tables of the same kind together, in the order in which the kinds
-// came first.
-func byKind(found []*section) []*section {
+// sortByKind puts tables of the same kind next to each other, in the order of their first
+// occurrence.
+func sortByKind(found []*tableSection) []*tableSection {
 	rank := map[string]int{}
 	for _, s := range found {
 		name := s.mapping.Resource.GroupResource().String()
@@ -67,7 +68,7 @@ func byKind(found []*section) []*section {
 			rank[name] = len(rank)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b *section) int {
+	slices.SortStableFunc(found, func(a, b *tableSection) int {
 		return rank[a.mapping.Resource.GroupResource().String()] - rank[b.mapping.Resource.GroupResource().String()]
 	})
 	return found
@@ -81,15 +82,15 @@ func columnNames(table *metav1.Table) string {
 	return strings.Join(names, "\t")
 }
 
-// tableOf reads a table from a server. An object of a server that makes no tables
-// becomes one with its name and age.
-func tableOf(object runtime.Object) (*metav1.Table, error) {
+// parseTable converts the response of a server to a table. An object from a server without
+// table support becomes a table with its name and age.
+func parseTable(object runtime.Object) (*metav1.Table, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("unexpected answer of type %T", object)
+		return nil, fmt.Errorf("unexpected response of type %T", object)
 	}
 	if content.GetKind() != "Table" || content.GroupVersionKind().Group != metav1.GroupName {
-		return plainTable(content), nil
+		return newPlainTable(content), nil
 	}
 	table := &metav1.Table{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, table); err != nil {
@@ -109,7 +110,7 @@ func tableOf(object runtime.Object) (*metav1.Table, error) {
 	return table, nil
 }
 
-func plainTable(object *unstructured.Unstructured) *metav1.Table {
+func newPlainTable(object *unstructured.Unstructured) *metav1.Table {
 	return &metav1.Table{
 		ColumnDefinitions: []metav1.TableColumnDefinition{
 			{Name: "Name", Type: "string", Format: "name"},
@@ -122,21 +123,22 @@ func plainTable(object *unstructured.Unstructured) *metav1.Table {
 	}
 }
 
-// layout is how tables are shown.
+// layout configures the added columns.
 type layout struct {
-	// narrow tells that ADOPTION is for the wide output only: tables of pods are
-	// wide enough, and tables that are shown beside one look alike.
-	narrow bool
-	// watched tells that rows are changes, which say of each object whether it is
-	// managed, wherever it is.
-	watched bool
-	// columns are those of tables that come without, as most changes do.
+	// hidesAdoption is true if ADOPTION is shown in the wide output only. Tables of Pods
+	// are wide enough, and tables next to them use the same layout.
+	hidesAdoption bool
+	// isWatch is true for the rows of a watch. They show for each object whether it is
+	// managed, also in the control plane.
+	isWatch bool
+	// columns are the columns of tables without definitions. Most events of a watch contain
+	// such tables.
 	columns []metav1.TableColumnDefinition
 }
 
-// asksForPods tells whether pods are among the answers.
-func asksForPods(answers []answer) bool {
-	for _, a := range answers {
+// includesPods reports whether the results include Pods.
+func includesPods(results []targetResult) bool {
+	for _, a := range results {
 		for _, info := range a.infos {
 			if isPod(info.Mapping) {
 				return true
@@ -146,11 +148,11 @@ func asksForPods(answers []answer) bool {
 	return false
 }
 
-// asksForSeveralKinds tells whether rows have to say their kind, also where only
-// objects of one were found.
-func asksForSeveralKinds(answers []answer) bool {
+// includesSeveralKinds reports whether the user requested several kinds, so that each row
+// must show its kind.
+func includesSeveralKinds(results []targetResult) bool {
 	kinds := sets.New[schema.GroupKind]()
-	for _, a := range answers {
+	for _, a := range results {
 		for _, info := range a.infos {
 			kinds.Insert(info.Mapping.GroupVersionKind.GroupKind())
 		}
@@ -162,14 +164,14 @@ func isPod(mapping *meta.RESTMapping) bool {
 	return mapping.GroupVersionKind.GroupKind() == schema.GroupKind{Kind: "Pod"}
 }
 
-// addColumns puts CLUSTER in the second place and ADOPTION in the last one.
-func (l layout) addColumns(table *metav1.Table, where place.Place) {
+// addColumns inserts CLUSTER as the second column and appends ADOPTION as the last one.
+func (l layout) addColumns(table *metav1.Table, target place.Target) {
 	if len(table.ColumnDefinitions) == 0 {
 		table.ColumnDefinitions = slices.Clone(l.columns)
 	}
 	if len(table.ColumnDefinitions) > 0 {
 		adoption := metav1.TableColumnDefinition{Name: "Adoption", Type: "string"}
-		if l.narrow {
+		if l.hidesAdoption {
 			adoption.Priority = 1
 		}
 		table.ColumnDefinitions = slices.Insert(table.ColumnDefinitions, 1, metav1.TableColumnDefinition{Name: "Cluster", Type: "string"})
@@ -180,13 +182,13 @@ func (l layout) addColumns(table *metav1.Table, where place.Place) {
 		if len(row.Cells) == 0 {
 			continue
 		}
-		row.Cells = append(slices.Insert(row.Cells, 1, any(where.Name())), l.adoption(row.Object.Object, where))
+		row.Cells = append(slices.Insert(row.Cells, 1, any(target.Name())), l.adoptionCell(row.Object.Object, target))
 	}
 }
 
-// adoption tells whether Karmada manages an object.
-func (l layout) adoption(object runtime.Object, where place.Place) string {
-	if !where.Member() && !l.watched {
+// adoptionCell returns Y if Karmada manages the object, else N or -.
+func (l layout) adoptionCell(object runtime.Object, target place.Target) string {
+	if !target.IsMember() && !l.isWatch {
 		return "-"
 	}
 	accessor, err := meta.Accessor(object)

@@ -21,9 +21,9 @@ import (
 )
 
 var (
-	karmada = place.Place{}
-	east    = place.Place{Cluster: "east"}
-	west    = place.Place{Cluster: "west"}
+	karmada = place.Target{}
+	east    = place.Target{Cluster: "east"}
+	west    = place.Target{Cluster: "west"}
 )
 
 type row struct {
@@ -31,8 +31,8 @@ type row struct {
 	managed         bool
 }
 
-// serverTable is what an API server answers, as it arrives.
-func serverTable(columns []string, rows ...row) *unstructured.Unstructured {
+// newServerTable returns the response of an API server.
+func newServerTable(columns []string, rows ...row) *unstructured.Unstructured {
 	var definitions, content []any
 	for i, name := range columns {
 		format := ""
@@ -61,7 +61,7 @@ func serverTable(columns []string, rows ...row) *unstructured.Unstructured {
 	}}
 }
 
-func info(group, resourceName, kind string, object *unstructured.Unstructured) *resource.Info {
+func newInfo(group, resourceName, kind string, object *unstructured.Unstructured) *resource.Info {
 	version := schema.GroupVersion{Group: group, Version: "v1"}
 	return &resource.Info{
 		Namespace: "shop", Object: object,
@@ -70,37 +70,37 @@ func info(group, resourceName, kind string, object *unstructured.Unstructured) *
 }
 
 func deployments(object *unstructured.Unstructured) *resource.Info {
-	return info("apps", "deployments", "Deployment", object)
+	return newInfo("apps", "deployments", "Deployment", object)
 }
 
 func pods(object *unstructured.Unstructured) *resource.Info {
-	return info("", "pods", "Pod", object)
+	return newInfo("", "pods", "Pod", object)
 }
 
 func services(object *unstructured.Unstructured) *resource.Info {
-	return info("", "services", "Service", object)
+	return newInfo("", "services", "Service", object)
 }
 
 func testOptions() (o *options, out, talk interface{ String() string }) {
-	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
+	watches, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	return &options{
-		Access: place.Access{Program: &command.Program{Name: "karmadactl", IOStreams: streams}}, print: kubectlget.NewGetPrintFlags(),
+		ClientFlags: place.ClientFlags{Program: &command.Program{Name: "karmadactl", IOStreams: watches}}, printFlags: kubectlget.NewGetPrintFlags(),
 	}, stdout, stderr
 }
 
-func TestTables(t *testing.T) {
+func TestPrintTables(t *testing.T) {
 	columns := []string{"Name", "Ready"}
 	tests := map[string]struct {
-		answers []answer
+		results []targetResult
 		set     func(*options)
 		want    string
 		talk    string
 	}{
-		"rows of all places stand in one table": {
-			answers: []answer{
-				{place: karmada, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"}))}},
-				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web", managed: true}, row{name: "own"}))}},
-				{place: west, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web", managed: true}))}},
+		"one table with the rows of all targets": {
+			results: []targetResult{
+				{place: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
+				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}, row{name: "own"}))}},
+				{place: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", managed: true}))}},
 			},
 			want: `
 NAME   CLUSTER   READY   ADOPTION
@@ -110,10 +110,10 @@ own    east      x       N
 web    west      x       Y
 `,
 		},
-		"kinds stand apart and are told by prefixes, and look alike beside pods": {
-			answers: []answer{
-				{place: karmada, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"})), pods(serverTable(columns, row{name: "p"}))}},
-				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"}))}},
+		"kinds have separate tables with prefixes": {
+			results: []targetResult{
+				{place: karmada, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), pods(newServerTable(columns, row{name: "p"}))}},
+				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}},
 			},
 			want: `
 NAME                  CLUSTER   READY
@@ -124,25 +124,25 @@ NAME    CLUSTER   READY
 pod/p   Karmada   x
 `,
 		},
-		"one of several kinds is told by prefixes also where no other one was found": {
-			answers: []answer{{place: east, infos: []*resource.Info{services(serverTable(columns)), deployments(serverTable(columns, row{name: "web"}))}}},
+		"prefixes are shown although only one of several kinds was found": {
+			results: []targetResult{{place: east, infos: []*resource.Info{services(newServerTable(columns)), deployments(newServerTable(columns, row{name: "web"}))}}},
 			want: `
 NAME                  CLUSTER   READY   ADOPTION
 deployment.apps/web   east      x       N
 `,
 		},
-		"pods show their adoption in the wide table": {
-			answers: []answer{{place: east, infos: []*resource.Info{pods(serverTable(columns, row{name: "p", managed: true}))}}},
-			set:     func(o *options) { *o.print.OutputFormat = "wide" },
+		"ADOPTION of Pods in the wide table": {
+			results: []targetResult{{place: east, infos: []*resource.Info{pods(newServerTable(columns, row{name: "p", managed: true}))}}},
+			set:     func(o *options) { *o.printFlags.OutputFormat = "wide" },
 			want: `
 NAME   CLUSTER   READY   ADOPTION
 p      east      x       Y
 `,
 		},
-		"a member with other columns has a table of its own, beside its kind": {
-			answers: []answer{
-				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"})), services(serverTable(columns, row{name: "p"}))}},
-				{place: west, infos: []*resource.Info{deployments(serverTable([]string{"Name", "Ready", "New"}, row{name: "web"}))}},
+		"a member with other columns has a separate table next to its kind": {
+			results: []targetResult{
+				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"})), services(newServerTable(columns, row{name: "p"}))}},
+				{place: west, infos: []*resource.Info{deployments(newServerTable([]string{"Name", "Ready", "New"}, row{name: "web"}))}},
 			},
 			want: `
 NAME                  CLUSTER   READY   ADOPTION
@@ -155,8 +155,8 @@ NAME        CLUSTER   READY   ADOPTION
 service/p   east      x       N
 `,
 		},
-		"all namespaces: the namespace stands first": {
-			answers: []answer{{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web", namespace: "shop"}))}}},
+		"all namespaces: the namespace is the first column": {
+			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web", namespace: "shop"}))}}},
 			set:     func(o *options) { o.allNamespaces = true },
 			want: `
 NAMESPACE   NAME   CLUSTER   READY   ADOPTION
@@ -164,32 +164,32 @@ shop        web    east      x       N
 `,
 		},
 		"no headers": {
-			answers: []answer{{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "web"}))}}},
-			set:     func(o *options) { *o.print.NoHeaders = true },
+			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "web"}))}}},
+			set:     func(o *options) { *o.printFlags.NoHeaders = true },
 			want:    "\nweb   east   x     N\n",
 		},
-		"sorted over all places": {
-			answers: []answer{
-				{place: east, infos: []*resource.Info{deployments(serverTable(columns, row{name: "b"}))}},
-				{place: west, infos: []*resource.Info{deployments(serverTable(columns, row{name: "a"}))}},
+		"sorted over all targets": {
+			results: []targetResult{
+				{place: east, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "b"}))}},
+				{place: west, infos: []*resource.Info{deployments(newServerTable(columns, row{name: "a"}))}},
 			},
-			set: func(o *options) { *o.print.HumanReadableFlags.SortBy = ".metadata.name" },
+			set: func(o *options) { *o.printFlags.HumanReadableFlags.SortBy = ".metadata.name" },
 			want: `
 NAME   CLUSTER   READY   ADOPTION
 a      west      x       N
 b      east      x       N
 `,
 		},
-		"nothing in a namespace": {
-			answers: []answer{{place: east, namespace: "shop", infos: []*resource.Info{deployments(serverTable(columns))}}},
+		"no objects in a namespace": {
+			results: []targetResult{{place: east, namespace: "shop", infos: []*resource.Info{deployments(newServerTable(columns))}}},
 			want:    "\n", talk: "No resources found in shop namespace.\n",
 		},
-		"nothing anywhere": {
-			answers: []answer{{place: east}}, set: func(o *options) { o.allNamespaces = true },
+		"no objects in all namespaces": {
+			results: []targetResult{{place: east}}, set: func(o *options) { o.allNamespaces = true },
 			want: "\n", talk: "No resources found\n",
 		},
-		"nothing, since somebody failed": {
-			answers: []answer{{place: east, err: errors.New("no")}},
+		"no objects because a target failed": {
+			results: []targetResult{{place: east, err: errors.New("no")}},
 			want:    "\n",
 		},
 	}
@@ -199,10 +199,10 @@ b      east      x       N
 			if test.set != nil {
 				test.set(o)
 			}
-			if err := o.printTables(test.answers); err != nil {
+			if err := o.printTables(test.results); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), trimmed(out.String())); diff != "" {
+			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), trimTrailingSpace(out.String())); diff != "" {
 				t.Errorf("stdout (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.talk, talk.String()); diff != "" {
@@ -212,8 +212,8 @@ b      east      x       N
 	}
 }
 
-// trimmed takes away what pads the last column.
-func trimmed(text string) string {
+// trimTrailingSpace takes away what pads the last column.
+func trimTrailingSpace(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -221,54 +221,54 @@ func trimmed(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func object(name string) *unstructured.Unstructured {
+func newObject(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name}}}
 }
 
-func TestObjectsForPrograms(t *testing.T) {
+func TestPrintObjects(t *testing.T) {
 	tests := map[string]struct {
-		answers []answer
+		results []targetResult
 		format  string
 		want    string
 	}{
-		"one object that was asked for": {
-			answers: []answer{{place: karmada, single: true, infos: []*resource.Info{deployments(object("web"))}}},
+		"one requested object": {
+			results: []targetResult{{place: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}}},
 			format:  "jsonpath={.kind} {.metadata.name}",
 			want:    "Deployment web",
 		},
-		"the same object in several places is a list, which says where": {
-			answers: []answer{
-				{place: karmada, single: true, infos: []*resource.Info{deployments(object("web"))}},
-				{place: east, single: true, infos: []*resource.Info{deployments(object("web"))}},
+		"the same object of several targets is a list with annotations": {
+			results: []targetResult{
+				{place: karmada, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
+				{place: east, isSingle: true, infos: []*resource.Info{deployments(newObject("web"))}},
 			},
 			format: `jsonpath={.kind}{range .items[*]} {.metadata.annotations.resource\.karmada\.io/query-from-cluster}/{.metadata.name}{end}`,
 			want:   "List /web east/web",
 		},
 		"a list stays one with one object": {
-			answers: []answer{{place: karmada, infos: []*resource.Info{deployments(object("web"))}}},
+			results: []targetResult{{place: karmada, infos: []*resource.Info{deployments(newObject("web"))}}},
 			format:  "jsonpath={.kind}",
 			want:    "List",
 		},
 		"names": {
-			answers: []answer{{place: east, infos: []*resource.Info{deployments(object("a")), deployments(object("b"))}}},
+			results: []targetResult{{place: east, infos: []*resource.Info{deployments(newObject("a")), deployments(newObject("b"))}}},
 			format:  "name",
 			want:    "deployment.apps/a\ndeployment.apps/b\n",
 		},
-		"nothing is an empty list": {
-			answers: []answer{{place: east}},
+		"no objects are an empty list": {
+			results: []targetResult{{place: east}},
 			format:  "jsonpath={.kind}{.items}",
 			want:    "List[]",
 		},
 		"a failure is not an empty list": {
-			answers: []answer{{place: east, err: errors.New("no")}},
+			results: []targetResult{{place: east, err: errors.New("no")}},
 			format:  "json",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o, out, _ := testOptions()
-			*o.print.OutputFormat = test.format
-			if err := o.printObjects(test.answers); err != nil {
+			*o.printFlags.OutputFormat = test.format
+			if err := o.printObjects(test.results); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
@@ -278,49 +278,49 @@ func TestObjectsForPrograms(t *testing.T) {
 	}
 }
 
-func TestFailuresNameTheMember(t *testing.T) {
-	err := errors.Join(failures([]answer{{place: karmada, err: errors.New("a")}, {place: east}, {place: west, err: errors.New("b")}})...)
+func TestMergeErrors(t *testing.T) {
+	err := errors.Join(mergeErrors([]targetResult{{place: karmada, err: errors.New("a")}, {place: east}, {place: west, err: errors.New("b")}})...)
 	if want := "a\ncluster(west): b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
-func TestChangesOfSeveralPlacesShareOneTable(t *testing.T) {
+func TestWatchSeveralTargets(t *testing.T) {
 	columns := []string{"Name", "Ready"}
 	o, out, _ := testOptions()
-	streamOf := func(where place.Place, first *unstructured.Unstructured, later ...watch.Event) *stream {
+	newWatch := func(target place.Target, first *unstructured.Unstructured, later ...watch.Event) *targetWatch {
 		changes := watch.NewFakeWithChanSize(len(later)+1, false)
 		for _, event := range later {
 			changes.Action(event.Type, event.Object)
 		}
 		changes.Stop()
-		s, err := o.newStream(where, []*resource.Info{deployments(first)})
+		s, err := o.newTargetWatch(target, []*resource.Info{deployments(first)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.changes = changes
+		s.events = changes
 		return s
 	}
-	// Later tables of a watch come without definitions of columns.
+	// Later tables of a watch have no column definitions.
 	later := func(r row) *unstructured.Unstructured {
-		table := serverTable(columns, r)
+		table := newServerTable(columns, r)
 		table.Object["columnDefinitions"] = nil
 		return table
 	}
 	o.watch, o.outputWatchEvents = true, true
-	printer, err := o.printer(deployments(nil).Mapping, false)
+	printer, err := o.newPrinter(deployments(nil).Mapping, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
-	streams := []*stream{
-		streamOf(karmada, serverTable(columns, row{name: "web"})),
-		streamOf(east, serverTable(columns), watch.Event{Type: watch.Added, Object: later(row{name: "web", managed: true})}, watch.Event{Type: watch.Deleted, Object: later(row{name: "web", managed: true})}),
+	output := &watchPrinter{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
+	watches := []*targetWatch{
+		newWatch(karmada, newServerTable(columns, row{name: "web"})),
+		newWatch(east, newServerTable(columns), watch.Event{Type: watch.Added, Object: later(row{name: "web", managed: true})}, watch.Event{Type: watch.Deleted, Object: later(row{name: "web", managed: true})}),
 	}
-	if err := show.firsts(streams); err != nil {
+	if err := output.printInitial(watches); err != nil {
 		t.Fatal(err)
 	}
-	if errs := show.changes(t.Context(), streams); len(errs) > 0 {
+	if errs := output.printEvents(t.Context(), watches); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	want := `EVENT      NAME   CLUSTER   READY   ADOPTION
@@ -328,20 +328,20 @@ ADDED      web    Karmada   x       N
 ADDED      web    east      x       Y
 DELETED    web    east      x       Y
 `
-	if diff := cmp.Diff(want, trimmed(out.String())); diff != "" {
+	if diff := cmp.Diff(want, trimTrailingSpace(out.String())); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 }
 
-// The server defines the columns in the first event, which is what is there
-// already: of that only changes are wanted.
-func TestChangesAloneHaveTheColumnsOfTheList(t *testing.T) {
-	present := serverTable([]string{"Name", "Ready"}, row{name: "web", managed: true})
+// The server defines the columns only in the first event, which contains the present
+// object. --watch-only skips this event.
+func TestWatchOnlyHasColumnsOfList(t *testing.T) {
+	present := newServerTable([]string{"Name", "Ready"}, row{name: "web", managed: true})
 	later := present.DeepCopy()
 	later.Object["columnDefinitions"] = nil
 	o, out, _ := testOptions()
 	o.watchOnly = true
-	s, err := o.newStream(east, []*resource.Info{deployments(present)})
+	s, err := o.newTargetWatch(east, []*resource.Info{deployments(present)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,29 +349,29 @@ func TestChangesAloneHaveTheColumnsOfTheList(t *testing.T) {
 	changes.Add(present)
 	changes.Modify(later)
 	changes.Stop()
-	s.changes, s.skipFirst = changes, true
-	printer, err := o.printer(s.mapping, false)
+	s.events, s.skipsInitial = changes, true
+	printer, err := o.newPrinter(s.mapping, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
-	if err := errors.Join(append(show.changes(t.Context(), []*stream{s}), show.firsts([]*stream{s}))...); err != nil {
+	output := &watchPrinter{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
+	if err := errors.Join(append(output.printEvents(t.Context(), []*targetWatch{s}), output.printInitial([]*targetWatch{s}))...); err != nil {
 		t.Fatal(err)
 	}
 	want := `NAME   CLUSTER   READY   ADOPTION
 web    east      x       Y
 `
-	if diff := cmp.Diff(want, trimmed(out.String())); diff != "" {
+	if diff := cmp.Diff(want, trimTrailingSpace(out.String())); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 }
 
-func TestAWatchThatBreaksIsAnError(t *testing.T) {
+func TestWatchError(t *testing.T) {
 	changes := watch.NewFakeWithChanSize(2, false)
 	changes.Error(&metav1.Status{Message: "too old"})
 	o, _, _ := testOptions()
-	show := &shown{options: o, out: printers.GetNewTabWriter(o.Program.Out)}
-	errs := show.changes(t.Context(), []*stream{{place: east, mapping: deployments(nil).Mapping, changes: changes}})
+	output := &watchPrinter{options: o, out: printers.GetNewTabWriter(o.Program.Out)}
+	errs := output.printEvents(t.Context(), []*targetWatch{{place: east, mapping: deployments(nil).Mapping, events: changes}})
 	if err := errors.Join(errs...); err == nil || err.Error() != "cluster(east): too old" {
 		t.Errorf("got %v", err)
 	}

@@ -19,87 +19,87 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// change is what happened somewhere, or why no more will be heard from there.
-type change struct {
-	from *stream
-	kind watch.EventType
-	// object is nil at the end of a watch.
+// watchEvent is an event of the watch of one target, or the error that ended it.
+type watchEvent struct {
+	watch *targetWatch
+	kind  watch.EventType
+	// object is nil at the end of the watch.
 	object runtime.Object
 	err    error
 }
 
-// stream is the watch of one place.
-type stream struct {
-	place   place.Place
-	mapping *meta.RESTMapping
-	form    layout
-	first   []runtime.Object
-	changes watch.Interface
-	// skipFirst tells that the watch begins with what first holds, or with what is
-	// not wanted.
-	skipFirst bool
+// targetWatch is the watch of one target.
+type targetWatch struct {
+	place          place.Target
+	mapping        *meta.RESTMapping
+	layout         layout
+	initialObjects []runtime.Object
+	events         watch.Interface
+	// skipsInitial is true if the first event of the watch contains the listed object and
+	// must be skipped.
+	skipsInitial bool
 }
 
-// follow shows what is there and then each change, until ctx ends or nobody can
-// be watched any more.
-func (o *options) follow(ctx context.Context, places []place.Place, args []string) error {
-	if *o.print.HumanReadableFlags.SortBy != "" {
-		o.Program.Tell("warning: --sort-by has no effect on changes")
+// watchTargets prints the present objects and then each change, until ctx ends or all
+// watches have ended.
+func (o *options) watchTargets(ctx context.Context, targets []place.Target, args []string) error {
+	if *o.printFlags.HumanReadableFlags.SortBy != "" {
+		o.Program.Messagef("warning: --sort-by has no effect on changes")
 	}
-	streams, failed := o.openAll(ctx, places, args)
-	errs := place.Failures(places, failed)
-	for _, s := range streams {
-		defer s.changes.Stop()
+	watches, failed := o.openWatches(ctx, targets, args)
+	errs := place.MergeErrors(targets, failed)
+	for _, s := range watches {
+		defer s.events.Stop()
 	}
-	if len(streams) == 0 || ctx.Err() != nil {
+	if len(watches) == 0 || ctx.Err() != nil {
 		return errors.Join(errs...)
 	}
-	// Who waits for changes should know at once of whom none will come.
+	// The user learns at once which targets are not watched.
 	for _, err := range errs {
-		o.Program.Tell("error: %s", err)
+		o.Program.Messagef("error: %s", err)
 	}
-	printer, err := o.printer(streams[0].mapping, false)
+	printer, err := o.newPrinter(watches[0].mapping, false)
 	if err != nil {
 		return err
 	}
-	// One writer for all, which remembers how wide the columns were.
-	show := &shown{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
-	if err := show.firsts(streams); err != nil {
+	// All targets share one writer, which keeps the widths of the columns.
+	output := &watchPrinter{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
+	if err := output.printInitial(watches); err != nil {
 		return err
 	}
-	if err := errors.Join(show.changes(ctx, streams)...); err != nil || len(errs) == 0 {
+	if err := errors.Join(output.printEvents(ctx, watches)...); err != nil || len(errs) == 0 {
 		return err
 	}
 	unwatched := slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	return fmt.Errorf("%d of %d clusters could not be watched", len(unwatched), len(places))
+	return fmt.Errorf("%d of %d clusters could not be watched", len(unwatched), len(targets))
 }
 
-// openAll opens the watches of all places and returns the error of each place. Those
-// that cannot be watched, or do not answer in time, hide no other one. A place that
-// lacks the object is no error when another one has it.
-func (o *options) openAll(ctx context.Context, places []place.Place, args []string) (streams []*stream, failed []error) {
-	opened, failed := place.AskAll(ctx, places, o.patience, func(ctx context.Context, where place.Place) (*stream, error) {
-		return o.open(ctx, where, args)
+// openWatches opens the watches of all targets and returns the error of each target. The
+// failure of one target does not hide the others. A target without the object is no error
+// if another target has it.
+func (o *options) openWatches(ctx context.Context, targets []place.Target, args []string) (watches []*targetWatch, failed []error) {
+	opened, failed := place.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target place.Target) (*targetWatch, error) {
+		return o.openWatch(ctx, target, args)
 	})
 	for i, err := range failed {
 		if err == nil {
-			streams = append(streams, opened[i])
+			watches = append(watches, opened[i])
 		}
 	}
 	for i, err := range failed {
-		if err != nil && len(streams) > 0 && isAbsent(err) {
-			o.Program.Tell("%s is not watched: %s", places[i], err)
+		if err != nil && len(watches) > 0 && isNotFound(err) {
+			o.Program.Messagef("%s is not watched: %s", targets[i], err)
 			failed[i] = nil
 		}
 	}
-	return streams, failed
+	return watches, failed
 }
 
-// open lists and starts to watch one kind of objects.
-func (o *options) open(ctx context.Context, where place.Place, args []string) (*stream, error) {
-	// A limit on requests would end the watch.
-	factory := o.Factory(&where, 0)
-	namespace, err := reach(ctx, factory, where)
+// openWatch lists the objects of one kind and starts a watch.
+func (o *options) openWatch(ctx context.Context, target place.Target, args []string) (*targetWatch, error) {
+	// A request timeout would end the watch.
+	factory := o.NewFactory(&target, 0)
+	namespace, err := checkReachable(ctx, factory, target)
 	if err != nil {
 		return nil, err
 	}
@@ -112,47 +112,47 @@ func (o *options) open(ctx context.Context, where place.Place, args []string) (*
 		return nil, err
 	}
 	if len(infos) == 0 {
-		return nil, errors.New("there is nothing to watch")
+		return nil, errors.New("there are no objects to watch")
 	}
-	s, err := o.newStream(where, infos)
+	s, err := o.newTargetWatch(target, infos)
 	if err != nil {
 		return nil, err
 	}
-	// From 0 a watch begins with the present state of the one object.
+	// A watch of one object from version 0 begins with its present state.
 	version := "0"
 	if !result.TargetsSingleItems() {
 		version = infos[len(infos)-1].ResourceVersion
 	}
-	s.skipFirst = result.TargetsSingleItems()
-	if s.changes, err = result.Watch(version); err != nil {
+	s.skipsInitial = result.TargetsSingleItems()
+	if s.events, err = result.Watch(version); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		s.changes.Stop() // nobody waits for it any more
+		s.events.Stop() // the caller no longer waits for the watch
 	}
 	return s, ctx.Err()
 }
 
-// newStream is the watch of what was listed, before it is opened.
-func (o *options) newStream(where place.Place, listed []*resource.Info) (*stream, error) {
+// newTargetWatch returns the watch of the listed objects before it is opened.
+func (o *options) newTargetWatch(target place.Target, listed []*resource.Info) (*targetWatch, error) {
 	mapping := listed[0].Mapping
-	s := &stream{place: where, mapping: mapping, form: layout{narrow: isPod(mapping), watched: true}}
+	s := &targetWatch{place: target, mapping: mapping, layout: layout{hidesAdoption: isPod(mapping), isWatch: true}}
 	for _, info := range listed {
-		s.first = append(s.first, info.Object)
+		s.initialObjects = append(s.initialObjects, info.Object)
 	}
-	if !o.table() {
+	if !o.isTableOutput() {
 		return s, nil
 	}
-	table, err := tableOf(s.first[0])
+	table, err := parseTable(s.initialObjects[0])
 	if err != nil {
 		return nil, err
 	}
-	s.form.columns = table.ColumnDefinitions
+	s.layout.columns = table.ColumnDefinitions
 	return s, nil
 }
 
-// shown is the output of a watch.
-type shown struct {
+// watchPrinter prints the events of all watches.
+type watchPrinter struct {
 	*options
 	printer printers.ResourcePrinter
 	out     interface {
@@ -161,46 +161,46 @@ type shown struct {
 	}
 }
 
-func (s *shown) firsts(streams []*stream) error {
-	if s.watchOnly {
+func (p *watchPrinter) printInitial(watches []*targetWatch) error {
+	if p.watchOnly {
 		return nil
 	}
-	for _, from := range streams {
-		for _, object := range from.first {
-			if err := s.print(change{from: from, kind: watch.Added, object: object}); err != nil {
+	for _, from := range watches {
+		for _, object := range from.initialObjects {
+			if err := p.printEvent(watchEvent{watch: from, kind: watch.Added, object: object}); err != nil {
 				return err
 			}
 		}
 	}
-	return s.out.Flush()
+	return p.out.Flush()
 }
 
-func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
-	all := make(chan change)
+func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) (errs []error) {
+	all := make(chan watchEvent)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, from := range streams {
+	for _, from := range watches {
 		go from.forward(ctx, all)
 	}
-	for open := len(streams); open > 0; {
+	for open := len(watches); open > 0; {
 		select {
 		case <-ctx.Done():
 			return errs
 		case next := <-all:
 			if next.err != nil {
-				errs = append(errs, next.from.place.Prefix(next.err))
+				errs = append(errs, next.watch.place.PrefixError(next.err))
 			}
 			if next.object == nil {
 				if open--; open > 0 {
-					// The table goes on, and would look complete.
-					s.Program.Tell("no more changes are heard of from %s: its watch has ended", next.from.place)
+					// Without this message the output of the other targets would look complete.
+					p.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.place)
 				}
 				continue
 			}
-			if err := s.print(next); err != nil {
+			if err := p.printEvent(next); err != nil {
 				return append(errs, err)
 			}
-			if err := s.out.Flush(); err != nil {
+			if err := p.out.Flush(); err != nil {
 				return append(errs, err)
 			}
 		}
@@ -208,10 +208,10 @@ func (s *shown) changes(ctx context.Context, streams []*stream) (errs []error) {
 	return errs
 }
 
-// forward passes on the changes of one place.
-func (f *stream) forward(ctx context.Context, all chan<- change) {
-	send := func(c change) bool {
-		c.from = f
+// forward sends the events of one target to all.
+func (f *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
+	send := func(c watchEvent) bool {
+		c.watch = f
 		select {
 		case all <- c:
 			return true
@@ -219,56 +219,56 @@ func (f *stream) forward(ctx context.Context, all chan<- change) {
 			return false
 		}
 	}
-	for event := range f.changes.ResultChan() {
+	for event := range f.events.ResultChan() {
 		if event.Type == watch.Error {
-			send(change{err: apierrors.FromObject(event.Object)})
+			send(watchEvent{err: apierrors.FromObject(event.Object)})
 			return
 		}
-		if f.skipFirst && event.Type == watch.Added {
-			f.skipFirst = false
+		if f.skipsInitial && event.Type == watch.Added {
+			f.skipsInitial = false
 			continue
 		}
-		if !send(change{kind: event.Type, object: event.Object}) {
+		if !send(watchEvent{kind: event.Type, object: event.Object}) {
 			return
 		}
 	}
-	send(change{})
+	send(watchEvent{})
 }
 
-func (s *shown) print(c change) error {
-	if s.table() {
-		table, err := tableOf(c.object)
+func (p *watchPrinter) printEvent(c watchEvent) error {
+	if p.isTableOutput() {
+		table, err := parseTable(c.object)
 		if err != nil {
-			return fmt.Errorf("reading a change from %s: %w", c.from.place.Name(), err)
+			return fmt.Errorf("reading a change from %s: %w", c.watch.place.Name(), err)
 		}
-		c.from.form.addColumns(table, c.from.place)
-		return s.printOne(c.kind, table)
+		c.watch.layout.addColumns(table, c.watch.place)
+		return p.printObject(c.kind, table)
 	}
 	items, err := itemsOf(c.object)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		if err := s.printOne(c.kind, origin(item, c.from.place)); err != nil {
+		if err := p.printObject(c.kind, annotateCluster(item, c.watch.place)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *shown) printOne(kind watch.EventType, object runtime.Object) error {
-	if s.outputWatchEvents {
+func (p *watchPrinter) printObject(kind watch.EventType, object runtime.Object) error {
+	if p.outputWatchEvents {
 		object = &metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Object: object}}
-		if !s.table() {
-			// Printers of machine formats want the kind to be said.
-			object = s.eventObject(kind, object.(*metav1.WatchEvent))
+		if !p.isTableOutput() {
+			// The printers of JSON and YAML need the kind.
+			object = p.newEventObject(kind, object.(*metav1.WatchEvent))
 		}
 	}
-	return s.printer.PrintObj(object, s.out)
+	return p.printer.PrintObj(object, p.out)
 }
 
-// eventObject is an event as other formats print it.
-func (s *shown) eventObject(kind watch.EventType, event *metav1.WatchEvent) runtime.Object {
+// newEventObject returns an event with its kind for the other output formats.
+func (p *watchPrinter) newEventObject(kind watch.EventType, event *metav1.WatchEvent) runtime.Object {
 	content, ok := event.Object.Object.(*unstructured.Unstructured)
 	if !ok {
 		return event

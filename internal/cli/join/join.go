@@ -1,5 +1,4 @@
-// Package join answers: how does a user bring a cluster under the control plane,
-// and how does he let it go?
+// Package join answers: how does a user join and unjoin a cluster in push mode?
 package join
 
 import (
@@ -15,39 +14,39 @@ import (
 	"karmada.io/karmada/internal/registration/push"
 )
 
-// NewJoin is the command that registers a member in Push mode.
+// NewJoin returns the command that joins a cluster in push mode.
 func NewJoin(program *command.Program) *cobra.Command {
 	var (
-		member         command.Member
+		member         command.MemberFlags
 		karmadaContext string
 		as             rest.ImpersonationConfig
-		join           = push.Join{Log: program.Tell}
+		join           = push.Join{Log: program.Messagef}
 	)
 	cmd := &cobra.Command{
 		Use:   "join CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
-		Short: "Register a cluster as a member that the control plane pushes to",
-		Long: `Register a cluster as a member that the control plane pushes to.
+		Short: "Register a cluster in push mode",
+		Long: `Register a cluster in push mode: the control plane connects to the cluster.
 
 The control plane gets a service account in the member and stores its token. The
 control plane must be able to reach the API server of the member at the address in
-the member's kubeconfig. When anything goes wrong, what was created is deleted again.`,
+the member's kubeconfig. If the command fails, the created objects are deleted.`,
 		Example: program.Examples(`
-			# Register the cluster of a kubeconfig as "east". Of several contexts the one that is called "east" is taken
+			# Register the cluster of a kubeconfig as "east". Of several contexts the one named "east" is used
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config
 
-			# The same with another context of the kubeconfig, and say where the cluster is
+			# Use another context of the kubeconfig, and set the region of the cluster
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/config --cluster-context=prod-east --cluster-region=eu-west-1
 
-			# See what would be done
+			# Print what would be done
 			{{program}} join east --cluster-kubeconfig=$HOME/.kube/east.config --dry-run`),
-		Args: command.OneName("cluster"),
+		Args: command.RequireOneName("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			join.Name = args[0]
-			if err := checkJoin(join, member); err != nil {
+			if err := validateJoin(join, member); err != nil {
 				return err
 			}
-			karmada := program.Karmada(karmadaContext)
-			karmada.As = program.Impersonating(as)
+			karmada := program.KarmadaKubeconfig(karmadaContext)
+			karmada.As = program.ResolveImpersonation(as)
 			var err error
 			if join.Karmada, err = karmadaConfig(karmada); err != nil {
 				return err
@@ -56,7 +55,7 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 				return err
 			}
 			if join.ClusterNamespace == clusterv1alpha1.NamespaceKarmadaSystem {
-				program.Tell("warning: namespace %s is meant for the components of Karmada; better keep the secrets of clusters apart", join.ClusterNamespace)
+				program.Messagef("warning: namespace %s is meant for the components of Karmada; use another namespace for the secrets of clusters", join.ClusterNamespace)
 			}
 			if err := join.Run(cmd.Context()); err != nil || join.DryRun {
 				return err
@@ -74,25 +73,25 @@ the member's kubeconfig. When anything goes wrong, what was created is deleted a
 	flags.StringVar(&join.Provider, "cluster-provider", "", "provider of the cluster, for placements to refer to")
 	flags.StringVar(&join.Region, "cluster-region", "", "region of the cluster, for placements to refer to")
 	flags.StringSliceVar(&join.Zones, "cluster-zones", nil, "zones of the cluster, for placements to refer to")
-	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits what the control plane may do there; empty lets it do everything")
-	flags.BoolVar(&join.DryRun, "dry-run", false, "check everything and change nothing")
+	flags.StringVar(&join.MemberRole, "member-role", "", "ClusterRole of the member that limits what the control plane may do there; empty allows everything")
+	flags.BoolVar(&join.DryRun, "dry-run", false, "make all checks but change nothing")
 	return cmd
 }
 
-func checkJoin(join push.Join, member command.Member) error {
+func validateJoin(join push.Join, member command.MemberFlags) error {
 	if err := registration.ValidateName(join.Name); err != nil {
-		return command.Wrong("%w", err)
+		return command.NewUsageError("%w", err)
 	}
 	if join.ClusterNamespace == "" {
-		return command.Wrong("--cluster-namespace must not be empty")
+		return command.NewUsageError("--cluster-namespace must not be empty")
 	}
 	if cmp.Or(member.Path, member.Context) == "" {
-		return command.Wrong("which cluster is to be joined? Name its kubeconfig with --cluster-kubeconfig, or its context with --cluster-context")
+		return command.NewUsageError("the member is missing: set its kubeconfig with --cluster-kubeconfig, or its context with --cluster-context")
 	}
 	return nil
 }
 
-func karmadaConfig(karmada command.Access) (*rest.Config, error) {
+func karmadaConfig(karmada command.Kubeconfig) (*rest.Config, error) {
 	config, err := karmada.Config()
 	if err != nil {
 		return nil, fmt.Errorf("the control plane: %w", err)

@@ -9,29 +9,29 @@ import (
 	"karmada.io/karmada/internal/registration/push"
 )
 
-const config = `{apiVersion: v1, kind: Config, current-context: one,
+const testKubeconfig = `{apiVersion: v1, kind: Config, current-context: one,
 	clusters: [{name: c1, cluster: {server: "https://east"}}, {name: c2, cluster: {server: "https://west"}}],
 	contexts: [{name: one, context: {cluster: c1}}, {name: two, context: {cluster: c2}}]}`
 
-func TestTheMemberThatUnjoinCleansUp(t *testing.T) {
+func TestUnjoinLoadConfigs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(testKubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
 		cluster string
-		member  command.Access
+		member  command.Kubeconfig
 		want    string
 	}{
-		"none without its kubeconfig":                    {cluster: "two"},
-		"the context with the name of the cluster":       {cluster: "two", member: command.Access{Path: file}, want: "https://west"},
-		"the context that was named":                     {cluster: "two", member: command.Access{Path: file, Context: "one"}, want: "https://east"},
-		"the current one if none has the cluster's name": {cluster: "three", member: command.Access{Path: file}, want: "https://east"},
+		"no kubeconfig of the member":                    {cluster: "two"},
+		"the context with the name of the cluster":       {cluster: "two", member: command.Kubeconfig{Path: file}, want: "https://west"},
+		"the named context":                              {cluster: "two", member: command.Kubeconfig{Path: file, Context: "one"}, want: "https://east"},
+		"the current one if none has the cluster's name": {cluster: "three", member: command.Kubeconfig{Path: file}, want: "https://east"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			unjoin := push.Unjoin{Name: test.cluster}
-			if err := openBoth(&unjoin, command.Access{Path: file}, test.member); err != nil {
+			if err := loadConfigs(&unjoin, command.Kubeconfig{Path: file}, test.member); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

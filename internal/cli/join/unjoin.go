@@ -11,36 +11,36 @@ import (
 	"karmada.io/karmada/internal/registration/push"
 )
 
-// NewUnjoin is the command that ends the membership of a cluster in Push mode.
+// NewUnjoin returns the command that unjoins a cluster in push mode.
 func NewUnjoin(program *command.Program) *cobra.Command {
 	var (
-		member         command.Member
+		member         command.MemberFlags
 		karmadaContext string
-		unjoin         = push.Unjoin{Log: program.Tell}
+		unjoin         = push.Unjoin{Log: program.Messagef}
 	)
 	cmd := &cobra.Command{
 		Use:   "unjoin CLUSTER_NAME --cluster-kubeconfig=<KUBECONFIG>",
-		Short: "Remove a member that the control plane pushes to",
-		Long: `Remove a member that the control plane pushes to.
+		Short: "Remove a cluster in push mode",
+		Long: `Remove a cluster in push mode.
 
-What was propagated to the member is deleted there first. With --cluster-kubeconfig
-the accounts that join made in the member are deleted as well.`,
+The propagated objects in the member are deleted first. With --cluster-kubeconfig
+the accounts that join created in the member are deleted as well.`,
 		Example: program.Examples(`
-			# Remove the member "east" and clean up in it
+			# Remove the member "east" and the accounts in it
 			{{program}} unjoin east --cluster-kubeconfig=$HOME/.kube/east.config
 
-			# Remove a member that is gone for good
+			# Remove a member that no longer exists
 			{{program}} unjoin east --force --wait=10s
 
-			# Clean up what is left of a member that has no Cluster any more
+			# Delete the remaining objects of a member that no longer has a Cluster
 			{{program}} unjoin east --force --cluster-kubeconfig=$HOME/.kube/east.config`),
-		Args: command.OneName("cluster"),
+		Args: command.RequireOneName("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			unjoin.Name = args[0]
 			if unjoin.Wait <= 0 {
-				return command.Wrong("--wait must be longer than 0, not %s", unjoin.Wait)
+				return command.NewUsageError("--wait must be longer than 0, not %s", unjoin.Wait)
 			}
-			if err := openBoth(&unjoin, program.Karmada(karmadaContext), member.Access); err != nil {
+			if err := loadConfigs(&unjoin, program.KarmadaKubeconfig(karmadaContext), member.Kubeconfig); err != nil {
 				return err
 			}
 			if err := unjoin.Run(cmd.Context()); err != nil || unjoin.DryRun {
@@ -54,16 +54,16 @@ the accounts that join made in the member are deleted as well.`,
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	member.AddFlags(program, cmd, command.MemberContextUsage)
 	flags := cmd.Flags()
-	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace given to join")
-	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "check everything and change nothing")
-	flags.BoolVar(&unjoin.Force, "force", false, "if the cluster is not gone in time, remove it by dropping finalizers: what was propagated to it stays there. A member that cannot be reached or cleaned up is only warned of. Where there is no such Cluster, clean up what an interrupted join or unjoin has left")
-	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "how long the removal may take")
+	flags.StringVar(&unjoin.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace that was given to join")
+	flags.BoolVar(&unjoin.DryRun, "dry-run", false, "make all checks but change nothing")
+	flags.BoolVar(&unjoin.Force, "force", false, "remove the finalizers if the cluster is not gone in time: the propagated objects stay in it. An unreachable member or a failed cleanup is only a warning. If there is no such Cluster, delete the objects that an interrupted join or unjoin left")
+	flags.DurationVar(&unjoin.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	return cmd
 }
 
-// openBoth makes the client configurations. The member is left alone unless its
-// kubeconfig or context was named.
-func openBoth(unjoin *push.Unjoin, karmada, member command.Access) (err error) {
+// loadConfigs loads the client configurations. The member gets none if neither its
+// kubeconfig nor its context was named.
+func loadConfigs(unjoin *push.Unjoin, karmada, member command.Kubeconfig) (err error) {
 	if unjoin.Karmada, err = karmadaConfig(karmada); err != nil {
 		return err
 	}

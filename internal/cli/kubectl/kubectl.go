@@ -1,6 +1,6 @@
-// Package kubectl answers: how does a command of kubectl act on a control plane
-// and its members? It is the command of kubectl itself, with its flags, output and
-// exit codes, on clients of the place that the flags choose.
+// Package kubectl answers: how do the commands of kubectl act on a control plane and its
+// members? It runs the commands of kubectl, with their flags, output and exit codes, with
+// clients of the chosen target.
 package kubectl
 
 import (
@@ -18,60 +18,59 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// side is where a verb can act. The zero value is the control plane alone: what
-// changes templates leaves the members to Karmada.
-type side int
+// targets are the clusters in which a verb can act. The zero value is the control plane
+// only: commands that change templates do not act in members.
+type targets int
 
 const (
-	// eitherSide verbs take --operation-scope and --cluster.
-	eitherSide side = iota + 1
-	// memberOnly verbs take --cluster.
-	memberOnly
+	// karmadaOrMember verbs have the flags --operation-scope and --cluster.
+	karmadaOrMember targets = iota + 1
+	// membersOnly verbs have the flag --cluster.
+	membersOnly
 )
 
-// verb is a command of kubectl and what differs here.
+// verb is a command of kubectl with the differences of this program.
 type verb struct {
-	construct func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
-	// use replaces the usage of kubectl, unless empty.
+	newCommand func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
+	// use replaces the usage of kubectl if it is not empty.
 	use   string
 	short string
-	// examples come before those of kubectl, or in their place where those would
-	// not work here.
-	examples string
-	alone    bool
-	side     side
-	// advice follows an error in the control plane, unless empty.
+	// examples precede those of kubectl, or replace them if those do not work here.
+	examples         string
+	replacesExamples bool
+	targets          targets
+	// advice is printed after an error in the control plane if it is not empty.
 	advice string
-	// clusterWide tells that the namespace has no meaning.
-	clusterWide bool
+	// hasNoNamespace is true if the flag --namespace has no meaning.
+	hasNoNamespace bool
 }
 
-// command makes the command for a program.
-func (v verb) command(program *command.Program) *cobra.Command {
-	choice := &place.Choice{Access: place.Access{Program: program}}
-	factory := choice.Factory(&choice.Place, 0)
-	cmd := v.construct(program.Name, factory, program.IOStreams)
-	choice.AddFlags(cmd)
-	if !v.clusterWide {
-		choice.AddNamespace(cmd, factory)
+// build returns the command for a program.
+func (v verb) build(program *command.Program) *cobra.Command {
+	selection := &place.Selection{ClientFlags: place.ClientFlags{Program: program}}
+	factory := selection.NewFactory(&selection.Target, 0)
+	cmd := v.newCommand(program.Name, factory, program.IOStreams)
+	selection.AddFlags(cmd)
+	if !v.hasNoNamespace {
+		selection.AddNamespaceFlag(cmd, factory)
 	}
-	switch v.side {
-	case eitherSide:
-		choice.AddEither(cmd)
-	case memberOnly:
-		choice.AddMember(cmd)
+	switch v.targets {
+	case karmadaOrMember:
+		selection.AddScopeFlags(cmd)
+	case membersOnly:
+		selection.AddMemberFlag(cmd)
 	}
-	complete(cmd, factory)
-	Adopt(cmd, program, choice)
+	addCompletions(cmd, factory)
+	Integrate(cmd, program, selection)
 	if v.advice != "" {
-		advise(cmd, program, choice, v.advice)
+		addAdvice(cmd, program, selection, v.advice)
 	}
 	cmd.Short = v.short
 	if v.use != "" {
 		cmd.Use = v.use
 	}
 	switch examples := program.Examples(v.examples); {
-	case v.alone:
+	case v.replacesExamples:
 		cmd.Example = examples
 	case v.examples != "":
 		cmd.Example = examples + "\n\n" + cmd.Example
@@ -79,9 +78,9 @@ func (v verb) command(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// complete completes what kubectl itself leaves to the user.
-func complete(cmd *cobra.Command, factory cmdutil.Factory) {
-	if _, known := cmd.GetFlagCompletionFunc("container"); !known && cmd.Flag("container") != nil {
+// addCompletions adds completions that kubectl lacks.
+func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
+	if _, hasCompletion := cmd.GetFlagCompletionFunc("container"); !hasCompletion && cmd.Flag("container") != nil {
 		_ = cmd.RegisterFlagCompletionFunc("container", completion.ContainerCompletionFunc(factory))
 	}
 	if cmd.ValidArgsFunction != nil || cmd.HasSubCommands() {
@@ -90,29 +89,29 @@ func complete(cmd *cobra.Command, factory cmdutil.Factory) {
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	if cmd.Name() == "explain" {
 		types := completion.ResourceTypeAndNameCompletionFunc(factory)
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return types(cmd, args, begun)
+			return types(cmd, args, prefix)
 		}
 	}
 }
 
-// Adopt makes a command of kubectl, and those below it, one of the program: its
-// examples carry the name of the program, and it runs in the chosen place. An
+// Integrate makes a command of kubectl and its subcommands part of the program: the
+// examples contain the name of the program, and the command runs in the chosen target. An
 // interrupt ends it at once, as commands of kubectl expect.
-func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
-	cmd.Example = renamed(cmd.Example, program.Name)
-	cmd.Long = renamed(cmd.Long, program.Name)
+func Integrate(cmd *cobra.Command, program *command.Program, selection *place.Selection) {
+	cmd.Example = replaceProgramName(cmd.Example, program.Name)
+	cmd.Long = replaceProgramName(cmd.Long, program.Name)
 	if arguments := cmd.Args; arguments == nil {
-		cmd.Args = func(*cobra.Command, []string) error { return choice.CheckFlags() }
+		cmd.Args = func(*cobra.Command, []string) error { return selection.CheckFlags() }
 	}
 	if run := cmd.Run; run != nil {
 		cmd.Run = nil
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if !offline(cmd) {
-				if err := choice.Resolve(cmd.Context()); err != nil {
+			if !isOffline(cmd) {
+				if err := selection.Resolve(cmd.Context()); err != nil {
 					return err
 				}
 			}
@@ -121,32 +120,32 @@ func Adopt(cmd *cobra.Command, program *command.Program, choice *place.Choice) {
 			return nil
 		}
 	}
-	for _, below := range cmd.Commands() {
-		Adopt(below, program, choice)
+	for _, subcommand := range cmd.Commands() {
+		Integrate(subcommand, program, selection)
 	}
 }
 
-// podPatience is how long Pods are waited for in the control plane, where none ever
-// start.
-const podPatience = "1s"
+// podTimeout is how long Pods are awaited in the control plane, where Pods never run.
+const podTimeout = "1s"
 
-// advise adds a line to the errors of a command in the control plane, and lets them
-// come soon. Commands of kubectl end the process with their errors.
-func advise(cmd *cobra.Command, program *command.Program, choice *place.Choice, advice string) {
+// addAdvice prints advice after an error of a command in the control plane, and shortens
+// the wait for a Pod there. Commands of kubectl exit after an error, so the advice is
+// printed in their error handler.
+func addAdvice(cmd *cobra.Command, program *command.Program, selection *place.Selection, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmdutil.BehaviorOnFatal(func(message string, code int) {
 			if message != "" {
-				program.Tell("%s", strings.TrimSuffix(message, "\n"))
+				program.Messagef("%s", strings.TrimSuffix(message, "\n"))
 			}
-			if !choice.Place.Member() {
-				program.Tell("%s", advice)
+			if !selection.Target.IsMember() {
+				program.Messagef("%s", advice)
 			}
 			os.Exit(code)
 		})
-		choice.Guess()
-		if wait := cmd.Flag("pod-running-timeout"); wait != nil && !wait.Changed && !choice.Place.Member() {
-			if err := wait.Value.Set(podPatience); err != nil {
+		selection.SetFromFlags()
+		if wait := cmd.Flag("pod-running-timeout"); wait != nil && !wait.Changed && !selection.Target.IsMember() {
+			if err := wait.Value.Set(podTimeout); err != nil {
 				return err
 			}
 		}
@@ -154,9 +153,9 @@ func advise(cmd *cobra.Command, program *command.Program, choice *place.Choice, 
 	}
 }
 
-// offline tells that a command can do without a control plane: what it prints may
-// only be made of its arguments and files.
-func offline(cmd *cobra.Command) bool {
+// isOffline reports whether a command needs no control plane, because its output depends
+// only on its arguments and files.
+func isOffline(cmd *cobra.Command) bool {
 	for name, value := range map[string]string{"local": "true", "dry-run": "client"} {
 		if flag := cmd.Flag(name); flag != nil && flag.Value.String() == value {
 			return true
@@ -165,13 +164,13 @@ func offline(cmd *cobra.Command) bool {
 	return cmd.HasSubCommands() && cmd.Flags().NFlag() == 0
 }
 
-// renamed is a text of kubectl as if it were one of the program.
-func renamed(text, program string) string {
+// replaceProgramName replaces kubectl with the name of the program in a text.
+func replaceProgramName(text, program string) string {
 	return strings.ReplaceAll(text, "kubectl ", program+" ")
 }
 
-// withoutParent fits a constructor that does not ask for the name of the program.
-func withoutParent(construct func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
+// ignoringParent adapts a constructor without the parameter for the name of the program.
+func ignoringParent(construct func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
 	return func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 		return construct(factory, streams)
 	}

@@ -16,36 +16,37 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// orphan is an object in a member that belongs to no Work.
+// orphan is an object in a member with the labels of Karmada that no Work describes.
 type orphan struct {
 	resource schema.GroupVersionResource
-	// object has metadata and kind only.
+	// object has only metadata and kind.
 	object *unstructured.Unstructured
-	// claim is the Work that wants the same object, if there is one.
-	claim  work.Claim
-	wanted bool
-	// result says what became of it.
+	// claim is the Work that describes the same object, if there is one.
+	claim    work.Claim
+	isWanted bool
+	// result is the result of the action.
 	result string
 }
 
-// answer is what is known of one cluster.
-type answer struct {
+// clusterOrphans are the orphans of one cluster.
+type clusterOrphans struct {
 	cluster string
 	orphans []orphan
-	// awaited is how many objects have no Work and are expected by a binding.
-	awaited int
-	// more is how many orphans are beyond the limit.
-	more   int
-	member dynamic.Interface
-	// unsettled says why the cluster may lack Works; nil if it has all.
-	unsettled error
+	// awaitedCount is the number of objects without a Work that a binding expects.
+	awaitedCount int
+	// omittedCount is the number of orphans above the limit.
+	omittedCount int
+	member       dynamic.Interface
+	// unsettledErr is why Works of the cluster may be missing, or nil.
+	unsettledErr error
 }
 
-// find returns the orphans in a member. The error names what could not be read.
-func (o *options) find(ctx context.Context, where place.Place) (answer, error) {
-	found := answer{cluster: where.Cluster}
-	factory := o.Factory(&where, o.patience.RequestLimit())
-	if err := place.Reach(ctx, factory, where); err != nil {
+// findOrphans returns the orphans in a member. The error names the kinds and objects that
+// could not be read.
+func (o *options) findOrphans(ctx context.Context, target place.Target) (clusterOrphans, error) {
+	found := clusterOrphans{cluster: target.Cluster}
+	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
+	if err := place.CheckReachable(ctx, factory, target); err != nil {
 		return found, err
 	}
 	config, err := factory.ToRESTConfig()
@@ -53,7 +54,7 @@ func (o *options) find(ctx context.Context, where place.Place) (answer, error) {
 		return found, err
 	}
 	if found.member, err = dynamic.NewForConfig(config); err != nil {
-		return found, fmt.Errorf("making a client: %w", err)
+		return found, fmt.Errorf("creating a client: %w", err)
 	}
 	listing, unread := marked.List(ctx, config)
 	if unread != nil {
@@ -62,66 +63,67 @@ func (o *options) find(ctx context.Context, where place.Place) (answer, error) {
 	if len(listing.Objects) == 0 {
 		return found, unread
 	}
-	karmada, err := o.karmada()
+	karmada, err := o.newKarmadaReader()
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
-	// Works are read after the objects: an object that was made meanwhile has its Work.
-	claims, err := karmada.claims(ctx, where.Cluster)
+	// Works are read after the objects, so an object created meanwhile has its Work.
+	claims, err := karmada.listClaims(ctx, target.Cluster)
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
-	// The namespace is read after the Works: if it is old now, it held them.
-	found.unsettled = karmada.checkSettled(ctx, where.Cluster)
+	// The namespace is read after the Works. If it is old enough, it held all Works.
+	found.unsettledErr = karmada.checkSettled(ctx, target.Cluster)
 	for _, each := range listing.Objects {
 		belongs, claim := claims.Of(each.Unstructured)
 		if belongs != work.Orphan && belongs != work.Wanted {
 			continue
 		}
-		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, wanted: belongs == work.Wanted})
+		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, isWanted: belongs == work.Wanted})
 	}
 	return found, unread
 }
 
-// dropAwaited removes the objects that a binding expects in their cluster: Works of them
-// follow. Bindings are read after all Works: a Work that was made meanwhile has its binding.
-func (o *options) dropAwaited(ctx context.Context, answers []answer) error {
+// dropAwaited removes the objects that a binding expects in their cluster, because their
+// Works will be created. Bindings are read after all Works, so a Work created meanwhile has
+// its binding.
+func (o *options) dropAwaited(ctx context.Context, results []clusterOrphans) error {
 	var unsure []string
-	for i := range answers {
-		if slices.ContainsFunc(answers[i].orphans, func(one orphan) bool { return !one.wanted }) {
-			unsure = append(unsure, answers[i].cluster)
+	for i := range results {
+		if slices.ContainsFunc(results[i].orphans, func(one orphan) bool { return !one.isWanted }) {
+			unsure = append(unsure, results[i].cluster)
 		}
 	}
 	if len(unsure) == 0 {
 		return nil
 	}
-	karmada, err := o.karmada()
+	karmada, err := o.newKarmadaReader()
 	if err != nil {
 		return err
 	}
-	awaited, err := karmada.awaited(ctx, unsure)
+	awaited, err := karmada.listAwaited(ctx, unsure)
 	if err != nil {
 		return err
 	}
-	for i := range answers {
-		a := &answers[i]
+	for i := range results {
+		a := &results[i]
 		before := len(a.orphans)
-		a.orphans = slices.DeleteFunc(a.orphans, func(one orphan) bool { return !one.wanted && awaited.Has(a.cluster, one.object) })
-		a.awaited = before - len(a.orphans)
+		a.orphans = slices.DeleteFunc(a.orphans, func(one orphan) bool { return !one.isWanted && awaited.Has(a.cluster, one.object) })
+		a.awaitedCount = before - len(a.orphans)
 	}
 	return nil
 }
 
-// sortAndLimit orders the orphans and keeps as many as the user wants.
-func (a *answer) sortAndLimit(limit int) {
-	slices.SortFunc(a.orphans, compare)
+// sortAndLimit sorts the orphans and drops those above the limit.
+func (a *clusterOrphans) sortAndLimit(limit int) {
+	slices.SortFunc(a.orphans, compareOrphans)
 	if len(a.orphans) > limit {
-		a.more = len(a.orphans) - limit
+		a.omittedCount = len(a.orphans) - limit
 		a.orphans = a.orphans[:limit]
 	}
 }
 
-func compare(a, b orphan) int {
+func compareOrphans(a, b orphan) int {
 	return cmp.Or(
 		cmp.Compare(a.object.GetKind(), b.object.GetKind()), cmp.Compare(a.object.GetNamespace(), b.object.GetNamespace()),
 		cmp.Compare(a.object.GetName(), b.object.GetName()), cmp.Compare(a.resource.Group, b.resource.Group))

@@ -18,44 +18,45 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// pageSize is how many Works or bindings one request returns.
+// pageSize is how many Works or bindings one list request returns.
 const pageSize = 500
 
-// karmada reads from the control plane what it wants in members.
-type karmada struct{ dynamic.Interface }
+// karmadaReader reads Works, bindings and namespaces of the control plane.
+type karmadaReader struct{ dynamic.Interface }
 
-func (o *options) karmada() (karmada, error) {
-	config, err := o.Program.Karmada(o.Context).Config()
+func (o *options) newKarmadaReader() (karmadaReader, error) {
+	config, err := o.Program.KarmadaKubeconfig(o.Context).Config()
 	if err != nil {
-		return karmada{}, err
+		return karmadaReader{}, err
 	}
 	karmadaClient, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return karmada{}, fmt.Errorf("making a client: %w", err)
+		return karmadaReader{}, fmt.Errorf("creating a client: %w", err)
 	}
-	return karmada{karmadaClient}, nil
+	return karmadaReader{karmadaClient}, nil
 }
 
-// claims reads the Works of a cluster.
-func (k karmada) claims(ctx context.Context, cluster string) (work.Claims, error) {
-	space := work.ExecutionNamespace(cluster)
+// listClaims reads the Works of a cluster.
+func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.Claims, error) {
+	namespace := work.ExecutionNamespace(cluster)
 	var works []workv1alpha1.Work
-	err := eachIn(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(space), func(stored *unstructured.Unstructured) error {
+	err := forEachObject(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(namespace), func(stored *unstructured.Unstructured) error {
 		one := workv1alpha1.Work{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &one); err != nil {
-			return fmt.Errorf("reading Work %s/%s: %w", space, stored.GetName(), err)
+			return fmt.Errorf("reading Work %s/%s: %w", namespace, stored.GetName(), err)
 		}
 		works = append(works, one)
 		return nil
 	})
 	if err != nil {
-		return work.Claims{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", space, err)
+		return work.Claims{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", namespace, err)
 	}
 	return work.NewClaims(cluster, works)
 }
 
-// checkSettled returns an error if the execution namespace of a cluster may lack Works.
-func (k karmada) checkSettled(ctx context.Context, cluster string) error {
+// checkSettled returns an error if Works may be missing in the execution namespace of the
+// cluster.
+func (k karmadaReader) checkSettled(ctx context.Context, cluster string) error {
 	name := work.ExecutionNamespace(cluster)
 	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -64,18 +65,18 @@ func (k karmada) checkSettled(ctx context.Context, cluster string) error {
 	if err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
 	}
-	space := &corev1.Namespace{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, space); err != nil {
+	namespace := &corev1.Namespace{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, namespace); err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
 	}
-	return work.CheckSettled(name, space, time.Now())
+	return work.CheckSettled(name, namespace, time.Now())
 }
 
-// awaited reads which objects the bindings expect in clusters.
-func (k karmada) awaited(ctx context.Context, clusters []string) (work.Awaited, error) {
+// listAwaited returns the objects that the bindings expect in the clusters.
+func (k karmadaReader) listAwaited(ctx context.Context, clusters []string) (work.Awaited, error) {
 	awaited := work.NewAwaited(clusters...)
 	for resource, namespaced := range map[string]bool{"resourcebindings": true, "clusterresourcebindings": false} {
-		err := eachIn(ctx, k.Resource(workv1alpha2.GroupVersion.WithResource(resource)), func(stored *unstructured.Unstructured) error {
+		err := forEachObject(ctx, k.Resource(workv1alpha2.GroupVersion.WithResource(resource)), func(stored *unstructured.Unstructured) error {
 			of := binding.New(namespaced)
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, of); err != nil {
 				return fmt.Errorf("reading %s/%s: %w", stored.GetNamespace(), stored.GetName(), err)
@@ -90,8 +91,8 @@ func (k karmada) awaited(ctx context.Context, clusters []string) (work.Awaited, 
 	return awaited, nil
 }
 
-// eachIn calls a function for each object of a collection.
-func eachIn(ctx context.Context, stored dynamic.ResourceInterface, call func(*unstructured.Unstructured) error) error {
+// forEachObject calls a function for each object of a resource.
+func forEachObject(ctx context.Context, stored dynamic.ResourceInterface, call func(*unstructured.Unstructured) error) error {
 	for page := (metav1.ListOptions{Limit: pageSize}); ; {
 		list, err := stored.List(ctx, page)
 		if err != nil {

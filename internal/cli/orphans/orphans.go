@@ -1,10 +1,10 @@
-// Package orphans answers: what in the members bears the marks of Karmada and belongs to
-// no Work, and what should become of it?
+// Package orphans results: which objects in the members have the labels of Karmada although
+// no Work describes them, and how are they cleaned up?
 //
 // Invariants: an object is an orphan only if all Works of its cluster were read from the
-// API server after the object was, and all bindings after the Works. Where Works may be
-// missing, nothing is deleted or released. Anything that cannot be read is reported as unknown
-// and never treated. A write names the UID and the version of the object that was found.
+// API server after the object, and all bindings after the Works. If Works may be missing,
+// no object is deleted or released. An object that cannot be read is reported as unknown
+// and never changed. A write contains the UID and the version of the found object.
 package orphans
 
 import (
@@ -23,61 +23,61 @@ import (
 )
 
 type options struct {
-	place.Access
-	patience place.Patience
-	format   console.Format
+	place.ClientFlags
+	timeout place.RequestTimeout
+	format  console.Format
 
 	adopt, release, remove bool
 	yes, dryRun            bool
-	// limit bounds how many orphans of a cluster are shown or treated.
+	// limit is the maximum number of orphans of a cluster that are shown or changed.
 	limit int
 }
 
-// New is the command that lists and treats orphans.
+// New returns the command that lists and cleans up orphans.
 func New(program *command.Program) *cobra.Command {
-	o := &options{Access: place.Access{Program: program}}
+	o := &options{ClientFlags: place.ClientFlags{Program: program}}
 	cmd := &cobra.Command{
 		Use:   "orphans [CLUSTER...]",
 		Short: "List objects in members that belong to no Work",
-		Long: `List objects in members that bear the marks of Karmada and belong to no Work, in the
-named clusters or in all.
+		Long: `List objects in members that have the labels of Karmada and belong to no Work, in the
+named clusters or in all clusters.
 
-WANTED-BY names a Work that carries the same object but did not create it. --adopt gives
-such objects to that Work. --release takes the marks off objects that no Work wants: they
-stay and belong to the people of the member. --delete deletes objects that no Work wants,
-but neither Namespaces nor CustomResourceDefinitions: objects of others would be deleted
-with them. Each of them needs --yes, or --dry-run to see what it would do.
+WANTED-BY names a Work that contains the same object but did not create it. --adopt gives
+such objects to that Work. --release removes the labels of Karmada from objects that no
+Work contains: the objects stay, and the users of the member own them. --delete deletes
+objects that no Work contains, but no Namespaces and CustomResourceDefinitions: other
+objects would be deleted with them. Each action needs --yes, or --dry-run for a preview.
 
-An object that a binding expects in the cluster is no orphan, also if its Work is missing.
---release and --delete refuse a cluster whose execution namespace in the control plane is
-missing, is being deleted or is younger than ten minutes: its Works may be missing.
+An object that a binding expects in the cluster is not an orphan even if its Work is missing.
+--release and --delete reject a cluster whose execution namespace in the control plane is
+missing, is being deleted or is younger than 10 minutes: its Works may be missing.
 
 A cluster or a kind that cannot be read is named on standard error, and the exit code is 1.
 Its objects are unknown: they are neither listed nor changed.`,
 		Example: program.Examples(`
-			# What is left behind in all members
+			# List the orphans of all members
 			{{program}} orphans
 
-			# What would be deleted in one member, then delete it
+			# Preview a deletion in one member, then delete
 			{{program}} orphans east --delete --dry-run
 			{{program}} orphans east --delete --yes
 
-			# Let Works take over what they want
+			# Give objects to the Works that contain them
 			{{program}} orphans east --adopt --yes`),
 		Args:              func(*cobra.Command, []string) error { return o.check() },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete,
 	}
-	o.Access.AddFlags(cmd)
-	o.patience.AddFlag(cmd)
+	o.ClientFlags.AddFlags(cmd)
+	o.timeout.AddFlag(cmd)
 	o.format.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&o.adopt, "adopt", false, "give orphans to the Works that want the same objects")
-	flags.BoolVar(&o.release, "release", false, "take the marks of Karmada off orphans that no Work wants; the objects stay")
-	flags.BoolVar(&o.remove, "delete", false, "delete orphans that no Work wants")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do it without a question")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be done")
-	flags.IntVar(&o.limit, "limit", 500, "orphans of a cluster that are shown or treated at most")
+	flags.BoolVar(&o.adopt, "adopt", false, "give orphans to the Works that contain the same objects")
+	flags.BoolVar(&o.release, "release", false, "remove the labels of Karmada from orphans that no Work contains; the objects stay")
+	flags.BoolVar(&o.remove, "delete", false, "delete orphans that no Work contains")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "run the action without confirmation")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print the result without changing objects")
+	flags.IntVar(&o.limit, "limit", 500, "maximum number of orphans of a cluster to show or change")
 	return cmd
 }
 
@@ -91,54 +91,54 @@ func (o *options) check() error {
 	}
 	switch {
 	case chosen > 1:
-		return command.Wrong("--adopt, --release and --delete exclude each other")
+		return command.NewUsageError("--adopt, --release and --delete exclude each other")
 	case chosen == 0 && (o.yes || o.dryRun):
-		return command.Wrong("--yes and --dry-run need --adopt, --release or --delete")
+		return command.NewUsageError("--yes and --dry-run need --adopt, --release or --delete")
 	case o.limit < 1:
-		return command.Wrong("--limit %d: must be at least 1", o.limit)
+		return command.NewUsageError("--limit %d: must be at least 1", o.limit)
 	}
 	return nil
 }
 
 func (o *options) run(ctx context.Context, wanted []string) error {
-	if err := o.Check(); err != nil {
+	if err := o.CheckKubeconfig(); err != nil {
 		return err
 	}
-	places, err := o.Members(ctx, wanted)
+	targets, err := o.ListMembers(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	if len(places) == 0 {
-		o.Program.Tell("No member clusters found: \"%s join\" adds one.", o.Program.Name)
+	if len(targets) == 0 {
+		o.Program.Messagef("No member clusters found: \"%s join\" adds one.", o.Program.Name)
 		return nil
 	}
-	action := o.action()
-	answers, errs := place.AskAll(ctx, places, o.patience, o.find)
-	if err := o.dropAwaited(ctx, answers); err != nil {
-		return errors.Join(place.Failure(places, errs), err)
+	action := o.selectedAction()
+	results, errs := place.QueryAll(ctx, targets, o.timeout, o.findOrphans)
+	if err := o.dropAwaited(ctx, results); err != nil {
+		return errors.Join(place.JoinErrors(targets, errs), err)
 	}
-	for i := range answers {
-		answers[i].sortAndLimit(o.limit)
-		errs[i] = errors.Join(errs[i], answers[i].refuse(action))
+	for i := range results {
+		results[i].sortAndLimit(o.limit)
+		errs[i] = errors.Join(errs[i], results[i].rejectUnsettled(action))
 	}
 	if action != nil && o.yes && !o.dryRun {
-		o.treatAll(ctx, places, answers, errs, action)
+		o.runActionInAll(ctx, targets, results, errs, action)
 	}
-	if err := o.print(answers, time.Now()); err != nil {
+	if err := o.print(results, time.Now()); err != nil {
 		return err
 	}
-	return errors.Join(place.Failure(places, errs), o.confirmation(answers, action))
+	return errors.Join(place.JoinErrors(targets, errs), o.confirmationError(results, action))
 }
 
-// confirmation is the error that nothing was done, and how to do it.
-func (o *options) confirmation(answers []answer, action *action) error {
+// confirmationError returns the error that no object was changed because --yes is missing.
+func (o *options) confirmationError(results []clusterOrphans, action *action) error {
 	if action == nil || o.yes || o.dryRun {
 		return nil
 	}
 	count := 0
-	for _, a := range answers {
+	for _, a := range results {
 		for i := range a.orphans {
-			if one := &a.orphans[i]; action.fits(one) && one.result == "" {
+			if one := &a.orphans[i]; action.appliesTo(one) && one.result == "" {
 				count++
 			}
 		}
@@ -146,12 +146,12 @@ func (o *options) confirmation(answers []answer, action *action) error {
 	if count == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was changed: add --yes to %s the %d objects, or --dry-run to see which", action.verb, count)
+	return fmt.Errorf("nothing was changed: add --yes to %s the %d objects, or --dry-run to list them", action.verb, count)
 }
 
 // complete completes the names of clusters.
-func (o *options) complete(cmd *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
-	clusters, err := o.Clusters()
+func (o *options) complete(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	clusters, err := o.ClusterClient()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -160,6 +160,6 @@ func (o *options) complete(cmd *cobra.Command, given []string, begun string) ([]
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, begun) || slices.Contains(given, name)
+		return !strings.HasPrefix(name, prefix) || slices.Contains(given, name)
 	}), cobra.ShellCompDirectiveNoFileComp
 }

@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// shown is an orphan as JSON and YAML print it.
-type shown struct {
+// outputItem is an orphan in JSON and YAML output.
+type outputItem struct {
 	Cluster    string    `json:"cluster"`
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -24,11 +24,11 @@ type shown struct {
 	Result     string    `json:"result,omitempty"`
 }
 
-// title names an orphan within its cluster.
-func (one *orphan) title() string {
+// describe returns kind, namespace and name of the orphan.
+func (one *orphan) describe() string {
 	name := one.object.GetName()
-	if space := one.object.GetNamespace(); space != "" {
-		name = space + "/" + name
+	if namespace := one.object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
 	}
 	return one.object.GetKind() + " " + name
 }
@@ -38,33 +38,33 @@ func (one *orphan) lastWork() string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// print prints the orphans of all clusters, or those that an action is for.
-func (o *options) print(answers []answer, now time.Time) error {
-	action := o.action()
+// print prints the orphans of all clusters, or only those to which the action applies.
+func (o *options) print(results []clusterOrphans, now time.Time) error {
+	action := o.selectedAction()
 	table := console.Output{
 		Header: []string{"CLUSTER", "KIND", "NAMESPACE", "NAME", "AGE", "LAST-WORK", "WANTED-BY"}, Gap: 3,
 	}
 	if action != nil {
 		table.Header = append(table.Header, "RESULT")
 	}
-	objects, skipped := []shown{}, 0
-	for _, a := range answers {
-		if a.awaited > 0 {
-			o.Program.Tell("cluster(%s): %d objects have no Work yet, but a binding expects them in the cluster: they are no orphans", a.cluster, a.awaited)
+	objects, skipped := []outputItem{}, 0
+	for _, a := range results {
+		if a.awaitedCount > 0 {
+			o.Program.Messagef("cluster(%s): %d objects have no Work yet, but a binding expects them in the cluster: they are not orphans", a.cluster, a.awaitedCount)
 		}
-		if a.more > 0 {
-			o.Program.Tell("cluster(%s): %d more orphans are not shown; --limit sets how many are", a.cluster, a.more)
+		if a.omittedCount > 0 {
+			o.Program.Messagef("cluster(%s): %d more orphans are not shown; --limit sets the maximum", a.cluster, a.omittedCount)
 		}
 		for i := range a.orphans {
 			one := &a.orphans[i]
-			if o.remove && !one.wanted && one.containsOthers() {
-				o.Program.Tell("cluster(%s): %s is not deleted, because objects of others would be deleted with it; --release takes the marks of Karmada off it", a.cluster, one.title())
+			if o.remove && !one.isWanted && one.containsOtherObjects() {
+				o.Program.Messagef("cluster(%s): %s is not deleted, because other objects would be deleted with it; --release removes the labels of Karmada from it", a.cluster, one.describe())
 				skipped++
 			}
-			if action != nil && !action.fits(one) {
+			if action != nil && !action.appliesTo(one) {
 				continue
 			}
-			objects = append(objects, one.shown(a.cluster, action))
+			objects = append(objects, one.newOutputItem(a.cluster, action))
 			table.Rows = append(table.Rows, objects[len(objects)-1].row(now, action != nil))
 			table.Names = append(table.Names, fmt.Sprintf("%s/%s", one.resource.GroupResource(), one.object.GetName()))
 		}
@@ -74,27 +74,27 @@ func (o *options) print(answers []answer, now time.Time) error {
 		return nil
 	}
 	if len(objects) == 0 && o.format.Table() {
-		o.Program.Tell("No orphans found")
+		o.Program.Messagef("No orphans found")
 		return nil
 	}
 	return o.format.Print(o.Program.Out, table)
 }
 
-func (one *orphan) shown(cluster string, action *action) shown {
+func (one *orphan) newOutputItem(cluster string, action *action) outputItem {
 	result := one.result
 	if action != nil && result == "" {
-		result = "would be " + action.done
+		result = "would be " + action.doneText
 	}
-	return shown{
+	return outputItem{
 		Cluster: cluster, APIVersion: one.object.GetAPIVersion(), Kind: one.object.GetKind(),
 		Namespace: one.object.GetNamespace(), Name: one.object.GetName(), UID: string(one.object.GetUID()),
 		Created: one.object.GetCreationTimestamp().Time, LastWork: one.lastWork(), WantedBy: one.claim.Work, Result: result,
 	}
 }
 
-func (s shown) row(now time.Time, treated bool) []string {
+func (s outputItem) row(now time.Time, hasResult bool) []string {
 	cells := []string{s.Cluster, s.Kind, orNone(s.Namespace), s.Name, duration.HumanDuration(now.Sub(s.Created)), s.LastWork, orNone(s.WantedBy)}
-	if treated {
+	if hasResult {
 		cells = append(cells, s.Result)
 	}
 	return cells

@@ -1,6 +1,5 @@
-// Package place answers: where does a command act? In the control plane or in a
-// member, which is reached through the control plane with the credentials of the
-// caller.
+// Package place answers: in which cluster does a command act? In the control plane, or in a
+// member through the cluster proxy with the credentials of the caller.
 package place
 
 import (
@@ -9,48 +8,48 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// KarmadaName is what the column CLUSTER says of the control plane. No member can
-// have this name: names of Clusters are in lower case.
+// KarmadaName is the value of the column CLUSTER for the control plane. No member can have
+// this name because names of Clusters are in lower case.
 const KarmadaName = "Karmada"
 
-// Place is where a command acts. The zero value is the control plane.
-type Place struct {
-	// Cluster is the name of the member; empty means the control plane.
+// Target is the cluster in which a command acts. The zero value is the control plane.
+type Target struct {
+	// Cluster is the name of the member. Empty means the control plane.
 	Cluster string
 }
 
-// Member tells a member from the control plane.
-func (p Place) Member() bool { return p.Cluster != "" }
+// IsMember reports whether the target is a member.
+func (t Target) IsMember() bool { return t.Cluster != "" }
 
-// Name is what the column CLUSTER says.
-func (p Place) Name() string {
-	if p.Member() {
-		return p.Cluster
+// Name returns the value of the column CLUSTER.
+func (t Target) Name() string {
+	if t.IsMember() {
+		return t.Cluster
 	}
 	return KarmadaName
 }
 
-// String names the place in a sentence.
-func (p Place) String() string {
-	if p.Member() {
-		return fmt.Sprintf("member %q", p.Cluster)
+// String returns the target for messages.
+func (t Target) String() string {
+	if t.IsMember() {
+		return fmt.Sprintf("member %q", t.Cluster)
 	}
 	return "the control plane"
 }
 
-// Prefix adds the name of the member to its error, so that errors of several
-// members can be told apart. Those of the control plane stay as they are.
-func (p Place) Prefix(err error) error {
-	if err == nil || !p.Member() {
+// PrefixError adds the name of the member to its error. An error of the control plane is
+// returned unchanged.
+func (t Target) PrefixError(err error) error {
+	if err == nil || !t.IsMember() {
 		return err
 	}
-	return fmt.Errorf("cluster(%s): %w", p.Cluster, err)
+	return fmt.Errorf("cluster(%s): %w", t.Cluster, err)
 }
 
-// host is the address of the place when the control plane is at karmada.
-func (p Place) host(karmada string) string {
-	if p.Member() {
-		return command.ProxyURL(karmada, p.Cluster)
+// host returns the address of the target, given that of the control plane.
+func (t Target) host(karmada string) string {
+	if t.IsMember() {
+		return command.ProxyURL(karmada, t.Cluster)
 	}
 	return karmada
 }

@@ -14,27 +14,27 @@ import (
 	domain "karmada.io/karmada/internal/domain/promotion"
 )
 
-// promoteDependencies makes templates of what the object needs. They need no policy
-// of their own, because they follow the object.
-func (p promotion) promoteDependencies(ctx context.Context, plan plan, made *creations) error {
+// promoteDependencies creates templates of the dependencies of the object. They need no
+// policy, because they are propagated together with the object.
+func (p promotion) promoteDependencies(ctx context.Context, plan plan, created *createdObjects) error {
 	rule := p.rules.Rules(plan.template.GroupVersionKind()).Dependencies
 	if rule == nil {
-		p.Program.Tell("no rule tells what a %s needs", plan.template.GetKind())
+		p.Program.Messagef("there is no rule for the dependencies of a %s", plan.template.GetKind())
 		return nil
 	}
-	needed, err := rule(ctx, plan.template)
+	dependencies, err := rule(ctx, plan.template)
 	if err != nil {
-		return fmt.Errorf("finding what %s needs: %w", title(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
+		return fmt.Errorf("finding the dependencies of %s: %w", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()), err)
 	}
-	references := dependency.References(plan.template, needed)
-	p.Program.Tell("the built-in rule for kind %s finds: %s", plan.template.GetKind(), describe(references))
+	references := dependency.References(plan.template, dependencies)
+	p.Program.Messagef("dependencies by the built-in rule for kind %s: %s", plan.template.GetKind(), formatReferences(references))
 	for _, reference := range references {
-		objects, err := p.resolve(ctx, reference)
+		objects, err := p.resolveReference(ctx, reference)
 		if err != nil {
 			return err
 		}
 		for _, object := range objects {
-			if err := p.promoteDependency(ctx, object, made); err != nil {
+			if err := p.promoteDependency(ctx, object, created); err != nil {
 				return err
 			}
 		}
@@ -42,10 +42,10 @@ func (p promotion) promoteDependencies(ctx context.Context, plan plan, made *cre
 	return nil
 }
 
-// describe lists references in one line.
-func describe(references []dependency.Reference) string {
+// formatReferences lists references in one line.
+func formatReferences(references []dependency.Reference) string {
 	if len(references) == 0 {
-		return "no dependencies"
+		return "none"
 	}
 	var names []string
 	for _, reference := range references {
@@ -61,9 +61,9 @@ func describe(references []dependency.Reference) string {
 	return strings.Join(names, ", ")
 }
 
-// resolve reads from the member what a reference points to. What the member does not
-// have it does without.
-func (p promotion) resolve(ctx context.Context, reference dependency.Reference) ([]found, error) {
+// resolveReference reads the objects of a reference from the member. A missing object is
+// skipped.
+func (p promotion) resolveReference(ctx context.Context, reference dependency.Reference) ([]clusterObject, error) {
 	kind := dependency.KindOf(reference)
 	mapping, err := p.member.mappingOf(kind)
 	if err != nil {
@@ -72,12 +72,12 @@ func (p promotion) resolve(ctx context.Context, reference dependency.Reference) 
 	if reference.Name != "" {
 		object, err := p.member.get(ctx, mapping, reference.Namespace, reference.Name)
 		if err == nil && object == nil {
-			p.Program.Tell("%s is needed and not in %s: it is left out", title(mapping, reference.Namespace, reference.Name), p.member.where)
+			p.Program.Messagef("%s is a dependency but does not exist in %s: it is skipped", describeObject(mapping, reference.Namespace, reference.Name), p.member.target)
 		}
 		if err != nil || object == nil {
 			return nil, err
 		}
-		return []found{{object, mapping}}, nil
+		return []clusterObject{{object, mapping}}, nil
 	}
 	selector := dependency.SelectorOf(reference)
 	if selector == nil {
@@ -87,16 +87,16 @@ func (p promotion) resolve(ctx context.Context, reference dependency.Reference) 
 	if err != nil {
 		return nil, err
 	}
-	var objects []found
+	var objects []clusterObject
 	for i := range listed {
-		objects = append(objects, found{&listed[i], mapping})
+		objects = append(objects, clusterObject{&listed[i], mapping})
 	}
 	return objects, nil
 }
 
-func (p promotion) promoteDependency(ctx context.Context, object found, made *creations) error {
+func (p promotion) promoteDependency(ctx context.Context, object clusterObject, created *createdObjects) error {
 	if err := domain.Refuse(object.Unstructured); err != nil {
-		p.Program.Tell("%s is left out: %v", title(object.mapping, object.GetNamespace(), object.GetName()), err)
+		p.Program.Messagef("%s is skipped: %v", describeObject(object.mapping, object.GetNamespace(), object.GetName()), err)
 		return nil
 	}
 	template := domain.Template(object.Unstructured)
@@ -104,11 +104,11 @@ func (p promotion) promoteDependency(ctx context.Context, object found, made *cr
 	if err != nil {
 		return err
 	}
-	name := resourceOf(mapping.Resource, template)
-	err = p.createOnce(ctx, mapping, template, made)
+	name := formatResource(mapping.Resource, template)
+	err = p.createIfMissing(ctx, mapping, template, created)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		p.Program.Tell("Dependency resource %s already exists in the control plane", name)
+		p.Program.Messagef("Dependency resource %s already exists in the control plane", name)
 	case err != nil:
 		return err
 	case p.dryRun:
@@ -118,9 +118,9 @@ func (p promotion) promoteDependency(ctx context.Context, object found, made *cr
 	return nil
 }
 
-// createOnce is create, apart from what the control plane is known to have: then
-// nobody is asked whether it would be accepted.
-func (p promotion) createOnce(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured, made *creations) error {
+// createIfMissing creates a template, or returns AlreadyExists without a create request if
+// the control plane has it.
+func (p promotion) createIfMissing(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured, created *createdObjects) error {
 	existing, err := p.karmada.get(ctx, mapping, template.GetNamespace(), template.GetName())
 	if err != nil {
 		return err
@@ -128,5 +128,5 @@ func (p promotion) createOnce(ctx context.Context, mapping *meta.RESTMapping, te
 	if existing != nil {
 		return apierrors.NewAlreadyExists(mapping.Resource.GroupResource(), template.GetName())
 	}
-	return p.create(ctx, mapping, template, made)
+	return p.create(ctx, mapping, template, created)
 }

@@ -19,24 +19,24 @@ import (
 // promotion is one run of the command.
 type promotion struct {
 	options
-	karmada, member side
+	karmada, member clusterClient
 	rules           interpreter.Source
 }
 
-// plan is what is to be created for the object that the user named.
+// plan holds the objects to be created.
 type plan struct {
-	// object is as the member has it.
-	object   found
+	// object is the object of the member.
+	object   clusterObject
 	template *unstructured.Unstructured
-	// mapping is how the template is reached in the control plane.
+	// mapping is the REST mapping of the template in the control plane.
 	mapping *meta.RESTMapping
-	// policy is nil if none is wanted.
+	// policy is nil if no policy is created.
 	policy        *unstructured.Unstructured
 	policyMapping *meta.RESTMapping
 }
 
-// of promotes an object of the member.
-func (p promotion) of(ctx context.Context, object found) error {
+// promote promotes an object of the member.
+func (p promotion) promote(ctx context.Context, object clusterObject) error {
 	if err := domain.Refuse(object.Unstructured); err != nil {
 		return err
 	}
@@ -44,37 +44,37 @@ func (p promotion) of(ctx context.Context, object found) error {
 	if p.autoPolicy {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(domain.Policy(plan.template, p.cluster, p.policyName, p.dependencies))
 		if err != nil {
-			return fmt.Errorf("making the policy: %w", err)
+			return fmt.Errorf("converting the policy: %w", err)
 		}
 		plan.policy = &unstructured.Unstructured{Object: content}
 	}
 	if p.output != "" {
-		p.warnOfManager(object)
+		p.warnAboutManager(object)
 		return p.print(plan)
 	}
-	there, err := p.look(ctx, &plan)
+	exists, err := p.checkControlPlane(ctx, &plan)
 	if err != nil {
 		return err
 	}
-	if there {
-		p.Program.Tell("warning: Resource %s already exists in the control plane: nothing is changed; edit its policy to send it to member %q",
-			resourceOf(object.mapping.Resource, object.Unstructured), p.cluster)
+	if exists {
+		p.Program.Messagef("warning: Resource %s already exists in the control plane: nothing is changed; edit its policy to propagate it to member %q",
+			formatResource(object.mapping.Resource, object.Unstructured), p.cluster)
 		return nil
 	}
-	p.warnOfManager(object)
-	return p.carryOut(ctx, plan)
+	p.warnAboutManager(object)
+	return p.createAll(ctx, plan)
 }
 
-// warnOfManager tells of a control plane that has the object already. That is this
-// very one as long as the template is there, and then not worth a word.
-func (p promotion) warnOfManager(object found) {
+// warnAboutManager warns if a control plane manages the object already. If the template
+// exists, that is this control plane, and the warning is not printed.
+func (p promotion) warnAboutManager(object clusterObject) {
 	if manager := domain.Manager(object.Unstructured); manager != "" {
-		p.Program.Tell("warning: %s is kept by Work %s of a control plane; if another one than this still runs, both will change it in turn",
-			title(object.mapping, object.GetNamespace(), object.GetName()), manager)
+		p.Program.Messagef("warning: %s is managed by Work %s of a control plane; if that is another control plane that still runs, both will overwrite each other's changes",
+			describeObject(object.mapping, object.GetNamespace(), object.GetName()), manager)
 	}
 }
 
-// print writes what would be created.
+// print prints the objects that would be created.
 func (p promotion) print(plan plan) error {
 	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
 	if p.output == "json" {
@@ -91,9 +91,9 @@ func (p promotion) print(plan plan) error {
 	return nil
 }
 
-// look finds out what the control plane has already. Whatever is in the way is said
-// before anything is created.
-func (p promotion) look(ctx context.Context, plan *plan) (there bool, err error) {
+// checkControlPlane reports whether the template exists already, and returns an error for
+// any other conflict before objects are created.
+func (p promotion) checkControlPlane(ctx context.Context, plan *plan) (exists bool, err error) {
 	if plan.mapping, err = p.karmada.mappingOf(plan.template.GroupVersionKind()); err != nil {
 		return false, err
 	}
@@ -113,12 +113,13 @@ func (p promotion) look(ctx context.Context, plan *plan) (there bool, err error)
 	taken, err := p.karmada.get(ctx, plan.policyMapping, plan.policy.GetNamespace(), plan.policy.GetName())
 	if err == nil && taken != nil {
 		err = fmt.Errorf("%s already exists in the control plane: choose another name with --policy-name, or --auto-create-policy=false if it selects the object",
-			title(plan.policyMapping, taken.GetNamespace(), taken.GetName()))
+			describeObject(plan.policyMapping, taken.GetNamespace(), taken.GetName()))
 	}
 	return false, err
 }
 
-// checkNamespace makes sure that a template has somewhere to be.
+// checkNamespace returns an error if the namespace of the template does not exist in the
+// control plane.
 func (p promotion) checkNamespace(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -129,7 +130,7 @@ func (p promotion) checkNamespace(ctx context.Context, name string) error {
 	}
 	namespace, err := p.karmada.get(ctx, mapping, "", name)
 	if apierrors.IsForbidden(err) {
-		// Then the creation tells.
+		// The creation reports a missing namespace.
 		return nil
 	}
 	if err == nil && namespace == nil {
@@ -138,47 +139,46 @@ func (p promotion) checkNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// carryOut creates what is planned. The policy comes before the template, so that no
-// other policy can claim the template in between and send it elsewhere.
-func (p promotion) carryOut(ctx context.Context, plan plan) (err error) {
-	var made creations
+// createAll creates the planned objects. The policy is created before the template, so that
+// no other policy can claim the template first.
+func (p promotion) createAll(ctx context.Context, plan plan) (err error) {
+	var created createdObjects
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, made.undo(ctx, p.karmada, p.Program.Tell))
+			err = errors.Join(err, created.rollBack(ctx, p.karmada, p.Program.Messagef))
 		}
 	}()
 	if p.dependencies {
-		if err := p.promoteDependencies(ctx, plan, &made); err != nil {
+		if err := p.promoteDependencies(ctx, plan, &created); err != nil {
 			return err
 		}
 	}
 	if plan.policy != nil {
-		if err := p.create(ctx, plan.policyMapping, plan.policy, &made); err != nil {
+		if err := p.create(ctx, plan.policyMapping, plan.policy, &created); err != nil {
 			return err
 		}
 	}
-	if err := p.create(ctx, plan.mapping, plan.template, &made); err != nil {
+	if err := p.create(ctx, plan.mapping, plan.template, &created); err != nil {
 		return err
 	}
-	p.report(plan)
+	p.printResult(plan)
 	return nil
 }
 
-// create stores an object in the control plane, and notes it for the case that
-// something fails later.
-func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured, made *creations) error {
+// create stores an object in the control plane and records it for a rollback.
+func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured, created *createdObjects) error {
 	stored, err := p.karmada.create(ctx, mapping, object, p.dryRun)
 	if err != nil || p.dryRun {
 		return err
 	}
-	*made = append(*made, found{Unstructured: stored, mapping: mapping})
+	*created = append(*created, clusterObject{Unstructured: stored, mapping: mapping})
 	return nil
 }
 
-// report tells what was done.
-func (p promotion) report(plan plan) {
+// printResult prints what was created.
+func (p promotion) printResult(plan plan) {
 	if p.dryRun {
-		p.Program.Tell("dry run: %s can be promoted, nothing was created", title(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()))
+		p.Program.Messagef("dry run: %s can be promoted, nothing was created", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()))
 		return
 	}
 	out := p.Program.Out
@@ -190,10 +190,10 @@ func (p promotion) report(plan plan) {
 	default:
 		fmt.Fprintf(out, "PropagationPolicy (%s) is created successfully\n", domain.Reference(plan.policy))
 	}
-	fmt.Fprintf(out, "Resource %s is promoted successfully\n", resourceOf(plan.mapping.Resource, plan.template))
+	fmt.Fprintf(out, "Resource %s is promoted successfully\n", formatResource(plan.mapping.Resource, plan.template))
 }
 
-// resourceOf names an object as "<gvr>"(<namespace>/<name>).
-func resourceOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) string {
+// formatResource formats an object as "<gvr>"(<namespace>/<name>).
+func formatResource(resource schema.GroupVersionResource, object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%q(%s)", resource.String(), domain.Reference(object))
 }

@@ -23,42 +23,42 @@ const (
 	caFile    = "/etc/karmada/pki/ca.crt"
 )
 
-// NewUnregister is the command that ends the membership of a cluster in Pull mode.
+// NewUnregister returns the command that unregisters a cluster in pull mode.
 func NewUnregister(program *command.Program) *cobra.Command {
 	var (
-		member     command.Member
-		karmada    command.Access
-		unregister = pull.Unregister{Log: program.Tell}
+		member     command.MemberFlags
+		karmada    command.Kubeconfig
+		unregister = pull.Unregister{Log: program.Messagef}
 	)
 	cmd := &cobra.Command{
 		Use:   "unregister CLUSTER_NAME",
-		Short: "Remove a member that has an agent",
-		Long: `Remove a member that has an agent.
+		Short: "Unregister a cluster in pull mode",
+		Long: `Unregister a cluster in pull mode.
 
-What was propagated to the member is deleted there first; then the Cluster, its
-namespace and the rights of the agent in the control plane; at last the agent and
-what else register has created in the member.
+The propagated objects in the member are deleted first; then the Cluster, its
+namespace and the rights of the agent in the control plane; finally the agent and
+the other objects that register created in the member.
 
-The control plane is reached with the kubeconfig of the agent, which is read in the
-member, and with the context that the agent uses. --karmada-config names another
-kubeconfig, and --karmada-context the context in that one.`,
+The command uses the kubeconfig of the agent, which it reads in the
+member, with the context that the agent uses. --karmada-config sets another
+kubeconfig, and --karmada-context the context in it.`,
 		Example: program.Examples(`
-			# Remove the member "east" with the credentials of its agent
+			# Unregister the member "east" with the credentials of its agent
 			{{program}} unregister east --cluster-kubeconfig=$HOME/.kube/east.config
 
-			# Remove a member whose agent does not run any more; what was propagated stays
+			# Remove a member whose agent no longer runs; the propagated objects stay
 			{{program}} unregister east --cluster-kubeconfig=$HOME/.kube/east.config --karmada-config=$HOME/.kube/karmada.config --force --wait=10s`),
-		Args: command.OneName("cluster"),
+		Args: command.RequireOneName("cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			unregister.Name = args[0]
-			if err := open(&unregister, karmada, member.Access); err != nil {
+			if err := loadConfigs(&unregister, karmada, member.Kubeconfig); err != nil {
 				return err
 			}
 			if err := unregister.Run(cmd.Context()); err != nil || unregister.DryRun {
 				return err
 			}
-			for _, problem := range removeFiles(unregister.Name, agentFile, caFile) {
-				program.Tell("warning: %v", problem)
+			for _, problem := range removeAgentFiles(unregister.Name, agentFile, caFile) {
+				program.Messagef("warning: %v", problem)
 			}
 			fmt.Fprintf(program.Out, "cluster(%s) is unregistered successfully\n", unregister.Name)
 			return nil
@@ -71,27 +71,27 @@ kubeconfig, and --karmada-context the context in that one.`,
 	flags.StringVar(&karmada.Path, "karmada-config", "", "kubeconfig of the control plane; the credentials of the agent are used if empty")
 	flags.StringVar(&unregister.AgentName, "agent-name", pull.AgentName, "name of the agent's Deployment")
 	flags.StringVarP(&unregister.Namespace, "namespace", "n", clusterv1alpha1.NamespaceKarmadaSystem, "namespace of the agent in the member")
-	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets, unless the agent names another one")
-	flags.BoolVar(&unregister.DryRun, "dry-run", false, "check everything and change nothing")
-	flags.BoolVar(&unregister.Force, "force", false, "go on without the side that does not answer, and drop finalizers when time is up: what was propagated to the cluster stays there")
-	flags.DurationVar(&unregister.Wait, "wait", registration.DefaultWait, "how long the removal may take")
+	flags.StringVar(&unregister.ClusterNamespace, "cluster-namespace", clusterv1alpha1.NamespaceKarmadaCluster, "namespace of the cluster's secrets, unless the agent uses another one")
+	flags.BoolVar(&unregister.DryRun, "dry-run", false, "make all checks but change nothing")
+	flags.BoolVar(&unregister.Force, "force", false, "continue if the control plane or the member is unreachable, and remove the finalizers after the wait: the propagated objects stay in the cluster")
+	flags.DurationVar(&unregister.Wait, "wait", registration.DefaultWait, "time limit of the removal")
 	_ = cmd.MarkFlagFilename("karmada-config")
 	return cmd
 }
 
-// open makes the client configurations.
-func open(unregister *pull.Unregister, karmada, member command.Access) (err error) {
+// loadConfigs loads the client configurations of both clusters.
+func loadConfigs(unregister *pull.Unregister, karmada, member command.Kubeconfig) (err error) {
 	if unregister.Wait <= 0 {
-		return command.Wrong("--wait must be longer than 0, not %s", unregister.Wait.Round(time.Second))
+		return command.NewUsageError("--wait must be longer than 0, not %s", unregister.Wait.Round(time.Second))
 	}
 	if member.Path == "" {
-		return command.Wrong("--cluster-kubeconfig is missing: the kubeconfig of the member")
+		return command.NewUsageError("--cluster-kubeconfig is missing: the kubeconfig of the member")
 	}
 	if unregister.Member, unregister.MemberOrigin, err = member.MemberConfig(unregister.Name); err != nil {
 		return err
 	}
-	// Clients pass the global --kubeconfig and --karmada-context along. Neither has a
-	// meaning for the kubeconfig of the agent.
+	// Scripts may pass the global --kubeconfig and --karmada-context. They have no
+	// effect if the kubeconfig of the agent is used.
 	if karmada.Path == "" {
 		return nil
 	}
@@ -101,9 +101,9 @@ func open(unregister *pull.Unregister, karmada, member command.Access) (err erro
 	return nil
 }
 
-// removeFiles deletes what other releases leave on this machine, if it is about the
-// agent of this cluster.
-func removeFiles(cluster, agentFile, caFile string) []error {
+// removeAgentFiles deletes the files that other releases leave on this machine if they
+// belong to the agent of this cluster.
+func removeAgentFiles(cluster, agentFile, caFile string) []error {
 	config, err := clientcmd.LoadFromFile(agentFile)
 	if err != nil {
 		return nil

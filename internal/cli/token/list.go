@@ -11,26 +11,25 @@ import (
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
-// listedToken is a token as JSON and YAML print it, with the fields that kubeadm
-// prints.
+// listedToken is a token in JSON and YAML output. It has the fields of kubeadm's output.
 type listedToken struct {
 	Token       string     `json:"token"`
 	Description string     `json:"description,omitempty"`
-	Expires     *time.Time `json:"expires,omitempty"` // nil is never
+	Expires     *time.Time `json:"expires,omitempty"` // nil means never
 	Usages      []string   `json:"usages,omitempty"`
 	Groups      []string   `json:"groups,omitempty"`
 }
 
-// listOf returns the tokens in all formats. The name of a token is its ID, which
-// token delete takes.
-func listOf(tokens []bootstraptoken.Token, now time.Time) console.Output {
+// newTokenList returns the tokens for all output formats. The name of a token is its ID,
+// which token delete accepts.
+func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 	list := console.Output{
 		Header: []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET"},
 		Narrow: 6, Gap: 3,
 	}
 	objects := make([]listedToken, 0, len(tokens))
 	for _, token := range tokens {
-		ttl, expires := life(token, now)
+		ttl, expires := formatLifetime(token, now)
 		list.Rows = append(list.Rows, []string{
 			token.String(), ttl, expires,
 			orNone(strings.Join(token.Usages, ",")), orNone(token.Description), orNone(strings.Join(token.Groups, ",")),
@@ -47,17 +46,17 @@ func listOf(tokens []bootstraptoken.Token, now time.Time) console.Output {
 	return list
 }
 
-// life returns how long a token is good for, and until when.
-func life(token bootstraptoken.Token, now time.Time) (ttl, expires string) {
+// formatLifetime returns the remaining lifetime and the expiration time of a token.
+func formatLifetime(token bootstraptoken.Token, now time.Time) (ttl, expires string) {
 	if token.Expires.IsZero() {
 		return "<forever>", "<never>"
 	}
 	expires = token.Expires.Format(time.RFC3339)
-	left := token.Expires.Sub(now)
-	if left <= 0 {
+	remaining := token.Expires.Sub(now)
+	if remaining <= 0 {
 		return "<expired>", expires
 	}
-	return duration.ShortHumanDuration(left), expires
+	return duration.ShortHumanDuration(remaining), expires
 }
 
 func orNone(text string) string {

@@ -1,5 +1,5 @@
-// Package token answers: who may register a cluster? Its commands make, list and
-// delete the bootstrap tokens that are passed on to those who may.
+// Package token answers: how does a user manage bootstrap tokens? Its commands create, list
+// and delete the tokens with which clusters register.
 package token
 
 import (
@@ -22,21 +22,21 @@ import (
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
-// completionTimeout is how long a shell waits for IDs after a press of Tab.
+// completionTimeout is how long a shell waits for completions.
 const completionTimeout = 3 * time.Second
 
-// New is the command that holds those about tokens.
+// New returns the command that groups the token commands.
 func New(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Manage the tokens with which clusters register themselves",
-		Long: `Manage the tokens with which clusters register themselves.
+		Short: "Manage bootstrap tokens for the registration of clusters",
+		Long: `Manage bootstrap tokens for the registration of clusters in pull mode.
 
-Whoever holds a token can register a cluster under a name that is free. A token is
-good for any number of clusters until it expires or is deleted; clusters that are
-registered need it no more.`,
+Anyone who knows a token can register a cluster under an unused name. A token is
+valid for any number of clusters until it expires or is deleted. Registered clusters
+no longer need it.`,
 		Example: program.Examples(`
-			# Print a command that registers the cluster in which it is run
+			# Create a token and print a complete register command
 			{{program}} token create --print-register-command`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -54,20 +54,20 @@ func newCreate(program *command.Program) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token and print it",
-		Long:  "Make a token with which clusters can register themselves, and print it or a whole register command.",
+		Short: "Create a token and print it",
+		Long:  "Create a token with which clusters can register, and print the token or a complete register command.",
 		Example: program.Examples(`
-			# Make a token for a day
+			# Create a token that is valid for a day
 			{{program}} token create
 
-			# Print a register command that is good for an hour
+			# Print a register command that is valid for an hour
 			{{program}} token create --print-register-command --ttl=1h --description="for the edge team"`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := check(token, ttl, printCommand); err != nil {
+			if err := validateCreate(token, ttl, printCommand); err != nil {
 				return err
 			}
-			karmada, err := program.Karmada(karmadaContext).Config()
+			karmada, err := program.KarmadaKubeconfig(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func newCreate(program *command.Program) *cobra.Command {
 				pins     []bootstraptoken.Pin
 			)
 			if printCommand {
-				if endpoint, err = endpointOf(karmada); err != nil {
+				if endpoint, err = registerEndpoint(karmada); err != nil {
 					return err
 				}
 				if pins, err = bootstraptoken.Pins(karmada); err != nil {
@@ -86,57 +86,58 @@ func newCreate(program *command.Program) *cobra.Command {
 			if ttl > 0 {
 				token.Expires = time.Now().Add(ttl)
 			}
-			made, err := bootstraptoken.Create(cmd.Context(), karmada, token)
+			created, err := bootstraptoken.Create(cmd.Context(), karmada, token)
 			if err != nil {
-				return advised(err)
+				return withAdvice(err)
 			}
 			if printCommand {
-				fmt.Fprintln(program.Out, registerCommand(program.Name, endpoint, made, pins))
+				fmt.Fprintln(program.Out, registerCommand(program.Name, endpoint, created, pins))
 				return nil
 			}
-			fmt.Fprintln(program.Out, made)
+			fmt.Fprintln(program.Out, created)
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	flags := cmd.Flags()
-	flags.StringVar(&token.Description, "description", "", "what the token is for, for people")
-	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of those who hold the token; the default one may register clusters")
-	flags.BoolVar(&printCommand, "print-register-command", false, "print a whole register command instead of the token")
-	flags.DurationVar(&ttl, "ttl", bootstraptoken.DefaultTTL, "how long the token lives; 0 is endless")
-	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.Signing, bootstraptoken.Authentication}, "what the token is good for: signing, authentication; registration needs both")
+	flags.StringVar(&token.Description, "description", "", "description of the token")
+	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of the requests with the token; the default group may register clusters")
+	flags.BoolVar(&printCommand, "print-register-command", false, "print a complete register command instead of the token")
+	flags.DurationVar(&ttl, "ttl", bootstraptoken.DefaultTTL, "lifetime of the token; 0 means that it does not expire")
+	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.Signing, bootstraptoken.Authentication}, "usages of the token: signing, authentication; registration needs both")
 	return cmd
 }
 
-func check(token bootstraptoken.Token, ttl time.Duration, printCommand bool) error {
+func validateCreate(token bootstraptoken.Token, ttl time.Duration, printCommand bool) error {
 	if ttl < 0 {
-		return command.Wrong("--ttl must not be negative, as %s is; 0 is endless", ttl)
+		return command.NewUsageError("--ttl must not be negative: %s; 0 means that the token does not expire", ttl)
 	}
 	if err := token.Validate(); err != nil {
-		return command.Wrong("%w", err)
+		return command.NewUsageError("%w", err)
 	}
 	for _, usage := range []string{bootstraptoken.Signing, bootstraptoken.Authentication} {
 		if printCommand && len(token.Usages) > 0 && !slices.Contains(token.Usages, usage) {
-			return command.Wrong("--print-register-command needs a token of usage %s, which --usages leaves out", usage)
+			return command.NewUsageError("--print-register-command needs a token with usage %s, which --usages does not contain", usage)
 		}
 	}
 	return nil
 }
 
-// endpointOf is the control plane as register takes it: host:port.
-func endpointOf(karmada *rest.Config) (string, error) {
+// registerEndpoint returns the address of the control plane as host:port, as register
+// expects it.
+func registerEndpoint(karmada *rest.Config) (string, error) {
 	server, err := url.Parse(registration.Endpoint(karmada))
 	if err != nil {
 		return "", fmt.Errorf("reading the address of the control plane: %w", err)
 	}
 	if strings.Trim(server.Path, "/") != "" {
-		return "", fmt.Errorf("the kubeconfig leads to the control plane by %s, and clusters register at host and port without a path: choose a kubeconfig or context that leads to its API server directly", karmada.Host)
+		return "", fmt.Errorf("the kubeconfig has the address %s, but clusters register at host and port without a path: choose a kubeconfig or context with the address of the API server itself", karmada.Host)
 	}
 	return net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), "443")), nil
 }
 
-// registerCommand is what the administrator of a cluster runs to register it.
+// registerCommand returns the command that registers a cluster.
 func registerCommand(program, endpoint string, token bootstraptoken.Token, pins []bootstraptoken.Pin) string {
 	hashes := make([]string, 0, len(pins))
 	for _, pin := range pins {
@@ -153,7 +154,7 @@ func newList(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tokens",
-		Long:  "List the tokens of the control plane. Anybody who sees them can use them.",
+		Long:  "List the tokens of the control plane. Anyone who sees a token can use it.",
 		Example: program.Examples(`
 			# List all tokens
 			{{program}} token list
@@ -162,18 +163,18 @@ func newList(program *command.Program) *cobra.Command {
 			{{program}} token list -o name | xargs {{program}} token delete`),
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			karmada, err := program.Karmada(karmadaContext).Config()
+			karmada, err := program.KarmadaKubeconfig(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
 			tokens, malformed, err := bootstraptoken.List(cmd.Context(), karmada)
 			if err != nil {
-				return advised(err)
+				return withAdvice(err)
 			}
 			for _, problem := range malformed {
-				program.Tell("skipped: %v", problem)
+				program.Messagef("skipped: %v", problem)
 			}
-			return format.Print(program.Out, listOf(tokens, time.Now()))
+			return format.Print(program.Out, newTokenList(tokens, time.Now()))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -187,13 +188,13 @@ func newDelete(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [token-value] ...",
 		Short: "Delete tokens",
-		Long:  "Delete tokens, so that nobody can register clusters with them. Clusters that are registered stay.",
+		Long:  "Delete tokens, so that no cluster can register with them. Registered clusters stay.",
 		Example: program.Examples(`
 			# Delete a token by its first six characters
 			{{program}} token delete abcdef`),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Wrong("the token is missing: the whole of it or its first six characters")
+				return command.NewUsageError("the token is missing: pass the whole token or its first six characters")
 			}
 			return nil
 		},
@@ -202,34 +203,34 @@ func newDelete(program *command.Program) *cobra.Command {
 			for _, arg := range args {
 				id, err := bootstraptoken.ParseID(arg)
 				if err != nil {
-					// The argument may be a secret with a slip in it.
-					return command.Wrong("argument %d: %w", len(ids)+1, err)
+					// The message does not contain the argument, which may be a mistyped secret.
+					return command.NewUsageError("argument %d: %w", len(ids)+1, err)
 				}
 				ids = append(ids, id)
 			}
-			karmada, err := program.Karmada(karmadaContext).Config()
+			karmada, err := program.KarmadaKubeconfig(karmadaContext).Config()
 			if err != nil {
 				return err
 			}
 			for _, id := range ids {
 				if err := bootstraptoken.Delete(cmd.Context(), karmada, id); err != nil {
-					return advised(err)
+					return withAdvice(err)
 				}
 				fmt.Fprintf(program.Out, "bootstrap token %q deleted\n", id)
 			}
 			return nil
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return completeIDs(cmd.Context(), program.Karmada(karmadaContext), args), cobra.ShellCompDirectiveNoFileComp
+			return completeIDs(cmd.Context(), program.KarmadaKubeconfig(karmadaContext), args), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	program.AddKarmadaContext(cmd, &karmadaContext)
 	return cmd
 }
 
-// completeIDs are the IDs that were not given yet, with what the tokens are for;
-// nothing if the control plane does not answer.
-func completeIDs(ctx context.Context, karmada command.Access, given []string) []string {
+// completeIDs returns the IDs of the tokens that are not given yet, with their
+// descriptions. It returns nothing if the control plane does not answer.
+func completeIDs(ctx context.Context, karmada command.Kubeconfig, given []string) []string {
 	config, err := karmada.Config()
 	if err != nil {
 		return nil
@@ -249,7 +250,8 @@ func completeIDs(ctx context.Context, karmada command.Access, given []string) []
 	return ids
 }
 
-func advised(err error) error {
+// withAdvice adds advice to an error if there is any.
+func withAdvice(err error) error {
 	if advice := registration.Advice(err, "the control plane"); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
 	}

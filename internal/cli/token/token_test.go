@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
-func TestTableOfTokens(t *testing.T) {
+func TestTokenTable(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	both := []string{bootstraptoken.Signing, bootstraptoken.Authentication}
 	tokens := []bootstraptoken.Token{
@@ -29,7 +29,7 @@ func TestTableOfTokens(t *testing.T) {
 	}
 	var out strings.Builder
 	var format console.Format
-	if err := format.Print(&out, listOf(tokens, now)); err != nil {
+	if err := format.Print(&out, newTokenList(tokens, now)); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
@@ -41,7 +41,7 @@ func TestTableOfTokens(t *testing.T) {
 	}
 }
 
-func TestFormatsOfTokens(t *testing.T) {
+func TestTokenFormats(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	tokens := []bootstraptoken.Token{
 		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{bootstraptoken.Signing}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
@@ -72,7 +72,7 @@ func TestFormatsOfTokens(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			format, out := console.Format(test.format), strings.Builder{}
-			if err := format.Print(&out, listOf(test.tokens, now)); err != nil {
+			if err := format.Print(&out, newTokenList(test.tokens, now)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
@@ -91,45 +91,45 @@ func TestRegisterCommand(t *testing.T) {
 	}
 }
 
-func TestTheEndpointIsOneThatRegisterTakes(t *testing.T) {
+func TestRegisterEndpoint(t *testing.T) {
 	for host, want := range map[string]string{
 		"https://10.0.0.1:5443": "10.0.0.1:5443", "10.0.0.1:5443": "10.0.0.1:5443", "https://karmada.example/": "karmada.example:443",
 		"https://[::1]:5443": "[::1]:5443", "https://[::1]": "[::1]:443",
 	} {
-		got, err := endpointOf(&rest.Config{Host: host})
+		got, err := registerEndpoint(&rest.Config{Host: host})
 		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", host, got, err, want)
 		}
 	}
-	if got, err := endpointOf(&rest.Config{Host: "https://example.com/k8s/clusters/c"}); err == nil || !strings.Contains(err.Error(), "without a path") {
+	if got, err := registerEndpoint(&rest.Config{Host: "https://example.com/k8s/clusters/c"}); err == nil || !strings.Contains(err.Error(), "without a path") {
 		t.Errorf("below a path: got %q, %v", got, err)
 	}
 }
 
-func TestTokensThatAreNotMade(t *testing.T) {
+func TestValidateCreate(t *testing.T) {
 	tests := map[string]struct {
 		token        bootstraptoken.Token
 		ttl          time.Duration
 		printCommand bool
 		want         string
 	}{
-		"the default":            {},
-		"a life that is over":    {ttl: -time.Second, want: "--ttl must not be negative"},
-		"an unknown usage":       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
-		"one that only signs":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}},
-		"a command with that":    {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, printCommand: true, want: "needs a token of usage authentication"},
-		"a command with default": {printCommand: true},
+		"the default":                            {},
+		"a negative TTL":                         {ttl: -time.Second, want: "--ttl must not be negative"},
+		"an unknown usage":                       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
+		"usage signing only":                     {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}},
+		"a command without usage authentication": {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, printCommand: true, want: "needs a token with usage authentication"},
+		"a command with default":                 {printCommand: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := check(test.token, test.ttl, test.printCommand)
+			err := validateCreate(test.token, test.ttl, test.printCommand)
 			if test.want == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || command.ExitCode(err) != command.WrongUsage {
+			if err == nil || !strings.Contains(err.Error(), test.want) || command.ExitCode(err) != command.ExitUsage {
 				t.Errorf("got %v, want wrong usage: %s", err, test.want)
 			}
 		})

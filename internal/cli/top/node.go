@@ -16,65 +16,66 @@ import (
 
 type nodeOptions struct {
 	options
-	showCapacity bool
+	usesCapacity bool
 }
 
-// nodeUse is what one node uses; no usage means that nobody measured it.
-type nodeUse struct {
+// nodeUsage is the usage of one node. A nil usage means that there are no metrics of the
+// node.
+type nodeUsage struct {
 	name, cluster    string
 	usage, available corev1.ResourceList
 }
 
 func newNode(program *command.Program) *cobra.Command {
-	o := &nodeOptions{options: options{Access: place.Access{Program: program}}}
+	o := &nodeOptions{options: options{ClientFlags: place.ClientFlags{Program: program}}}
 	cmd := &cobra.Command{
 		Use:     "node [NAME | -l label]",
 		Aliases: []string{"nodes", "no"},
-		Short:   "Show what nodes of members use",
-		Long:    "Show how much CPU and memory nodes of members use, and how much of what they can give to pods that is.",
+		Short:   "Show resource usage of nodes in members",
+		Long:    "Show the CPU and memory usage of nodes in members, and the percentage of their allocatable resources.",
 		Example: program.Examples(`
-			# Nodes of all members, the busiest first
+			# Nodes of all members, sorted by CPU usage
 			{{program}} top node --sort-by cpu
 
-			# One node, as a share of all that it has
+			# One node, as a percentage of its capacity
 			{{program}} top node node-1 --clusters east --show-capacity`),
 		Args:              func(_ *cobra.Command, args []string) error { return o.check(args, "") },
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 		ValidArgsFunction: o.complete("nodes"),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.showCapacity, "show-capacity", false, "shares of the capacity of nodes, not of what they can give to pods")
+	cmd.Flags().BoolVar(&o.usesCapacity, "show-capacity", false, "show percentages of the capacity instead of the allocatable resources")
 	return cmd
 }
 
 func (o *nodeOptions) run(ctx context.Context, args []string) error {
-	nodes, err := collect(ctx, &o.options, func(ctx context.Context, m meter) ([]nodeUse, error) { return o.read(ctx, m, args) })
+	nodes, err := queryMembers(ctx, &o.options, func(ctx context.Context, m metricsReader) ([]nodeUsage, error) { return o.readNodes(ctx, m, args) })
 	if len(nodes) == 0 && err == nil {
-		o.Program.Tell("No resources found")
+		o.Program.Messagef("No resources found")
 	}
-	if printErr := printTable(o.Program.Out, o.noHeaders, nodeTable(nodes, o.sortBy)); printErr != nil {
+	if printErr := printTable(o.Program.Out, o.noHeaders, newNodeTable(nodes, o.sortBy)); printErr != nil {
 		return printErr
 	}
 	return err
 }
 
-// read returns the nodes of one member.
-func (o *nodeOptions) read(ctx context.Context, m meter, args []string) ([]nodeUse, error) {
-	nodes, metrics, err := o.list(ctx, m, args)
+// readNodes returns the usage of the nodes of one member.
+func (o *nodeOptions) readNodes(ctx context.Context, m metricsReader, args []string) ([]nodeUsage, error) {
+	nodes, metrics, err := o.listNodes(ctx, m, args)
 	if err != nil {
 		return nil, err
 	}
 	if len(nodes) > 0 && len(metrics) == 0 && len(args) == 0 {
-		return nil, errNotYet
+		return nil, errNoMetricsYet
 	}
-	measured := map[string]corev1.ResourceList{}
+	usages := map[string]corev1.ResourceList{}
 	for i := range metrics {
-		measured[metrics[i].Name] = metrics[i].Usage
+		usages[metrics[i].Name] = metrics[i].Usage
 	}
-	var found []nodeUse
+	var found []nodeUsage
 	for i := range nodes {
-		use := nodeUse{name: nodes[i].Name, cluster: m.place.Name(), usage: measured[nodes[i].Name], available: nodes[i].Status.Allocatable}
-		if o.showCapacity {
+		use := nodeUsage{name: nodes[i].Name, cluster: m.place.Name(), usage: usages[nodes[i].Name], available: nodes[i].Status.Allocatable}
+		if o.usesCapacity {
 			use.available = nodes[i].Status.Capacity
 		}
 		found = append(found, use)
@@ -82,7 +83,7 @@ func (o *nodeOptions) read(ctx context.Context, m meter, args []string) ([]nodeU
 	return found, nil
 }
 
-func (o *nodeOptions) list(ctx context.Context, m meter, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
+func (o *nodeOptions) listNodes(ctx context.Context, m metricsReader, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
 	if len(args) == 1 {
 		node, err := m.member.CoreV1().Nodes().Get(ctx, args[0], metav1.GetOptions{})
 		if err != nil {

@@ -15,30 +15,30 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// measuringTakes is how old a pod can be of which nothing was measured yet.
-const measuringTakes = 2 * time.Minute
+// metricsDelay is the age up to which a pod may have no metrics.
+const metricsDelay = 2 * time.Minute
 
 type podOptions struct {
 	options
-	allNamespaces bool
-	fieldSelector string
-	containers    bool
-	sum           bool
+	allNamespaces   bool
+	fieldSelector   string
+	showsContainers bool
+	showsSum        bool
 }
 
-// podUse is what the containers of one pod use.
-type podUse struct {
+// podUsage is the usage of the containers of one pod.
+type podUsage struct {
 	cluster string
 	metrics metricsv1beta1.PodMetrics
 }
 
 func newPod(program *command.Program) *cobra.Command {
-	o := &podOptions{options: options{Access: place.Access{Program: program}}}
+	o := &podOptions{options: options{ClientFlags: place.ClientFlags{Program: program}}}
 	cmd := &cobra.Command{
 		Use:     "pod [NAME | -l label]",
 		Aliases: []string{"pods", "po"},
-		Short:   "Show what pods of members use",
-		Long:    "Show how much CPU and memory pods of members use. Pods are measured some minutes after they began.",
+		Short:   "Show resource usage of pods in members",
+		Long:    "Show the CPU and memory usage of pods in members. Metrics of a pod are available some minutes after its start.",
 		Example: program.Examples(`
 			# Pods of a namespace in all members, with the sum
 			{{program}} top pod -n shop --sum
@@ -50,44 +50,44 @@ func newPod(program *command.Program) *cobra.Command {
 		ValidArgsFunction: o.complete("pods"),
 	}
 	o.addFlags(cmd)
-	o.AddNamespace(cmd, o.Factory(&o.completed, 0))
+	o.AddNamespaceFlag(cmd, o.NewFactory(&o.completionTarget, 0))
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "pods of every namespace")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "query all namespaces")
 	flags.StringVar(&o.fieldSelector, "field-selector", "", "field query, such as metadata.name!=web-0")
-	flags.BoolVar(&o.containers, "containers", false, "show each container")
-	flags.BoolVar(&o.sum, "sum", false, "show the sum in a last line")
+	flags.BoolVar(&o.showsContainers, "containers", false, "show each container")
+	flags.BoolVar(&o.showsSum, "sum", false, "show the sum in the last line")
 	return cmd
 }
 
 func (o *podOptions) run(ctx context.Context, args []string) error {
-	pods, err := collect(ctx, &o.options, func(ctx context.Context, m meter) ([]podUse, error) { return o.read(ctx, m, args) })
+	pods, err := queryMembers(ctx, &o.options, func(ctx context.Context, m metricsReader) ([]podUsage, error) { return o.readPods(ctx, m, args) })
 	if len(pods) == 0 {
 		if err == nil {
-			err = o.tellNothing()
+			err = o.printNoResources()
 		}
 		return err
 	}
-	if printErr := printTable(o.Program.Out, o.noHeaders, o.podTable(pods)); printErr != nil {
+	if printErr := printTable(o.Program.Out, o.noHeaders, o.newPodTable(pods)); printErr != nil {
 		return printErr
 	}
 	return err
 }
 
-func (o *podOptions) tellNothing() error {
-	namespace, _, err := o.Factory(&place.Place{}, 0).ToRawKubeConfigLoader().Namespace()
+func (o *podOptions) printNoResources() error {
+	namespace, _, err := o.NewFactory(&place.Target{}, 0).ToRawKubeConfigLoader().Namespace()
 	switch {
 	case err != nil:
 		return err
 	case o.allNamespaces:
-		o.Program.Tell("No resources found")
+		o.Program.Messagef("No resources found")
 	default:
-		o.Program.Tell("No resources found in %s namespace.", namespace)
+		o.Program.Messagef("No resources found in %s namespace.", namespace)
 	}
 	return nil
 }
 
-// read returns the pods of one member.
-func (o *podOptions) read(ctx context.Context, m meter, args []string) (found []podUse, err error) {
+// readPods returns the usage of the pods of one member.
+func (o *podOptions) readPods(ctx context.Context, m metricsReader, args []string) (found []podUsage, err error) {
 	namespace := m.namespace
 	if o.allNamespaces {
 		namespace = metav1.NamespaceAll
@@ -96,20 +96,20 @@ func (o *podOptions) read(ctx context.Context, m meter, args []string) (found []
 	if len(args) == 1 {
 		query.FieldSelector = "metadata.name=" + args[0]
 	}
-	metrics, err := m.measured(ctx, namespace, query, args)
+	metrics, err := m.readPodMetrics(ctx, namespace, query, args)
 	if err != nil {
 		return nil, err
 	}
 	if len(metrics) == 0 {
-		return nil, m.whyNothing(ctx, namespace, query, args)
+		return nil, m.explainNoMetrics(ctx, namespace, query, args)
 	}
 	for i := range metrics {
-		found = append(found, podUse{cluster: m.place.Name(), metrics: metrics[i]})
+		found = append(found, podUsage{cluster: m.place.Name(), metrics: metrics[i]})
 	}
 	return found, nil
 }
 
-func (m meter) measured(ctx context.Context, namespace string, query metav1.ListOptions, args []string) ([]metricsv1beta1.PodMetrics, error) {
+func (m metricsReader) readPodMetrics(ctx context.Context, namespace string, query metav1.ListOptions, args []string) ([]metricsv1beta1.PodMetrics, error) {
 	if len(args) == 1 && namespace != metav1.NamespaceAll {
 		one, err := m.metrics.PodMetricses(namespace).Get(ctx, args[0], metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -127,9 +127,9 @@ func (m meter) measured(ctx context.Context, namespace string, query metav1.List
 	return list.Items, nil
 }
 
-// whyNothing tells a member without such pods, which is fine unless one was asked
-// for by name, from one that has them and did not measure them.
-func (m meter) whyNothing(ctx context.Context, namespace string, query metav1.ListOptions, args []string) error {
+// explainNoMetrics returns why there are no metrics: nil if there are no pods, NotFound if
+// the named pod does not exist, else an error about missing metrics.
+func (m metricsReader) explainNoMetrics(ctx context.Context, namespace string, query metav1.ListOptions, args []string) error {
 	pods, err := m.member.CoreV1().Pods(namespace).List(ctx, query)
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
@@ -137,19 +137,18 @@ func (m meter) whyNothing(ctx context.Context, namespace string, query metav1.Li
 	if len(pods.Items) == 0 && len(args) == 1 {
 		return apierrors.NewNotFound(corev1.Resource("pods"), args[0])
 	}
-	return unmeasured(pods.Items, time.Now())
+	return noMetricsError(pods.Items, time.Now())
 }
 
-// unmeasured is the error of pods of which nothing was measured, nil if there are
-// none.
-func unmeasured(pods []corev1.Pod, now time.Time) error {
+// noMetricsError returns the error for pods without metrics, or nil if there are no pods.
+func noMetricsError(pods []corev1.Pod, now time.Time) error {
 	if len(pods) == 0 {
 		return nil
 	}
 	for i := range pods {
-		if age := now.Sub(pods[i].CreationTimestamp.Time); age > measuringTakes {
+		if age := now.Sub(pods[i].CreationTimestamp.Time); age > metricsDelay {
 			return fmt.Errorf("metrics not available for pod %s/%s, age: %s", pods[i].Namespace, pods[i].Name, age.Round(time.Second))
 		}
 	}
-	return errNotYet
+	return errNoMetricsYet
 }

@@ -1,7 +1,8 @@
-// Package top answers: how much do nodes and pods of the members use? Each member
-// is asked through the control plane for what its own metrics server measured.
+// Package top results: how much CPU and memory do nodes and pods of the members use? It
+// reads the metrics of each member through the cluster proxy.
 //
-// One table holds the rows of all members. A member that fails hides no other one.
+// One table holds the rows of all members. The failure of one member does not hide the
+// others.
 package top
 
 import (
@@ -20,25 +21,25 @@ import (
 	"karmada.io/karmada/internal/cli/place"
 )
 
-// Values of --sort-by.
+// The values of --sort-by.
 const (
-	byCPU    = "cpu"
-	byMemory = "memory"
+	sortByCPU    = "cpu"
+	sortByMemory = "memory"
 )
 
-// New is the command that groups the others.
+// New returns the command that groups top node and top pod.
 func New(program *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show what nodes and pods of members use",
+		Short: "Show resource usage of nodes and pods in members",
 		Long: `Show how much CPU and memory nodes and pods of members use.
 
-Members are asked for what their metrics servers measured, which is some minutes old.`,
+The values come from the metrics servers of the members. They may be some minutes old.`,
 		Example: program.Examples(`
 			# Nodes of all members
 			{{program}} top node
 
-			# Pods of two members that use most memory
+			# Pods of two members, sorted by memory usage
 			{{program}} top pod -A --clusters east,west --sort-by memory`),
 		SuggestFor: []string{"stats"},
 		Args:       command.NoArguments,
@@ -48,11 +49,11 @@ Members are asked for what their metrics servers measured, which is some minutes
 	return cmd
 }
 
-// options are what both commands know.
+// options are the options of both commands.
 type options struct {
-	place.Access
-	patience  place.Patience
-	completed place.Place
+	place.ClientFlags
+	timeout          place.RequestTimeout
+	completionTarget place.Target
 
 	clusters  []string
 	selector  string
@@ -62,76 +63,76 @@ type options struct {
 }
 
 func (o *options) addFlags(cmd *cobra.Command) {
-	o.Access.AddFlags(cmd)
-	o.patience.AddFlag(cmd)
+	o.ClientFlags.AddFlags(cmd)
+	o.timeout.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to ask, comma separated; all if empty")
+	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to query, comma separated; all members if empty")
 	flags.StringVarP(&o.selector, "selector", "l", "", "label query, such as app=web,tier!=db")
-	flags.StringVar(&o.sortBy, "sort-by", "", "cpu or memory: those that use most first; by name if empty")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave the header line out")
-	flags.BoolVar(&o.protobuf, "use-protocol-buffers", true, "ask for metrics in the shorter encoding")
+	flags.StringVar(&o.sortBy, "sort-by", "", "cpu or memory: sort by usage, highest first; by name if empty")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "do not print the header line")
+	flags.BoolVar(&o.protobuf, "use-protocol-buffers", true, "request metrics as protocol buffers")
 	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
-	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{byCPU, byMemory}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check finds wrong usage before anybody is asked.
+// check returns a usage error before any request is sent.
 func (o *options) check(args []string, fieldSelector string) error {
 	switch {
 	case len(args) > 1:
-		return command.Wrong("only one name can be given, not %d", len(args))
+		return command.NewUsageError("only one name can be given, not %d", len(args))
 	case len(args) == 1 && (o.selector != "" || fieldSelector != ""):
-		return command.Wrong("a name and a selector exclude each other")
-	case o.sortBy != "" && o.sortBy != byCPU && o.sortBy != byMemory:
-		return command.Wrong("unsupported value %q of --sort-by: use cpu or memory", o.sortBy)
+		return command.NewUsageError("a name and a selector exclude each other")
+	case o.sortBy != "" && o.sortBy != sortByCPU && o.sortBy != sortByMemory:
+		return command.NewUsageError("unsupported value %q of --sort-by: use cpu or memory", o.sortBy)
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
-		return command.Wrong("--selector: %w", err)
+		return command.NewUsageError("--selector: %w", err)
 	}
 	if _, err := fields.ParseSelector(fieldSelector); err != nil {
-		return command.Wrong("--field-selector: %w", err)
+		return command.NewUsageError("--field-selector: %w", err)
 	}
 	return nil
 }
 
-// complete completes names in the first of the named members.
+// complete completes names from the first of the named members.
 func (o *options) complete(resource string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 || len(o.clusters) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		o.completed = place.Place{Cluster: o.clusters[0]}
-		return completion.CompGetResource(o.Factory(&o.completed, 0), resource, begun), cobra.ShellCompDirectiveNoFileComp
+		o.completionTarget = place.Target{Cluster: o.clusters[0]}
+		return completion.CompGetResource(o.NewFactory(&o.completionTarget, 0), resource, prefix), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// collect asks all wanted members and returns what they said, in their order, and
-// the errors of those that failed. NotFound is an error only when no member has
-// anything.
-func collect[T any](ctx context.Context, o *options, ask func(context.Context, meter) ([]T, error)) (all []T, err error) {
-	members, err := o.Members(ctx, o.clusters)
+// queryMembers queries all wanted members. It returns the merged results in the order of
+// the members, and the errors of the failed members. NotFound is an error only if no member
+// has a result.
+func queryMembers[T any](ctx context.Context, o *options, query func(context.Context, metricsReader) ([]T, error)) (all []T, err error) {
+	members, err := o.ListMembers(ctx, o.clusters)
 	if err != nil {
 		return nil, err
 	}
 	if len(members) == 0 {
-		o.Program.Tell("No member clusters found: \"%s join\" adds one.", o.Program.Name)
+		o.Program.Messagef("No member clusters found: \"%s join\" adds one.", o.Program.Name)
 		return nil, nil
 	}
-	answers, errs := place.AskAll(ctx, members, o.patience, func(ctx context.Context, where place.Place) ([]T, error) {
-		m, err := o.meter(ctx, where)
+	results, errs := place.QueryAll(ctx, members, o.timeout, func(ctx context.Context, target place.Target) ([]T, error) {
+		m, err := o.newMetricsReader(ctx, target)
 		if err != nil {
 			return nil, err
 		}
-		return ask(ctx, m)
+		return query(ctx, m)
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("asking members: %w", err)
+		return nil, fmt.Errorf("querying members: %w", err)
 	}
-	all = slices.Concat(answers...)
+	all = slices.Concat(results...)
 	if len(all) > 0 {
-		// A member may lack what another one has.
+		// An object that another member has may be missing here.
 		for i, err := range errs {
 			errs[i] = utilerrors.FilterOut(err, apierrors.IsNotFound)
 		}
 	}
-	return all, place.Failure(members, errs)
+	return all, place.JoinErrors(members, errs)
 }

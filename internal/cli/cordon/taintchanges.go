@@ -11,38 +11,38 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// wishes are the taints to be set and to be removed. One to be removed without an
-// effect means all of its key.
-type wishes struct{ set, remove []corev1.Taint }
+// taintChanges are the taints to set and to remove. A taint to remove without an effect
+// stands for all taints with its key.
+type taintChanges struct{ set, remove []corev1.Taint }
 
-// parse reads the arguments: the type, names of clusters, then taints.
-func parse(args []string) (names []string, wanted wishes, err error) {
+// parseTaintArguments parses the arguments: the type, names of clusters, then taints.
+func parseTaintArguments(args []string) (names []string, changes taintChanges, err error) {
 	if len(args) == 0 || !slices.Contains([]string{"cluster", "clusters"}, args[0]) {
-		return nil, wishes{}, command.Wrong("only clusters can be tainted: begin with clusters and their names")
+		return nil, taintChanges{}, command.NewUsageError("only clusters can be tainted: write clusters, then their names")
 	}
 	for _, arg := range args[1:] {
-		// No name of a cluster looks like a taint.
+		// Names of clusters contain none of these characters.
 		isTaint := strings.ContainsAny(arg, "=:") || strings.HasSuffix(arg, "-")
 		switch {
-		case !isTaint && len(wanted.set)+len(wanted.remove) > 0:
-			return nil, wishes{}, command.Wrong("name all clusters before the taints: %q comes after", arg)
+		case !isTaint && len(changes.set)+len(changes.remove) > 0:
+			return nil, taintChanges{}, command.NewUsageError("write all clusters before the taints: %q follows a taint", arg)
 		case !isTaint && slices.Contains(names, arg):
 		case !isTaint:
 			names = append(names, arg)
 		default:
-			if err := wanted.add(arg); err != nil {
-				return nil, wishes{}, command.Wrong("taint %q: %w", arg, err)
+			if err := changes.add(arg); err != nil {
+				return nil, taintChanges{}, command.NewUsageError("taint %q: %w", arg, err)
 			}
 		}
 	}
-	if len(wanted.set)+len(wanted.remove) == 0 {
-		return nil, wishes{}, command.Wrong("the taint is missing")
+	if len(changes.set)+len(changes.remove) == 0 {
+		return nil, taintChanges{}, command.NewUsageError("the taint is missing")
 	}
-	return names, wanted, wanted.contradiction()
+	return names, changes, changes.checkConflicts()
 }
 
-// add reads one taint: key[=value]:Effect or key[=value][:Effect]-.
-func (w *wishes) add(text string) error {
+// add parses one taint: key[=value]:Effect or key[=value][:Effect]-.
+func (c *taintChanges) add(text string) error {
 	text, removed := strings.CutSuffix(text, "-")
 	keyValue, effect, hasEffect := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(keyValue, "=")
@@ -55,65 +55,65 @@ func (w *wishes) add(text string) error {
 	known := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
 	read := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
 	if (hasEffect || !removed) && !slices.Contains(known, read.Effect) {
-		return fmt.Errorf("the effect must be NoSchedule or NoExecute, not %q: clusters know no other", effect)
+		return fmt.Errorf("the effect must be NoSchedule or NoExecute, not %q", effect)
 	}
 	if removed {
-		w.remove = append(w.remove, read)
+		c.remove = append(c.remove, read)
 		return nil
 	}
-	if slices.ContainsFunc(w.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
+	if slices.ContainsFunc(c.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
 		return fmt.Errorf("%s:%s is given twice", key, effect)
 	}
-	w.set = append(w.set, read)
+	c.set = append(c.set, read)
 	return nil
 }
 
-// contradiction is the error of setting and removing the same taint.
-func (w *wishes) contradiction() error {
-	for _, removed := range w.remove {
-		for _, set := range w.set {
+// checkConflicts returns an error if the same taint is set and removed.
+func (c *taintChanges) checkConflicts() error {
+	for _, removed := range c.remove {
+		for _, set := range c.set {
 			if covers(removed, set) {
-				return command.Wrong("taint %s:%s cannot be both set and removed", set.Key, set.Effect)
+				return command.NewUsageError("taint %s:%s cannot be both set and removed", set.Key, set.Effect)
 			}
 		}
 	}
 	return nil
 }
 
-// covers tells whether removing a taint means this one.
+// covers reports whether removing a taint includes this one.
 func covers(removed, taint corev1.Taint) bool {
 	return removed.Key == taint.Key && (removed.Effect == "" || removed.Effect == taint.Effect)
 }
 
-// apply returns the taints of a cluster as wanted, and what that does to the cluster.
-func (w *wishes) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
+// apply returns the changed taints of a cluster, and the text of the result.
+func (c *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
 	changed = slices.Clone(taints)
-	for _, removed := range w.remove {
+	for _, removed := range c.remove {
 		before := len(changed)
 		changed = slices.DeleteFunc(changed, func(taint corev1.Taint) bool { return covers(removed, taint) })
 		if len(changed) == before {
 			return nil, "", fmt.Errorf("cluster %s: taint %q not found", cluster, strings.TrimSuffix(removed.Key+":"+string(removed.Effect), ":"))
 		}
 	}
-	var present []string // keys of taints that are set already
-	for _, set := range w.set {
+	var presentKeys []string
+	for _, set := range c.set {
 		at := slices.IndexFunc(changed, func(taint corev1.Taint) bool { return taint.MatchTaint(&set) })
 		if at < 0 {
 			changed = append(changed, set)
 			continue
 		}
 		changed[at].Value = set.Value
-		present = append(present, set.Key)
+		presentKeys = append(presentKeys, set.Key)
 	}
-	overwritten := len(present) > 0
+	overwritten := len(presentKeys) > 0
 	switch {
 	case overwritten && !overwrite:
-		slices.Sort(present)
+		slices.Sort(presentKeys)
 		return nil, "", fmt.Errorf("cluster %s already has %s taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value",
-			cluster, strings.Join(slices.Compact(present), ","))
-	case overwritten, len(w.set) > 0 && len(w.remove) > 0:
+			cluster, strings.Join(slices.Compact(presentKeys), ","))
+	case overwritten, len(c.set) > 0 && len(c.remove) > 0:
 		return changed, "modified", nil
-	case len(w.remove) > 0:
+	case len(c.remove) > 0:
 		return changed, "untainted", nil
 	default:
 		return changed, "tainted", nil

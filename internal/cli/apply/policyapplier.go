@@ -16,20 +16,20 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// sending applies objects, each with a policy that sends it to members.
-type sending struct {
+// policyApplier applies objects, each with a policy that propagates it to members.
+type policyApplier struct {
 	options *kubectlapply.ApplyOptions
 	factory cmdutil.Factory
-	// clusters are the members; empty means all.
+	// clusters are the members. Empty means all.
 	clusters []string
-	tell     func(format string, args ...any)
+	messagef func(format string, args ...any)
 }
 
-// run applies every object of the files and right after it its policy. An object
-// that is refused has no policy, and keeps no other one from being applied. What
-// kubectl does at the end, printing a list and pruning, is done once, for all.
-func (s *sending) run() error {
-	kinds, err := s.policyKinds()
+// run applies each object and right after it the policy of the object. A rejected object
+// gets no policy, and the other objects are still applied. kubectl's final steps, printing
+// a list and pruning, run once for all objects.
+func (s *policyApplier) run() error {
+	kinds, err := s.findPolicyMappings()
 	if err != nil {
 		return err
 	}
@@ -58,53 +58,53 @@ func (s *sending) run() error {
 	return finish()
 }
 
-// applyWithPolicy returns what it applied.
-func (s *sending) applyWithPolicy(object *resource.Info, kinds policyKinds) ([]*resource.Info, error) {
+// applyWithPolicy returns the applied objects.
+func (s *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappings) ([]*resource.Info, error) {
 	if err := s.apply(object); err != nil {
 		return nil, err
 	}
 	applied := []*resource.Info{object}
 	kind := object.Mapping.GroupVersionKind
 	if reach.DefaultSkippedAPIs().Skips(kind) {
-		s.tell("%s %q is for the control plane: it is sent nowhere", kind.Kind, object.Name)
+		s.messagef("%s %q belongs to the control plane and is not propagated", kind.Kind, object.Name)
 		return applied, nil
 	}
-	made, err := s.policyFor(object, kinds)
+	policyInfo, err := s.newPolicyInfo(object, kinds)
 	if err != nil {
 		return applied, err
 	}
-	if err := s.apply(made); err != nil {
+	if err := s.apply(policyInfo); err != nil {
 		return applied, err
 	}
-	s.tellOfOther(object, made)
-	return append(applied, made), nil
+	s.warnAboutOtherPolicy(object, policyInfo)
+	return append(applied, policyInfo), nil
 }
 
-// tellOfOther warns when the object belongs to another policy than the one made for
-// it, which then has no effect: no policy takes an object from another unasked.
-func (s *sending) tellOfOther(object, made *resource.Info) {
+// warnAboutOtherPolicy warns if another policy has claimed the object. The new policy then
+// has no effect, because a policy does not preempt another one by default.
+func (s *policyApplier) warnAboutOtherPolicy(object, policyInfo *resource.Info) {
 	stored, err := meta.Accessor(object.Object)
 	if err != nil {
 		return
 	}
 	claim, claimed := policy.ClaimedBy(stored)
-	if claimed && (claim.Name != made.Name || claim.Namespace != made.Namespace) {
-		s.tell("warning: %s %q belongs to policy %q, which decides where it goes: change that one, or delete it",
+	if claimed && (claim.Name != policyInfo.Name || claim.Namespace != policyInfo.Namespace) {
+		s.messagef("warning: %s %q belongs to policy %q, which decides where it is propagated: change or delete that policy",
 			object.Mapping.GroupVersionKind.Kind, object.Name, claim)
 	}
 }
 
-func (s *sending) apply(object *resource.Info) error {
+func (s *policyApplier) apply(object *resource.Info) error {
 	s.options.SetObjects([]*resource.Info{object})
 	return s.options.Run()
 }
 
-// policyKinds are how both kinds of policies are reached.
-type policyKinds struct{ namespaced, clusterWide *meta.RESTMapping }
+// policyMappings are the REST mappings of both kinds of policies.
+type policyMappings struct{ namespaced, clusterWide *meta.RESTMapping }
 
-// policyKinds makes sure that the control plane knows policies, before anything is
-// applied.
-func (s *sending) policyKinds() (kinds policyKinds, err error) {
+// findPolicyMappings returns an error if the control plane does not serve policies, before
+// any object is applied.
+func (s *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	find := func(kind string) (mapping *meta.RESTMapping) {
 		if err == nil {
 			mapping, err = s.options.Mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}, policyv1alpha1.GroupVersion.Version)
@@ -114,19 +114,19 @@ func (s *sending) policyKinds() (kinds policyKinds, err error) {
 	kinds.namespaced = find(policyv1alpha1.ResourceKindPropagationPolicy)
 	kinds.clusterWide = find(policyv1alpha1.ResourceKindClusterPropagationPolicy)
 	if err != nil {
-		return kinds, fmt.Errorf("looking for policies in the control plane: %w\nIs this a Karmada control plane? Its kubeconfig is chosen with --kubeconfig, its context with --karmada-context", err)
+		return kinds, fmt.Errorf("looking for policies in the control plane: %w\nCheck that this is a Karmada control plane: --kubeconfig sets its kubeconfig, --karmada-context its context", err)
 	}
 	return kinds, nil
 }
 
-func (s *sending) policyFor(object *resource.Info, kinds policyKinds) (*resource.Info, error) {
+func (s *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMappings) (*resource.Info, error) {
 	mapping := kinds.clusterWide
 	if object.Namespaced() {
 		mapping = kinds.namespaced
 	}
 	karmadaClient, err := s.factory.UnstructuredClientForMapping(mapping)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", mapping.Resource.Resource, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", mapping.Resource.Resource, err)
 	}
 	content := newPolicy(mapping.GroupVersionKind, object, s.clusters)
 	return &resource.Info{

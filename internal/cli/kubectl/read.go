@@ -11,29 +11,29 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// NewExplain is the command that documents fields.
+// NewExplain returns the command that documents fields.
 func NewExplain(program *command.Program) *cobra.Command {
 	return verb{
-		construct: explain.NewCmdExplain, side: eitherSide,
+		newCommand: explain.NewCmdExplain, targets: karmadaOrMember,
 		use:   "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [--output=plaintext|plaintext-openapiv2]",
 		short: "Document the fields of a kind",
 		examples: `
 			# The fields of a placement
 			{{program}} explain propagationpolicy.spec.placement
 
-			# A kind that a member has
+			# A kind of a member
 			{{program}} explain nodes --cluster east`,
-	}.command(program)
+	}.build(program)
 }
 
-// NewDescribe is the command that shows objects in detail.
+// NewDescribe returns the command that shows objects in detail.
 func NewDescribe(program *command.Program) *cobra.Command {
 	return verb{
-		construct: describe.NewCmdDescribe, side: eitherSide,
+		newCommand: describe.NewCmdDescribe, targets: karmadaOrMember,
 		use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME) (--operation-scope=SCOPE --cluster=CLUSTER)",
 		short: "Show objects in detail, with their events",
 		examples: `
-			# A template, with what became of it
+			# A template with its events
 			{{program}} describe deployment web
 
 			# The same Deployment in a member
@@ -41,36 +41,36 @@ func NewDescribe(program *command.Program) *cobra.Command {
 
 			# A member as the control plane sees it
 			{{program}} describe cluster east`,
-	}.command(program)
+	}.build(program)
 }
 
-// NewAPIResources is the command that lists types.
+// NewAPIResources returns the command that lists types.
 func NewAPIResources(program *command.Program) *cobra.Command {
 	return verb{
-		construct: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+		newCommand: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 			return apiresources.NewCmdAPIResources(factory, streams)
 		},
-		use: "api-resources [flags]", side: eitherSide, clusterWide: true,
-		short: "List the types that the control plane or a member has",
+		use: "api-resources [flags]", targets: karmadaOrMember, hasNoNamespace: true,
+		short: "List the resource types of the control plane or of a member",
 		examples: `
-			# What can be propagated from here
+			# The types that can be created in the control plane
 			{{program}} api-resources --verbs=create
 
-			# What a member has
+			# The types of a member
 			{{program}} api-resources --cluster east`,
-	}.command(program)
+	}.build(program)
 }
 
-// NewAPIVersions is the command that lists versions of types.
+// NewAPIVersions returns the command that lists API versions.
 func NewAPIVersions(program *command.Program) *cobra.Command {
 	return verb{
-		construct: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+		newCommand: func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 			return apiresources.NewCmdAPIVersions(factory, streams)
 		},
-		side: eitherSide, clusterWide: true,
-		short: "List the API versions that the control plane or a member has",
+		targets: karmadaOrMember, hasNoNamespace: true,
+		short: "List the API versions of the control plane or of a member",
 		examples: `
 			# The versions of a member
 			{{program}} api-versions --cluster east`,
-	}.command(program)
+	}.build(program)
 }

@@ -1,0 +1,138 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// action is an action on orphans.
+type action struct {
+	verb, doneText string
+	// appliesTo reports whether the action applies to the orphan.
+	appliesTo func(*orphan) bool
+	// needsAllWorks is true if the action must not run while Works may be missing.
+	needsAllWorks bool
+	run           func(context.Context, dynamic.ResourceInterface, *orphan) error
+}
+
+// selectedAction returns the action of the flags, or nil to list only.
+func (o *options) selectedAction() *action {
+	unwanted := func(one *orphan) bool { return !one.isWanted }
+	switch {
+	case o.adopt:
+		return &action{"adopt", "adopted", func(one *orphan) bool { return one.isWanted }, false, adoptOrphan}
+	case o.release:
+		return &action{"release", "released", unwanted, true, releaseOrphan}
+	case o.remove:
+		return &action{"delete", "deleted", func(one *orphan) bool { return unwanted(one) && !one.containsOtherObjects() }, true, deleteOrphan}
+	}
+	return nil
+}
+
+// containsOtherObjects reports whether other objects would be deleted with the orphan.
+func (one *orphan) containsOtherObjects() bool {
+	return work.ContainsOthers(one.object.GroupVersionKind().GroupKind())
+}
+
+// rejectUnsettled sets the result "refused" of the orphans to which the action applies if
+// Works of the cluster may be missing, and returns the reason.
+func (a *clusterOrphans) rejectUnsettled(action *action) error {
+	if action == nil || !action.needsAllWorks || a.unsettledErr == nil {
+		return nil
+	}
+	refused := false
+	for i := range a.orphans {
+		if one := &a.orphans[i]; action.appliesTo(one) {
+			one.result, refused = "refused", true
+		}
+	}
+	if !refused {
+		return nil
+	}
+	return fmt.Errorf("nothing can be %s: %w", action.doneText, a.unsettledErr)
+}
+
+// runActionInAll runs the action in all clusters and stores the outcome in results and
+// errs.
+func (o *options) runActionInAll(ctx context.Context, targets []place.Target, results []clusterOrphans, errs []error, action *action) {
+	found := map[string]clusterOrphans{}
+	for _, a := range results {
+		found[a.cluster] = a
+	}
+	treated, failures := place.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target place.Target) (clusterOrphans, error) {
+		a := found[target.Cluster]
+		// A result after the time limit is dropped, so the query works on a copy.
+		a.orphans = slices.Clone(a.orphans)
+		err := a.runAction(ctx, action)
+		return a, err
+	})
+	for i := range targets {
+		results[i], errs[i] = treated[i], errors.Join(errs[i], failures[i])
+	}
+}
+
+// runAction does the action to the orphans of a cluster that it is for and that were not
+// refused. The failure of one does not stop the others.
+func (a *clusterOrphans) runAction(ctx context.Context, action *action) error {
+	var failures []error
+	for i := range a.orphans {
+		one := &a.orphans[i]
+		if !action.appliesTo(one) || one.result != "" {
+			continue
+		}
+		resource := a.member.Resource(one.resource).Namespace(one.object.GetNamespace())
+		if err := action.run(ctx, resource, one); err != nil {
+			one.result = "failed"
+			failures = append(failures, fmt.Errorf("%s of %s: %w", action.verb, one.describe(), err))
+			continue
+		}
+		one.result = action.doneText
+	}
+	return errors.Join(failures...)
+}
+
+func deleteOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *orphan) error {
+	uid, version, background := one.object.GetUID(), one.object.GetResourceVersion(), metav1.DeletePropagationBackground
+	err := resource.Delete(ctx, one.object.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background,
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func adoptOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *orphan) error {
+	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.Adopt(object, one.claim) })
+}
+
+func releaseOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *orphan) error {
+	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.Release(object) })
+}
+
+// updateUnchanged changes an object if it is still the found object. The update contains
+// the found version, so that the server rejects it after any other change.
+func updateUnchanged(ctx context.Context, resource dynamic.ResourceInterface, one *orphan, change func(*unstructured.Unstructured)) error {
+	object, err := resource.Get(ctx, one.object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if object.GetUID() != one.object.GetUID() || object.GetResourceVersion() != one.object.GetResourceVersion() {
+		return errChanged
+	}
+	change(object)
+	_, err = resource.Update(ctx, object, metav1.UpdateOptions{FieldManager: "karmadactl"})
+	return err
+}
+
+var errChanged = errors.New("the object changed after it was found: run the command again")

@@ -1,0 +1,88 @@
+package promote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/reach"
+)
+
+// rollbackTimeout is the time limit for deleting the created objects.
+const rollbackTimeout = 30 * time.Second
+
+// createdObjects are the objects that this run created in the control plane, in the order
+// of their creation.
+type createdObjects []clusterObject
+
+// rollBack deletes the objects, the last one first. An object that has changed since, or a
+// template that has a binding already, stays: the deletion of such a template would delete
+// the objects in members.
+func (c createdObjects) rollBack(ctx context.Context, karmada clusterClient, messagef func(string, ...any)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	var errs []error
+	for _, object := range slices.Backward(c) {
+		name := describeObject(object.mapping, object.GetNamespace(), object.GetName())
+		isBound, err := karmada.hasBinding(ctx, object)
+		if err == nil && !isBound {
+			err = karmada.deleteUnchanged(ctx, object)
+		}
+		switch {
+		case isBound || apierrors.IsConflict(err):
+			messagef("%s stays in the control plane because it is already in use", name)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("deleting %s after the failure: %w", name, err))
+		default:
+			messagef("deleted %s from the control plane", name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// deleteUnchanged deletes an object unless it has changed since its creation.
+func (s clusterClient) deleteUnchanged(ctx context.Context, object clusterObject) error {
+	objects, err := s.resourceClient(object.mapping, object.GetNamespace())
+	if err != nil {
+		return err
+	}
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	err = objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// hasBinding reports whether a template has a binding, which propagates it to members.
+// Policies have none.
+func (s clusterClient) hasBinding(ctx context.Context, object clusterObject) (bool, error) {
+	if reach.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
+		return false, nil
+	}
+	kind := schema.GroupVersionKind{Group: workv1alpha2.GroupVersion.Group, Version: workv1alpha2.GroupVersion.Version, Kind: workv1alpha2.ResourceKindResourceBinding}
+	if object.GetNamespace() == "" {
+		kind.Kind = workv1alpha2.ResourceKindClusterResourceBinding
+	}
+	mapping, err := s.mappingOf(kind)
+	if err != nil {
+		return false, err
+	}
+	return s.exists(ctx, mapping, object.GetNamespace(), binding.Name(object.GetName(), object.GetKind()))
+}
+
+func (s clusterClient) exists(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (bool, error) {
+	object, err := s.get(ctx, mapping, namespace, name)
+	return object != nil, err
+}
