@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	bindingMeta       = metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{"a": "b"}}
-	requests   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
-	conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue}}
-	status     = runtime.RawExtension{Raw: []byte(`{"readyReplicas":2}`)}
+	bindingMeta = metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{"a": "b"}}
+	requests    = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
+	conditions  = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue}}
+	status      = runtime.RawExtension{Raw: []byte(`{"readyReplicas":2}`)}
 )
 
 func newV1alpha1Binding() *ResourceBinding {
