@@ -17,136 +17,138 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Circumstances are what is known of the clusters of a binding beside what its
-// Works say. The zero value knows of nothing particular.
+// Circumstances are facts about the clusters of a binding that its Works do not contain. The
+// zero value has no such facts.
 type Circumstances struct {
-	// Unready tells since when a cluster has not been ready; the zero time for one
-	// that is, or of which that is not known.
+	// Unready returns since when a cluster has not been ready. It returns the zero time for a
+	// cluster that is ready or whose readiness is unknown.
 	Unready func(cluster string) time.Time
-	// Unrendered tells, by cluster, why the present template could not be made into
-	// a Work.
+	// Unrendered maps a cluster to the reason why no Work could be rendered from the current
+	// template.
 	Unrendered map[string]string
-	// Purged are clusters that must be empty before any other gets the template.
+	// Purged are the clusters that must be empty before any other cluster gets the template.
 	Purged sets.Set[string]
-	// StatusBytes is how much of the status in one cluster is reflected, in bytes; 0 means
+	// StatusBytes is the limit for the reflected status of one cluster, in bytes; 0 means
 	// MaxStatusBytes.
 	StatusBytes int
 }
 
-func (c Circumstances) unready(cluster string) time.Time {
+func (c Circumstances) notReadySince(cluster string) time.Time {
 	if c.Unready == nil {
 		return time.Time{}
 	}
 	return c.Unready(cluster)
 }
 
-// Account is what the Works of a binding, and the circumstances, tell about its
-// template.
+// Account is the state of a template, aggregated from the Works of its binding and from
+// Circumstances.
 type Account struct {
-	// Items are one a cluster, sorted by the cluster's name.
+	// Items are the statuses, one for each cluster, sorted by the name of the cluster.
 	Items []workv1alpha2.AggregatedStatusItem
-	// behind are clusters whose members do not have what their Work says now, though
-	// an earlier state of it was applied.
-	behind map[string]bool
-	// unready tells of each cluster that is not ready since when.
-	unready map[string]time.Time
-	// held are clusters to which changes are held back, settled those of which it is
-	// known whether they have the newest state all the same.
-	held, settled map[string]bool
-	// suspended says what a cluster lacks because dispatching to it is suspended, and
-	// for no other known cause.
-	suspended map[string]string
-	// purging are clusters that others wait for until they are empty.
+	// outdated are clusters to which an earlier generation of their Work was applied and the
+	// current one was not.
+	outdated map[string]bool
+	// notReadySince maps each cluster that is not ready to the time since when.
+	notReadySince map[string]time.Time
+	// suspended are clusters to which dispatching is suspended. suspensionObserved are those
+	// of them whose Work has a condition that shows the suspension of the current generation.
+	suspended, suspensionObserved map[string]bool
+	// suspensionCauses maps a cluster to what it lacks if the suspension of dispatching is the
+	// only known cause.
+	suspensionCauses map[string]string
+	// purging are clusters that must be empty before other clusters get changes.
 	purging map[string]bool
 }
 
-// Gather makes the account of a binding. Works in deletion, and Works outside any
-// execution namespace, tell nothing.
+// Gather aggregates the Works of a binding. It ignores Works in deletion and Works outside any
+// execution namespace.
 //
-// What a member reports counts only once the Work is applied: before that it is
-// about something else that was there. A Work that does not hold the template, or
-// whose member has not reported it yet, has health Unknown. What a cluster
-// reported last is kept when it cannot be reached any more, with a message that
-// says from when it is.
+// The status from a member counts only once the Work is applied: before that it may belong to
+// another object that was in the member. Health is Unknown if a Work does not hold the
+// template or its member has not reported a status yet. If a cluster is not ready, its last
+// status stays, with a message that names the time of that status.
 func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) Account {
 	account := Account{
-		Items:  make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
-		behind: map[string]bool{}, unready: map[string]time.Time{}, held: map[string]bool{}, settled: map[string]bool{}, purging: map[string]bool{},
-		suspended: map[string]string{},
+		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
+		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{}, purging: map[string]bool{},
+		suspensionCauses: map[string]string{},
 	}
-	for _, each := range works {
-		cluster, ok := ClusterOf(each.Namespace)
+	for _, work := range works {
+		cluster, ok := ClusterOf(work.Namespace)
 		switch {
 		case !ok:
 			continue
 		case circumstances.Purged.Has(cluster):
-			account.purge(cluster, circumstances)
+			account.addPurging(cluster, circumstances)
 		}
-		if each.DeletionTimestamp == nil {
-			account.add(cluster, each, template, circumstances)
+		if work.DeletionTimestamp == nil {
+			account.addWork(cluster, work, template, circumstances)
 		}
 	}
-	account.blame(circumstances.Unrendered)
-	account.fit(template)
+	account.addRenderErrors(circumstances.Unrendered)
+	account.limitSize(template)
 	slices.SortStableFunc(account.Items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
 	})
 	return account
 }
 
-func (a *Account) add(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
-	item, cut := itemOf(cluster, from, template, circumstances.StatusBytes)
-	a.held[cluster], a.settled[cluster] = Suspended(from), HeldBack(from)
-	a.behind[cluster] = Behind(from)
-	if lack := a.lack(&item); a.held[cluster] && lack != "" && item.AppliedMessage == "" {
-		a.suspended[cluster] = lack + ", " + suspendedMessage
+func (a *Account) addWork(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
+	item, cut := aggregatedItem(cluster, work, template, circumstances.StatusBytes)
+	a.suspended[cluster], a.suspensionObserved[cluster] = Suspended(work), HeldBack(work)
+	a.outdated[cluster] = Behind(work)
+	if missing := a.missingState(&item); a.suspended[cluster] && missing != "" && item.AppliedMessage == "" {
+		a.suspensionCauses[cluster] = missing + ", " + suspendedMessage
 	}
-	since := circumstances.unready(cluster)
+	since := circumstances.notReadySince(cluster)
 	if !since.IsZero() {
-		a.unready[cluster] = since
+		a.notReadySince[cluster] = since
 	}
 	switch {
 	case item.AppliedMessage != "":
-	case !since.IsZero() && (item.Applied || a.suspended[cluster] == ""):
-		item.AppliedMessage = unreadyMessage(item, since)
+	case !since.IsZero() && (item.Applied || a.suspensionCauses[cluster] == ""):
+		item.AppliedMessage = notReadyMessage(item, since)
 	default:
-		item.AppliedMessage = cmp.Or(a.suspended[cluster], statusCut(from, template), cut)
+		item.AppliedMessage = cmp.Or(a.suspensionCauses[cluster], statusCutMessage(work, template), cut)
 	}
 	a.Items = append(a.Items, item)
 }
 
-// statusCut says that the status of the template in a cluster was reflected in part.
-func statusCut(from *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
-	cut := conditions.Get(from.Status.Conditions, workv1alpha1.WorkStatusCut)
-	if cut == nil || cut.Status != metav1.ConditionTrue || reportedOn(from, template) == nil {
+// statusCutMessage returns the message for a template whose status in a cluster was reflected
+// only in part.
+func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
+	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusCut)
+	if cut == nil || cut.Status != metav1.ConditionTrue || manifestStatusOf(work, template) == nil {
 		return ""
 	}
 	return cut.Message
 }
 
-// lack is what a cluster does not have of its Work; empty when it has everything.
-func (a *Account) lack(item *workv1alpha2.AggregatedStatusItem) string {
+// missingState returns what a cluster lacks of its Work. It is empty if the cluster has the
+// current generation.
+func (a *Account) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 	switch {
 	case !item.Applied:
-		return notApplied
-	case a.behind[item.ClusterName]:
-		return presentNotApplied
+		return notAppliedMessage
+	case a.outdated[item.ClusterName]:
+		return outdatedMessage
 	default:
 		return ""
 	}
 }
 
-// purge notes that others wait for a cluster, which may itself be out of reach.
-func (a *Account) purge(cluster string, circumstances Circumstances) {
+// addPurging records that other clusters wait for a cluster, which may not be ready itself.
+func (a *Account) addPurging(cluster string, circumstances Circumstances) {
 	a.purging[cluster] = true
-	if since := circumstances.unready(cluster); !since.IsZero() {
-		a.unready[cluster] = since
+	if since := circumstances.notReadySince(cluster); !since.IsZero() {
+		a.notReadySince[cluster] = since
 	}
 }
 
-// unreadyMessage bears the time of the change, not the present one, and not the
-// reason, which may come and go: it stays the same until the cluster is back.
-func unreadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
+// notReadyMessage contains the time of the change instead of the current time. It leaves out
+// the reason, which may change often. So the message stays the same until the cluster is ready
+// again.
+func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
 	at := since.UTC().Format(time.RFC3339)
 	if item.Applied {
 		return fmt.Sprintf("status as of %s: cluster %s is not ready since then", at, item.ClusterName)
@@ -154,48 +156,49 @@ func unreadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) str
 	return fmt.Sprintf("cluster %s is not ready since %s", item.ClusterName, at)
 }
 
-// blame says of the clusters for which no Work could be made why. What runs there
-// of an earlier template still counts.
-func (a *Account) blame(unrendered map[string]string) {
-	left := maps.Clone(unrendered)
+// addRenderErrors sets the message of each cluster for which no Work could be rendered. The
+// status that the member has for an earlier template still counts.
+func (a *Account) addRenderErrors(unrendered map[string]string) {
+	remaining := maps.Clone(unrendered)
 	for i := range a.Items {
 		item := &a.Items[i]
-		if message, ok := left[item.ClusterName]; ok {
+		if message, ok := remaining[item.ClusterName]; ok {
 			item.Applied, item.AppliedMessage = false, message
-			delete(a.suspended, item.ClusterName)
-			delete(left, item.ClusterName)
+			delete(a.suspensionCauses, item.ClusterName)
+			delete(remaining, item.ClusterName)
 		}
 	}
-	for cluster, message := range left {
+	for cluster, message := range remaining {
 		a.Items = append(a.Items, workv1alpha2.AggregatedStatusItem{
 			ClusterName: cluster, AppliedMessage: message, Health: workv1alpha2.ResourceUnknown,
 		})
 	}
 }
 
-// Behind tells that an earlier state of a Work was applied, and the present one was
-// not yet. A condition that does not say which state it is about is believed.
-func Behind(of *workv1alpha1.Work) bool {
-	applied := conditions.Get(of.Status.Conditions, workv1alpha1.WorkApplied)
+// Behind reports whether an earlier generation of a Work was applied and the current one was
+// not yet. A condition without an observed generation counts as current.
+func Behind(work *workv1alpha1.Work) bool {
+	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue &&
-		applied.ObservedGeneration != 0 && applied.ObservedGeneration < of.Generation
+		applied.ObservedGeneration != 0 && applied.ObservedGeneration < work.Generation
 }
 
-// HeldBack tells that changes of a Work are held back and whoever delivers it has
-// seen that: if it is behind then, it stays behind.
-func HeldBack(of *workv1alpha1.Work) bool {
-	dispatching := conditions.Get(of.Status.Conditions, workv1alpha1.WorkDispatching)
-	return Suspended(of) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
-		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= of.Generation)
+// HeldBack reports whether the delivery of a Work is suspended and the controller that
+// delivers it has observed that. If the member has an earlier generation then, it keeps that
+// generation.
+func HeldBack(work *workv1alpha1.Work) bool {
+	dispatching := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDispatching)
+	return Suspended(work) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
+		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= work.Generation)
 }
 
-// fit cuts statuses and messages down to equal shares if they are larger than a
-// binding may be. The agent of one cluster must not keep the others from being
-// reported.
-func (a *Account) fit(template workv1alpha2.ObjectReference) {
+// limitSize cuts statuses and messages down to equal shares if they are larger than a binding
+// may be. So the agent of one cluster cannot prevent the statuses of the others from being
+// stored.
+func (a *Account) limitSize(template workv1alpha2.ObjectReference) {
 	total := 0
 	for i := range a.Items {
-		total += len(rawOf(a.Items[i].Status)) + len(a.Items[i].AppliedMessage)
+		total += len(rawStatus(a.Items[i].Status)) + len(a.Items[i].AppliedMessage)
 	}
 	if total <= MaxAccountBytes {
 		return
@@ -214,11 +217,12 @@ func (a *Account) fit(template workv1alpha2.ObjectReference) {
 	}
 }
 
-// itemOf is what a Work tells of the template, and what was cut off from it: the Works
-// of a pull cluster are written by its agent, which is not trusted to keep to a size.
-func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.ObjectReference, limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
+// aggregatedItem returns the status of the template from a Work, and a message on what was cut
+// off from it. The agent of a cluster in pull mode writes the Works of the cluster itself, and
+// it is not trusted to respect the size limit.
+func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
 	item = workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
-	applied := conditions.Get(from.Status.Conditions, workv1alpha1.WorkApplied)
+	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	if applied == nil {
 		return item, ""
 	}
@@ -227,47 +231,47 @@ func itemOf(cluster string, from *workv1alpha1.Work, template workv1alpha2.Objec
 		return item, ""
 	}
 	item.Applied = true
-	reported := reportedOn(from, template)
+	reported := manifestStatusOf(work, template)
 	if reported == nil {
 		return item, ""
 	}
-	status, left := CutStatus(reported.Status, limit)
-	if left != nil {
-		cut = left.Describe(cluster, reported.Identifier)
+	status, omitted := CutStatus(reported.Status, limit)
+	if omitted != nil {
+		cut = omitted.Describe(cluster, reported.Identifier)
 	}
 	item.Status = status.DeepCopy()
 	item.Health = cmp.Or(workv1alpha2.ResourceHealth(reported.Health), workv1alpha2.ResourceUnknown)
 	return item, cut
 }
 
-// reportedOn is the member's report on the template; nil when there is none.
-// Manifests are not decoded for it: this runs for every Work of a binding whenever
-// one of them changes, and reports name what they are about.
-func reportedOn(from *workv1alpha1.Work, template workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
+// manifestStatusOf returns the status of the template as the member reported it; nil if there
+// is none. It does not decode manifests, because it runs for every Work of a binding whenever
+// one of them changes. The statuses contain the identifiers of their objects.
+func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
 	kind := schema.FromAPIVersionAndKind(template.APIVersion, template.Kind)
-	for i := range from.Status.ManifestStatuses {
-		status := &from.Status.ManifestStatuses[i]
+	for i := range work.Status.ManifestStatuses {
+		status := &work.Status.ManifestStatuses[i]
 		id := status.Identifier
 		if id.Group == kind.Group && id.Version == kind.Version && id.Kind == kind.Kind &&
 			id.Namespace == template.Namespace && id.Name == template.Name &&
-			id.Ordinal < len(from.Spec.Workload.Manifests) {
+			id.Ordinal < len(work.Spec.Workload.Manifests) {
 			return status
 		}
 	}
 	return nil
 }
 
-// SameItems tells whether two lists say the same, however the statuses in them
-// are laid out.
+// SameItems reports whether two lists are equal. The order of fields in the JSON of their
+// statuses makes no difference.
 func SameItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha2.AggregatedStatusItem) bool {
 		return left.ClusterName == right.ClusterName && left.Applied == right.Applied &&
 			left.AppliedMessage == right.AppliedMessage && left.Health == right.Health &&
-			sameJSON(rawOf(left.Status), rawOf(right.Status))
+			equalJSON(rawStatus(left.Status), rawStatus(right.Status))
 	})
 }
 
-func rawOf(status *runtime.RawExtension) []byte {
+func rawStatus(status *runtime.RawExtension) []byte {
 	if status == nil {
 		return nil
 	}

@@ -19,17 +19,18 @@ import (
 
 var webReference = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 
-func webStatus(text string) workv1alpha1.ManifestStatus {
+func webManifestStatus(text string) workv1alpha1.ManifestStatus {
 	return workv1alpha1.ManifestStatus{
 		Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 		Status:     &runtime.RawExtension{Raw: []byte(text)}, Health: workv1alpha1.ResourceHealthy,
 	}
 }
 
-// reporting is the Work of a cluster with the status of Applied, none if empty.
-func reporting(t *testing.T, cluster string, applied metav1.ConditionStatus, statuses ...workv1alpha1.ManifestStatus) *workv1alpha1.Work {
+// workWithStatus is the Work of a cluster whose condition Applied has the given status; ""
+// means no condition.
+func workWithStatus(t *testing.T, cluster string, applied metav1.ConditionStatus, statuses ...workv1alpha1.ManifestStatus) *workv1alpha1.Work {
 	t.Helper()
-	result := rendered(t, nil)
+	result := renderedWork(t, nil)
 	result.Namespace = ExecutionNamespace(cluster)
 	if applied != "" {
 		result.Status.Conditions = []metav1.Condition{{Type: "Applied", Status: applied, Message: "message of " + cluster}}
@@ -38,16 +39,16 @@ func reporting(t *testing.T, cluster string, applied metav1.ConditionStatus, sta
 	return result
 }
 
-func TestGather(t *testing.T) {
-	other := webStatus(`{}`)
+func TestAggregate(t *testing.T) {
+	other := webManifestStatus(`{}`)
 	other.Identifier.Name = "other"
-	outside := webStatus(`{}`)
+	outside := webManifestStatus(`{}`)
 	outside.Identifier.Ordinal = 1
-	silent := webStatus(`{}`)
+	silent := webManifestStatus(`{}`)
 	silent.Status, silent.Health = nil, ""
-	terminating := reporting(t, "m0", "True")
+	terminating := workWithStatus(t, "m0", "True")
 	terminating.DeletionTimestamp = &metav1.Time{}
-	astray := reporting(t, "m0", "True")
+	astray := workWithStatus(t, "m0", "True")
 	astray.Namespace = "default"
 
 	tests := map[string]struct {
@@ -55,32 +56,32 @@ func TestGather(t *testing.T) {
 		want  []workv1alpha2.AggregatedStatusItem
 	}{
 		"no Works, no items": {want: []workv1alpha2.AggregatedStatusItem{}},
-		"nothing known yet": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "", webStatus(`{}`))},
+		"no condition yet": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "", webManifestStatus(`{}`))},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: "Unknown"}},
 		},
-		"not applied: the message, but no status": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "False", webStatus(`{}`))},
+		"not applied: a message but no status": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "False", webManifestStatus(`{}`))},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "message of m1", Health: "Unknown"}},
 		},
-		"applied, nothing reported": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "True")},
+		"applied, no status reported": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "True")},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: true, Health: "Unknown"}},
 		},
 		"applied and reported": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "True", other, webStatus(`{"replicas":2}`))},
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "True", other, webManifestStatus(`{"replicas":2}`))},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: true, Health: "Healthy", Status: &runtime.RawExtension{Raw: []byte(`{"replicas":2}`)}}},
 		},
-		"a report without health is Unknown": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "True", silent)},
+		"a status without health is Unknown": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "True", silent)},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: true, Health: "Unknown"}},
 		},
 		"a Work that does not hold the template is Unknown": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "True", other, outside)},
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "True", other, outside)},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: true, Health: "Unknown"}},
 		},
-		"sorted by cluster, without Works in deletion or elsewhere": {
-			[]*workv1alpha1.Work{reporting(t, "m2", "True"), terminating, astray, reporting(t, "m10", "True"), reporting(t, "m1", "True")},
+		"sorted by cluster, without Works in deletion or in other namespaces": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m2", "True"), terminating, astray, workWithStatus(t, "m10", "True"), workWithStatus(t, "m1", "True")},
 			[]workv1alpha2.AggregatedStatusItem{
 				{ClusterName: "m1", Applied: true, Health: "Unknown"}, {ClusterName: "m10", Applied: true, Health: "Unknown"},
 				{ClusterName: "m2", Applied: true, Health: "Unknown"},
@@ -96,10 +97,10 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// What an agent writes into a Work keeps no other cluster from being reported.
-func TestAnAccountFitsIntoABinding(t *testing.T) {
+// A large status that an agent writes does not suppress the statuses of other clusters.
+func TestAggregationSizeLimit(t *testing.T) {
 	large := func(bytes int) workv1alpha1.ManifestStatus {
-		return webStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
+		return webManifestStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
 	}
 	many := func(clusters int, of func(cluster string) *workv1alpha1.Work) []*workv1alpha1.Work {
 		var works []*workv1alpha1.Work
@@ -113,20 +114,20 @@ func TestAnAccountFitsIntoABinding(t *testing.T) {
 		// whole is true if nothing needs to be cut.
 		whole bool
 	}{
-		"one status as large as etcd takes": {works: []*workv1alpha1.Work{
-			reporting(t, "m1", "True", large(1400<<10)), reporting(t, "m2", "True", webStatus(`{"replicas":2}`)),
+		"one status as large as etcd accepts": {works: []*workv1alpha1.Work{
+			workWithStatus(t, "m1", "True", large(1400<<10)), workWithStatus(t, "m2", "True", webManifestStatus(`{"replicas":2}`)),
 		}},
 		"many statuses within the limit": {works: many(50, func(cluster string) *workv1alpha1.Work {
-			return reporting(t, cluster, "True", large(MaxStatusBytes-100))
+			return workWithStatus(t, cluster, "True", large(MaxStatusBytes-100))
 		}), whole: true},
-		"too many of them": {works: many(150, func(cluster string) *workv1alpha1.Work {
-			return reporting(t, cluster, "True", large(MaxStatusBytes-100))
+		"too many statuses within the limit": {works: many(150, func(cluster string) *workv1alpha1.Work {
+			return workWithStatus(t, cluster, "True", large(MaxStatusBytes-100))
 		})},
 		"thousands of clusters": {works: many(3000, func(cluster string) *workv1alpha1.Work {
-			return reporting(t, cluster, "True", large(1000))
+			return workWithStatus(t, cluster, "True", large(1000))
 		})},
-		"endless messages": {works: many(100, func(cluster string) *workv1alpha1.Work {
-			of := reporting(t, cluster, "False")
+		"very long messages": {works: many(100, func(cluster string) *workv1alpha1.Work {
+			of := workWithStatus(t, cluster, "False")
 			of.Status.Conditions[0].Message = strings.Repeat("é", 16000)
 			return of
 		})},
@@ -135,12 +136,12 @@ func TestAnAccountFitsIntoABinding(t *testing.T) {
 			items := Gather(tc.works, webReference, Circumstances{}).Items
 			total, cut := 0, 0
 			for _, item := range items {
-				total += len(rawOf(item.Status)) + len(item.AppliedMessage)
-				if item.Applied && !strings.Contains(string(rawOf(item.Status)), `"replicas":2`) {
-					t.Fatalf("cluster %s lost its counts: %s", item.ClusterName, rawOf(item.Status))
+				total += len(rawStatus(item.Status)) + len(item.AppliedMessage)
+				if item.Applied && !strings.Contains(string(rawStatus(item.Status)), `"replicas":2`) {
+					t.Fatalf("cluster %s lost its counts: %s", item.ClusterName, rawStatus(item.Status))
 				}
-				if item.Applied && !strings.Contains(string(rawOf(item.Status)), "log") && item.AppliedMessage == "" && name != "one status as large as etcd takes" {
-					t.Fatalf("cluster %s does not say that its status was cut", item.ClusterName)
+				if item.Applied && !strings.Contains(string(rawStatus(item.Status)), "log") && item.AppliedMessage == "" && name != "one status as large as etcd accepts" {
+					t.Fatalf("cluster %s has no message that its status was cut", item.ClusterName)
 				}
 				if !utf8.ValidString(item.AppliedMessage) {
 					t.Fatalf("cluster %s: a rune was split", item.ClusterName)
@@ -156,9 +157,9 @@ func TestAnAccountFitsIntoABinding(t *testing.T) {
 	}
 }
 
-func TestItemsSayThatDispatchingIsSuspended(t *testing.T) {
+func TestAggregateSuspendedClusters(t *testing.T) {
 	suspended := func(applied metav1.ConditionStatus, observed int64) *workv1alpha1.Work {
-		of := reporting(t, "m1", applied)
+		of := workWithStatus(t, "m1", applied)
 		of.Generation, of.Spec.SuspendDispatching = 2, new(true)
 		if applied != "" {
 			of.Status.Conditions[0].ObservedGeneration = observed
@@ -171,15 +172,15 @@ func TestItemsSayThatDispatchingIsSuspended(t *testing.T) {
 		applied       bool
 		message       string
 	}{
-		"nothing was applied":                    {suspended("", 0), Circumstances{}, false, "not applied, dispatching is suspended"},
-		"an earlier version was applied":         {suspended("True", 1), Circumstances{}, true, "the present version is not applied, dispatching is suspended"},
-		"the present version was applied before": {suspended("True", 2), Circumstances{}, true, ""},
-		"the member refused before":              {suspended("False", 1), Circumstances{}, false, "message of m1"},
-		"nothing was applied to a cluster that is lost": {
-			suspended("", 0), Circumstances{Unready: down("m1")}, false, "not applied, dispatching is suspended"},
-		"the status of a lost cluster is old whatever is suspended": {
-			suspended("True", 1), Circumstances{Unready: down("m1")}, true, "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then"},
-		"no Work could be made of the present template": {
+		"nothing was applied":                     {suspended("", 0), Circumstances{}, false, "not applied, dispatching is suspended"},
+		"an earlier version was applied":          {suspended("True", 1), Circumstances{}, true, "the present version is not applied, dispatching is suspended"},
+		"the current version was applied before":  {suspended("True", 2), Circumstances{}, true, ""},
+		"the member rejected the manifest before": {suspended("False", 1), Circumstances{}, false, "message of m1"},
+		"nothing was applied, cluster not ready": {
+			suspended("", 0), Circumstances{Unready: notReadySinceNoon("m1")}, false, "not applied, dispatching is suspended"},
+		"a cluster that is not ready keeps its old status": {
+			suspended("True", 1), Circumstances{Unready: notReadySinceNoon("m1")}, true, "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then"},
+		"the current template could not be rendered": {
 			suspended("True", 1), Circumstances{Unrendered: map[string]string{"m1": "no such path"}}, false, "no such path"},
 	}
 	for name, tc := range tests {
@@ -208,12 +209,12 @@ func TestSameItems(t *testing.T) {
 		}
 	}
 	if !SameItems(none, none) {
-		t.Error("nothing differs from nothing")
+		t.Error("empty lists differ")
 	}
 }
 
-// down tells of the given clusters that they are not ready since noon.
-func down(clusters ...string) func(string) time.Time {
+// notReadySinceNoon returns a function by which the given clusters are not ready since noon.
+func notReadySinceNoon(clusters ...string) func(string) time.Time {
 	return func(cluster string) time.Time {
 		if slices.Contains(clusters, cluster) {
 			return time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -222,7 +223,7 @@ func down(clusters ...string) func(string) time.Time {
 	}
 }
 
-func TestCircumstancesShowInTheItems(t *testing.T) {
+func TestAggregateNotReadyAndUnrenderedClusters(t *testing.T) {
 	reported := func(cluster, message string, applied bool) workv1alpha2.AggregatedStatusItem {
 		return workv1alpha2.AggregatedStatusItem{
 			ClusterName: cluster, Applied: applied, AppliedMessage: message, Health: "Healthy",
@@ -230,35 +231,35 @@ func TestCircumstancesShowInTheItems(t *testing.T) {
 		}
 	}
 	served := func(cluster string) *workv1alpha1.Work {
-		return reporting(t, cluster, "True", webStatus(`{"replicas":2}`))
+		return workWithStatus(t, cluster, "True", webManifestStatus(`{"replicas":2}`))
 	}
 	tests := map[string]struct {
 		works         []*workv1alpha1.Work
 		circumstances Circumstances
 		want          []workv1alpha2.AggregatedStatusItem
 	}{
-		"a cluster that cannot be reached keeps its last status, which bears its time": {
-			[]*workv1alpha1.Work{served("m1"), served("m2")}, Circumstances{Unready: down("m1")},
+		"a cluster that is not ready keeps its last status, with its time": {
+			[]*workv1alpha1.Work{served("m1"), served("m2")}, Circumstances{Unready: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{
 				reported("m1", "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then", true), reported("m2", "", true),
 			},
 		},
-		"a cluster that was lost before it was served says since when": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "")}, Circumstances{Unready: down("m1")},
+		"a cluster that was not ready before its Work was applied": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "")}, Circumstances{Unready: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "cluster m1 is not ready since 2030-01-01T12:00:00Z", Health: "Unknown"}},
 		},
-		"a refusal is worth more than that the cluster was lost afterwards": {
-			[]*workv1alpha1.Work{reporting(t, "m1", "False")}, Circumstances{Unready: down("m1")},
+		"a rejection wins over a later loss of the cluster": {
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "False")}, Circumstances{Unready: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "message of m1", Health: "Unknown"}},
 		},
-		"a cluster without Work tells why it could not be made": {
+		"a cluster without a Work shows the render error": {
 			[]*workv1alpha1.Work{served("m2")}, Circumstances{Unrendered: map[string]string{"m3": "no such path", "m1": "too many"}},
 			[]workv1alpha2.AggregatedStatusItem{
 				{ClusterName: "m1", AppliedMessage: "too many", Health: "Unknown"}, reported("m2", "", true),
 				{ClusterName: "m3", AppliedMessage: "no such path", Health: "Unknown"},
 			},
 		},
-		"a Work that could not follow the template is not applied, but what runs still counts": {
+		"an outdated Work is not applied, but its status still counts": {
 			[]*workv1alpha1.Work{served("m1")}, Circumstances{Unrendered: map[string]string{"m1": "no such path"}},
 			[]workv1alpha2.AggregatedStatusItem{reported("m1", "no such path", false)},
 		},
@@ -270,15 +271,15 @@ func TestCircumstancesShowInTheItems(t *testing.T) {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(unrendered, tc.circumstances.Unrendered); diff != "" {
-				t.Errorf("the circumstances were changed (-want +got):\n%s", diff)
+				t.Errorf("the input was changed (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestBehind(t *testing.T) {
+func TestHasUnappliedGeneration(t *testing.T) {
 	of := func(status metav1.ConditionStatus, observed int64, change func(*workv1alpha1.Work)) *workv1alpha1.Work {
-		w := reporting(t, "m1", status)
+		w := workWithStatus(t, "m1", status)
 		w.Generation = 2
 		w.Spec.SuspendDispatching = nil
 		if status != "" {
@@ -293,12 +294,12 @@ func TestBehind(t *testing.T) {
 		work *workv1alpha1.Work
 		want bool
 	}{
-		"an earlier state was applied":                     {of("True", 1, nil), true},
-		"the present state was applied":                    {of("True", 2, nil), false},
-		"nothing was ever applied":                         {of("", 0, nil), false},
-		"an earlier state was refused":                     {of("False", 1, nil), false},
-		"a condition that does not say which state it saw": {of("True", 0, nil), false},
-		"changes are held back, the present one too": {of("True", 1, func(w *workv1alpha1.Work) {
+		"an earlier generation was applied":       {of("True", 1, nil), true},
+		"the current generation was applied":      {of("True", 2, nil), false},
+		"nothing was ever applied":                {of("", 0, nil), false},
+		"an earlier generation was rejected":      {of("False", 1, nil), false},
+		"a condition without observed generation": {of("True", 0, nil), false},
+		"dispatching is suspended": {of("True", 1, func(w *workv1alpha1.Work) {
 			w.Spec.SuspendDispatching = new(true)
 		}), true},
 	} {

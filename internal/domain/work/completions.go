@@ -11,10 +11,10 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// divideCompletions gives the manifest of one target its part of the completions
-// of a Job. They are divided in proportion to the replicas, over all targets, so
-// that the parts add up to what the template asks for. Nothing is divided when
-// no target has replicas, or the replicas themselves are not divided.
+// divideCompletions sets the share of one target in the completions of a Job. They are divided
+// over all targets in proportion to the replicas, so that the shares add up to the completions
+// of the template. Nothing is divided if no target has replicas or the replicas are not
+// divided.
 func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
 	kind := manifest.GroupVersionKind().GroupKind()
 	if kind != (schema.GroupKind{Group: "batch", Kind: "Job"}) || spec.Replicas <= 0 || !binding.Divided(spec) {
@@ -27,7 +27,7 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 	if !found {
 		return nil
 	}
-	part, divided := completionsOf(completions, binding.Targets(spec), target, tieUID)
+	part, divided := completionsShare(completions, binding.Targets(spec), target, tieUID)
 	if !divided {
 		return nil
 	}
@@ -37,9 +37,9 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 	return nil
 }
 
-// completionsOf is the part of one target; divided is false when there is nothing
-// to divide by.
-func completionsOf(
+// completionsShare returns the share of one target. divided is false if no target has
+// replicas.
+func completionsShare(
 	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
 ) (part int64, divided bool) {
 	parties := make([]placement.Party, 0, len(targets))

@@ -14,8 +14,9 @@ import (
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: sum, namespace: shop}, spec: {completions: 10, parallelism: 4}}`
 
-// completions are those of the targets' manifests; -1 stands for none.
-func completions(t testing.TB, template *unstructured.Unstructured, scheduling policyv1alpha1.ReplicaSchedulingType, total int32, replicas ...int32) []int64 {
+// completionsByTarget returns the completions in the manifest of each target; -1 stands for
+// none.
+func completionsByTarget(t testing.TB, template *unstructured.Unstructured, scheduling policyv1alpha1.ReplicaSchedulingType, total int32, replicas ...int32) []int64 {
 	t.Helper()
 	from := resourceBinding(replicas...)
 	from.Spec.Replicas = total
@@ -24,13 +25,13 @@ func completions(t testing.TB, template *unstructured.Unstructured, scheduling p
 	}
 	var all []int64
 	for _, target := range from.Spec.Clusters {
-		in := first(template, from)
-		in.Target, in.Cluster = target, member(target.Name)
+		in := inputForFirstTarget(template, from)
+		in.Target, in.Cluster = target, newCluster(target.Name)
 		got, err := Render(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, found, err := unstructured.NestedInt64(manifestOf(t, got).Object, "spec", "completions")
+		part, found, err := unstructured.NestedInt64(decodedManifest(t, got).Object, "spec", "completions")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,14 +54,14 @@ func TestJobCompletions(t *testing.T) {
 		}
 	}
 	withUID := func(uid types.UID) *unstructured.Unstructured {
-		template := object(t, job)
+		template := parseObject(t, job)
 		template.SetUID(uid)
 		return template
 	}
-	plain := object(t, job)
-	bare := object(t, job)
+	plain := parseObject(t, job)
+	bare := parseObject(t, job)
 	unstructured.RemoveNestedField(bare.Object, "spec", "completions")
-	foreign := object(t, job)
+	foreign := parseObject(t, job)
 	foreign.SetAPIVersion("batch.example.io/v1")
 	tests := map[string]struct {
 		template *unstructured.Unstructured
@@ -72,16 +73,16 @@ func TestJobCompletions(t *testing.T) {
 		"ties go to the smaller name without a UID":           {plain, "Divided", 4, []int32{1, 1, 2}, []int64{3, 2, 5}},
 		"ties go to the smaller name when the hash is even":   {withUID(even), "Divided", 4, []int32{1, 1, 2}, []int64{3, 2, 5}},
 		"ties go to the larger name when the hash is odd":     {withUID(odd), "Divided", 4, []int32{1, 1, 2}, []int64{2, 3, 5}},
-		"a target without replicas completes nothing":         {plain, "Divided", 4, []int32{4, 0}, []int64{10, 0}},
+		"a target without replicas gets no completions":       {plain, "Divided", 4, []int32{4, 0}, []int64{10, 0}},
 		"nothing is divided without any replicas":             {plain, "Divided", 4, []int32{0, 0}, []int64{10, 10}},
 		"nothing is divided when replicas are duplicated":     {plain, "Duplicated", 4, []int32{4, 4}, []int64{10, 10}},
 		"nothing is divided when the binding has no replicas": {plain, "Divided", 0, []int32{1, 1}, []int64{10, 10}},
-		"a Job without completions gets none":                 {bare, "Divided", 4, []int32{2, 2}, []int64{-1, -1}},
-		"a Job of another group is another kind":              {foreign, "Divided", 4, []int32{2, 2}, []int64{10, 10}},
+		"a Job without completions stays so":                  {bare, "Divided", 4, []int32{2, 2}, []int64{-1, -1}},
+		"a kind Job of another API group is not divided":      {foreign, "Divided", 4, []int32{2, 2}, []int64{10, 10}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := completions(t, tc.template, tc.kind, tc.total, tc.replicas...)
+			got := completionsByTarget(t, tc.template, tc.kind, tc.total, tc.replicas...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("completions (-want +got):\n%s", diff)
 			}
@@ -89,7 +90,7 @@ func TestJobCompletions(t *testing.T) {
 	}
 }
 
-func TestNoCompletionIsLost(t *testing.T) {
+func TestCompletionsSumUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		replicas := rapid.SliceOfN(rapid.Int32Range(0, 9), 1, 6).Draw(rt, "replicas")
 		weight := int32(0)
@@ -100,7 +101,7 @@ func TestNoCompletionIsLost(t *testing.T) {
 			return
 		}
 		sum := int64(0)
-		for _, part := range completions(t, object(t, job), "Divided", weight, replicas...) {
+		for _, part := range completionsByTarget(t, parseObject(t, job), "Divided", weight, replicas...) {
 			sum += part
 		}
 		if sum != 10 {

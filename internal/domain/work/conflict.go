@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// conflictResolution is what to do about an object that is already in the member:
-// what the manifest says, if it says something known, else what the binding says. A
-// binding takes over what is within its reach only.
+// conflictResolution returns how to resolve a conflict with an object that exists in the
+// member: the annotation of the manifest if its value is known, else the field of the binding.
+// A binding takes over only objects within its reach.
 func conflictResolution(manifest *unstructured.Unstructured, bound binding.Object) string {
 	const overwrite, abort = workv1alpha2.ResourceConflictResolutionOverwrite, workv1alpha2.ResourceConflictResolutionAbort
 	resolution := manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
@@ -31,20 +31,20 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 	return resolution
 }
 
-// TakesOver reports whether a Work may take over the member object of a manifest that
-// demands it. A Work of a ResourceBinding takes over objects of the binding's namespace,
-// unless a ClusterOverridePolicy moved the object elsewhere. What was made
-// without a namespaced binding is within the reach of its author.
-func TakesOver(of *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
-	party, _, ok := partyOf(of)
+// TakesOver reports whether a Work may take over the member object of a manifest that requests
+// it. A Work of a ResourceBinding takes over objects of the binding's namespace, unless a
+// ClusterOverridePolicy moved the object to another namespace. A Work without a namespaced
+// binding may take over any object, because its author has rights for the whole cluster.
+func TakesOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
+	party, _, ok := partyOf(work)
 	return !ok || party.TakesOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
-// Deliverable returns a *reach.RefusedError unless a Work may bring a manifest to its
-// member. It holds for Works that were stored before bindings and overrides were judged:
-// what they delivered is neither deleted nor made again.
-func Deliverable(of *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
-	party, bound, ok := partyOf(of)
+// Deliverable returns a *reach.RefusedError unless a Work may deliver a manifest to its
+// member. This also covers Works that were stored before bindings and overrides were checked:
+// the objects that they delivered are neither deleted nor written again.
+func Deliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
+	party, bound, ok := partyOf(work)
 	if !ok {
 		return nil
 	}
@@ -55,9 +55,9 @@ func Deliverable(of *workv1alpha1.Work, manifest *unstructured.Unstructured) err
 	return nil
 }
 
-// partyOf returns for whom a Work acts, and its ResourceBinding. It is false for Works
-// without one, which administrators and the components make.
-func partyOf(of *workv1alpha1.Work) (party reach.Party, bound types.NamespacedName, ok bool) {
-	bound, ok = binding.LedTo(of, true)
-	return reach.Party{Namespace: bound.Namespace, Cluster: of.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
+// partyOf returns on whose behalf a Work acts, and its ResourceBinding. ok is false for Works
+// without one, which administrators and the components create.
+func partyOf(work *workv1alpha1.Work) (party reach.Party, bound types.NamespacedName, ok bool) {
+	bound, ok = binding.LedTo(work, true)
+	return reach.Party{Namespace: bound.Namespace, Cluster: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
 }

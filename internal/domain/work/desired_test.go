@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDesired(t *testing.T) {
-	manifest := object(t, `
+func TestDesiredObject(t *testing.T) {
+	manifest := parseObject(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -20,7 +20,7 @@ metadata:
   annotations: {a: mine, resourcetemplate.karmada.io/managed-labels: "changed,kept"}
   finalizers: [not/mine]
 spec: {replicas: 2}`)
-	observed := object(t, `
+	observed := parseObject(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -37,7 +37,7 @@ metadata:
     resourcetemplate.karmada.io/managed-annotations: "a,gone"
 spec: {replicas: 9, paused: true}
 status: {replicas: 9}`)
-	want := object(t, `
+	want := parseObject(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -61,29 +61,29 @@ status: {replicas: 9}`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("desired (-want +got):\n%s", diff)
 	}
-	scribble(got.Object)
+	overwriteAll(got.Object)
 	if diff := cmp.Diff(manifestBefore, manifest) + cmp.Diff(observedBefore, observed); diff != "" {
 		t.Errorf("inputs were changed or shared: %s", diff)
 	}
 }
 
-func scribble(node any) {
+func overwriteAll(node any) {
 	switch parent := node.(type) {
 	case map[string]any:
 		for key := range parent {
-			scribble(parent[key])
-			parent[key] = "scribbled"
+			overwriteAll(parent[key])
+			parent[key] = "overwritten"
 		}
 	case []any:
 		for i := range parent {
-			scribble(parent[i])
-			parent[i] = "scribbled"
+			overwriteAll(parent[i])
+			parent[i] = "overwritten"
 		}
 	}
 }
 
-func TestDesiredRetains(t *testing.T) {
-	manifest, observed := object(t, deployment), object(t, deployment)
+func TestDesiredObjectRetain(t *testing.T) {
+	manifest, observed := parseObject(t, deployment), parseObject(t, deployment)
 	if err := unstructured.SetNestedField(observed.Object, int64(9), "spec", "replicas"); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestDesiredRetains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if replicas, _, _ := unstructured.NestedInt64(got.Object, "spec", "replicas"); replicas != 9 {
-		t.Errorf("%d replicas, want the member's", replicas)
+		t.Errorf("%d replicas, want those of the member", replicas)
 	}
 	cause := errors.New("script failed")
 	_, err = Desired(manifest, observed, func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, cause })
@@ -108,14 +108,14 @@ func TestDesiredRetains(t *testing.T) {
 	}
 }
 
-func TestSame(t *testing.T) {
+func TestIsInSync(t *testing.T) {
 	tests := map[string]struct {
 		change func(observed *unstructured.Unstructured)
 		want   bool
 	}{
 		"the same":                 {func(*unstructured.Unstructured) {}, true},
 		"status does not count":    {func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"x": "y"} }, true},
-		"a member's key is kept":   {func(o *unstructured.Unstructured) { o.SetLabels(merged(o.GetLabels(), map[string]string{"m": "m"})) }, true},
+		"a member's key is kept":   {func(o *unstructured.Unstructured) { o.SetLabels(mergedMap(o.GetLabels(), map[string]string{"m": "m"})) }, true},
 		"a member's finalizer too": {func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"m/m"}) }, true},
 		"a changed key is reset":   {func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"app": "x"}) }, false},
 		"a changed spec is reset":  {func(o *unstructured.Unstructured) { o.Object["spec"].(map[string]any)["replicas"] = int64(1) }, false},
@@ -123,7 +123,7 @@ func TestSame(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			manifest, observed := object(t, deployment), object(t, deployment)
+			manifest, observed := parseObject(t, deployment), parseObject(t, deployment)
 			tc.change(observed)
 			desired, err := Desired(manifest, observed, nil)
 			if err != nil {
@@ -136,13 +136,12 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDesiredSettles checks that an object that became what was desired is desired
-// as it is: nothing is written twice.
-func TestDesiredSettles(t *testing.T) {
+// TestDesiredObjectIsStable checks that an object in its desired state is not written again.
+func TestDesiredObjectIsStable(t *testing.T) {
 	keys := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string])
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(side string) *unstructured.Unstructured {
-			drawn := anyObject().Draw(t, side)
+			drawn := drawnObject().Draw(t, side)
 			drawn.Object["metadata"] = map[string]any{"name": "x"}
 			labels, annotations := map[string]string{}, map[string]string{}
 			for _, key := range keys.Draw(t, side+" labels") {
@@ -153,7 +152,7 @@ func TestDesiredSettles(t *testing.T) {
 			}
 			drawn.SetLabels(labels)
 			drawn.SetAnnotations(annotations)
-			markManaged(drawn)
+			recordManagedKeys(drawn)
 			return drawn
 		}
 		manifest, observed := draw("manifest"), draw("observed")
@@ -167,16 +166,16 @@ func TestDesiredSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(once, twice); diff != "" {
-			t.Fatalf("not settled: %s", diff)
+			t.Fatalf("not stable: %s", diff)
 		}
 		if !Same(twice, once) {
-			t.Fatal("settled, but not the same")
+			t.Fatal("stable, but not in sync")
 		}
 	})
 }
 
-func BenchmarkSame(b *testing.B) {
-	manifest, observed := object(b, deployment), object(b, deployment)
+func BenchmarkIsInSync(b *testing.B) {
+	manifest, observed := parseObject(b, deployment), parseObject(b, deployment)
 	b.ReportAllocs()
 	for b.Loop() {
 		desired, err := Desired(manifest, observed, nil)
@@ -187,7 +186,7 @@ func BenchmarkSame(b *testing.B) {
 }
 
 func BenchmarkPrunedHash(b *testing.B) {
-	observed := object(b, deployment)
+	observed := parseObject(b, deployment)
 	b.ReportAllocs()
 	for b.Loop() {
 		PrunedHash(observed)

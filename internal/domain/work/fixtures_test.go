@@ -29,7 +29,7 @@ spec: {replicas: 5, template: {spec: {containers: [{name: web, image: nginx}]}}}
 status: {replicas: 5}
 `
 
-func object(t testing.TB, text string) *unstructured.Unstructured {
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	encoded, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -42,7 +42,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return result
 }
 
-func manifestOf(t testing.TB, of *workv1alpha1.Work) *unstructured.Unstructured {
+func decodedManifest(t testing.TB, of *workv1alpha1.Work) *unstructured.Unstructured {
 	t.Helper()
 	if len(of.Spec.Workload.Manifests) != 1 {
 		t.Fatalf("%d manifests, want 1", len(of.Spec.Workload.Manifests))
@@ -54,7 +54,7 @@ func manifestOf(t testing.TB, of *workv1alpha1.Work) *unstructured.Unstructured 
 	return manifest
 }
 
-func member(name string) *clusterv1alpha1.Cluster {
+func newCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
@@ -71,17 +71,17 @@ func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 	return result
 }
 
-// first is the input for the first target of a binding.
-func first(template *unstructured.Unstructured, of binding.Object) Input {
+// inputForFirstTarget is the input for the first target of a binding.
+func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object) Input {
 	target := binding.Targets(of.BindingSpec())[0]
 	return Input{
-		Template: template, Binding: of, Cluster: member(target.Name), Target: target,
-		Revise: revise, PermanentID: "work-id",
+		Template: template, Binding: of, Cluster: newCluster(target.Name), Target: target,
+		Revise: setReplicas, PermanentID: "work-id",
 	}
 }
 
-// revise sets spec.replicas, if there are any.
-func revise(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
+// setReplicas sets spec.replicas, if there are any.
+func setReplicas(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas"); !found {
 		return object, nil
 	}

@@ -14,29 +14,29 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// MissingRule is a right that a member denies.
+// MissingRule is an RBAC rule that Karmada lacks in a member.
 type MissingRule struct {
-	// User is who lacks the right.
+	// User is the user that lacks the rule.
 	User string
-	// Verb, Group, Resource and Namespace are the right. Namespace is empty for all.
+	// Verb, Group, Resource and Namespace are the rule. Namespace is empty for all namespaces.
 	Verb, Group, Resource, Namespace string
 }
 
-// denied is how the authorizer of Kubernetes denies a request. Quotas and admission
-// answer 403 in other words.
-var denied = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+// deniedPattern matches the message with which the authorizer of Kubernetes rejects a request.
+// Quotas and admission use other messages with the same code 403.
+var deniedPattern = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
-// ParseDenial returns the right that an answer of a member denies. It is false for
-// answers that deny nothing, or for another cause than a missing right.
-func ParseDenial(message string) (MissingRule, bool) {
-	found := denied.FindStringSubmatch(message)
+// ParseDenial parses the missing rule from the error message of a member. ok is false for
+// messages that do not name a missing rule.
+func ParseDenial(message string) (rule MissingRule, ok bool) {
+	found := deniedPattern.FindStringSubmatch(message)
 	if found == nil {
 		return MissingRule{}, false
 	}
 	return MissingRule{User: found[1], Verb: found[2], Resource: found[3], Group: found[4], Namespace: found[5]}, true
 }
 
-// String is the rule as it is written in a role.
+// String returns the rule as it is written in a role.
 func (r MissingRule) String() string {
 	where := ""
 	if r.Namespace != "" {
@@ -45,10 +45,10 @@ func (r MissingRule) String() string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", r.Group, r.Resource, r.Verb, where)
 }
 
-// ForbiddenError is a failure because Karmada lacks a right in a member.
+// ForbiddenError is a failure because Karmada lacks a rule in a member.
 type ForbiddenError struct {
 	Rule MissingRule
-	// role is the ClusterRole that limits Karmada in the member, empty if not known.
+	// role is the ClusterRole that limits Karmada in the member, empty if unknown.
 	role string
 	err  error
 }
@@ -65,11 +65,11 @@ func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("%v; Karmada may not do that in the cluster: add %s to %s there", e.err, e.Rule, where)
 }
 
-// Unwrap returns the answer of the member.
+// Unwrap returns the error of the member.
 func (e *ForbiddenError) Unwrap() error { return e.err }
 
-// ExplainForbidden names the missing right in each failure that has such a cause. role
-// is the ClusterRole that limits Karmada in the member, empty if none is known.
+// ExplainForbidden adds the missing rule to each failure that has such a cause. role is the
+// ClusterRole that limits Karmada in the member, empty if unknown.
 func ExplainForbidden(failures []error, role string) []error {
 	explained := make([]error, len(failures))
 	for i, failure := range failures {
@@ -84,12 +84,12 @@ func ExplainForbidden(failures []error, role string) []error {
 	return explained
 }
 
-// StatusCollected is the condition that the status of the objects is read from the
-// cluster, given why some kinds cannot be watched there. The time of a transition is
-// left to the caller.
-func StatusCollected(of *workv1alpha1.Work, denials []error) metav1.Condition {
+// StatusCollected returns the condition that the status of the objects is read from the
+// cluster. denials are the reasons why some kinds cannot be watched there. The caller sets the
+// time of the transition.
+func StatusCollected(work *workv1alpha1.Work, denials []error) metav1.Condition {
 	condition := metav1.Condition{
-		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkStatusCollectedReason, Message: "The objects are watched in the cluster",
 	}
 	if len(denials) > 0 {
@@ -99,7 +99,7 @@ func StatusCollected(of *workv1alpha1.Work, denials []error) metav1.Condition {
 	return condition
 }
 
-// isForbidden reports whether a right is missing for one of the failures.
+// isForbidden reports whether one of the failures is a missing rule.
 func isForbidden(failures []error) bool {
 	for _, failure := range failures {
 		if forbidden := (*ForbiddenError)(nil); errors.As(failure, &forbidden) {

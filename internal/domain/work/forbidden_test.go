@@ -14,18 +14,18 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-const deniedCreate = `User "system:serviceaccount:karmada-cluster:karmada-east" cannot create resource "deployments" in API group "apps" in the namespace "shop"`
+const deniedCreateMessage = `User "system:serviceaccount:karmada-cluster:karmada-east" cannot create resource "deployments" in API group "apps" in the namespace "shop"`
 
-func TestParseDenial(t *testing.T) {
+func TestParseMissingRule(t *testing.T) {
 	tests := map[string]struct {
 		message string
 		want    MissingRule
 	}{
-		"in a namespace":      {"deployments.apps is forbidden: " + deniedCreate, MissingRule{User: "system:serviceaccount:karmada-cluster:karmada-east", Verb: "create", Group: "apps", Resource: "deployments", Namespace: "shop"}},
-		"everywhere":          {`configmaps is forbidden: User "x" cannot list resource "configmaps" in API group "" at the cluster scope`, MissingRule{User: "x", Verb: "list", Resource: "configmaps"}},
-		"a subresource":       {`User "x" cannot patch resource "deployments/status" in API group "apps" at the cluster scope`, MissingRule{User: "x", Verb: "patch", Group: "apps", Resource: "deployments/status"}},
-		"a quota is no right": {`pods "web" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`, MissingRule{}},
-		"nothing":             {"", MissingRule{}},
+		"in a namespace":       {"deployments.apps is forbidden: " + deniedCreateMessage, MissingRule{User: "system:serviceaccount:karmada-cluster:karmada-east", Verb: "create", Group: "apps", Resource: "deployments", Namespace: "shop"}},
+		"in the whole cluster": {`configmaps is forbidden: User "x" cannot list resource "configmaps" in API group "" at the cluster scope`, MissingRule{User: "x", Verb: "list", Resource: "configmaps"}},
+		"a subresource":        {`User "x" cannot patch resource "deployments/status" in API group "apps" at the cluster scope`, MissingRule{User: "x", Verb: "patch", Group: "apps", Resource: "deployments/status"}},
+		"an exceeded quota":    {`pods "web" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`, MissingRule{}},
+		"an empty message":     {"", MissingRule{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestParseDenial(t *testing.T) {
 	}
 }
 
-func TestAppliedNamesTheMissingRight(t *testing.T) {
+func TestAppliedConditionNamesMissingRule(t *testing.T) {
 	forbidden := func(text string) error {
 		return fmt.Errorf("creating Deployment shop/web in cluster east: %w", apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(text)))
 	}
@@ -46,10 +46,10 @@ func TestAppliedNamesTheMissingRight(t *testing.T) {
 		role, reason string
 		want         string
 	}{
-		"with the role that limits it":  {forbidden(deniedCreate), "edge", workv1alpha1.WorkMemberForbidsReason, `add {apiGroups: ["apps"], resources: ["deployments"], verbs: ["create"]} in namespace shop to ClusterRole edge there`},
-		"with a role that is not known": {forbidden(deniedCreate), "", workv1alpha1.WorkMemberForbidsReason, `to a role of ServiceAccount karmada-cluster/karmada-east there`},
-		"a quota":                       {forbidden("exceeded quota"), "edge", workv1alpha1.WorkAppliedFailedReason, "exceeded quota"},
-		"another failure":               {errors.New("no"), "edge", workv1alpha1.WorkAppliedFailedReason, "no"},
+		"with a known role":    {forbidden(deniedCreateMessage), "edge", workv1alpha1.WorkMemberForbidsReason, `add {apiGroups: ["apps"], resources: ["deployments"], verbs: ["create"]} in namespace shop to ClusterRole edge there`},
+		"with an unknown role": {forbidden(deniedCreateMessage), "", workv1alpha1.WorkMemberForbidsReason, `to a role of ServiceAccount karmada-cluster/karmada-east there`},
+		"a quota":              {forbidden("exceeded quota"), "edge", workv1alpha1.WorkAppliedFailedReason, "exceeded quota"},
+		"another failure":      {errors.New("no"), "edge", workv1alpha1.WorkAppliedFailedReason, "no"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestAppliedNamesTheMissingRight(t *testing.T) {
 	}
 }
 
-func FuzzParseDenial(f *testing.F) {
-	f.Add(deniedCreate)
+func FuzzParseMissingRule(f *testing.F) {
+	f.Add(deniedCreateMessage)
 	f.Fuzz(func(t *testing.T, message string) {
 		if rule, ok := ParseDenial(message); ok && (rule.Verb == "" || rule.Resource == "") {
 			t.Errorf("%+v of %q", rule, message)

@@ -12,33 +12,33 @@ import (
 	"karmada.io/karmada/internal/domain/causes"
 )
 
-// Texts about clusters to which dispatching is suspended.
+// Messages on clusters to which dispatching is suspended.
 const (
 	suspendedMessage   = "dispatching is suspended"
 	suspendedForPrefix = "Dispatching is suspended for "
-	notApplied         = "not applied"
-	presentNotApplied  = "the present version is not applied"
+	notAppliedMessage  = "not applied"
+	outdatedMessage    = "the present version is not applied"
 )
 
-// FullyApplied is the condition that all expected clusters have the template as it
-// is now, and no others have it. Generation is that of the binding; the time of a
-// transition is left to the caller.
+// FullyApplied returns the condition that all expected clusters have the current template, and
+// no others have it. generation is that of the binding. The caller sets the time of the
+// transition.
 //
-// The message names clusters, each with its first cause, in the order of their
-// names, as many as a message may hold. When suspension is the only cause, the
-// message does not speak of a failure. The reason stays the one that clients know.
+// The message names as many clusters as fit, in the order of their names, each with its first
+// cause. If suspension is the only cause, the message does not mention a failure. The reason
+// stays the same, because clients rely on it.
 func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
 		Reason: workv1alpha2.FullyAppliedSuccessReason, Message: workv1alpha2.FullyAppliedSuccessMessage,
 	}
-	switch failed := a.causes(expected); {
+	switch failed := a.causesByCluster(expected); {
 	case len(expected) == 0 && len(failed) == 0:
 		condition.Message = workv1alpha2.FullyAppliedFailedMessage + ": no cluster is chosen"
 	case len(failed) > 0:
-		condition.Message = a.failure(failed)
+		condition.Message = a.failureMessage(failed)
 	default:
-		if remarks := a.remarks(expected); len(remarks) > 0 {
+		if remarks := a.remarksByCluster(expected); len(remarks) > 0 {
 			condition.Message = causes.Enumerate(condition.Message+"; ", remarks)
 		}
 		return condition
@@ -47,11 +47,11 @@ func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav
 	return condition
 }
 
-// failure returns the message for clusters that do not have what they should.
-func (a Account) failure(byCluster map[string]string) string {
+// failureMessage returns the message for clusters that do not have their desired state.
+func (a Account) failureMessage(byCluster map[string]string) string {
 	suspended := map[string]string{}
 	for cluster, cause := range byCluster {
-		if cause == a.suspended[cluster] {
+		if cause == a.suspensionCauses[cluster] {
 			suspended[cluster] = strings.TrimSuffix(cause, ", "+suspendedMessage)
 		}
 	}
@@ -61,19 +61,20 @@ func (a Account) failure(byCluster map[string]string) string {
 	return causes.Enumerate(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
 }
 
-// Behind tells whether an expected cluster does not have the newest state of its
-// Work yet, and is likely to get it soon.
+// Behind reports whether an expected cluster does not have the current generation of its Work
+// yet and is likely to get it soon.
 func (a Account) Behind(expected sets.Set[string]) bool {
 	for cluster := range expected {
-		if _, unready := a.unready[cluster]; a.behind[cluster] && !unready && !a.settled[cluster] {
+		if _, unready := a.notReadySince[cluster]; a.outdated[cluster] && !unready && !a.suspensionObserved[cluster] {
 			return true
 		}
 	}
 	return false
 }
 
-// causes are, by cluster, why the template is not, or not only, where it has to be.
-func (a Account) causes(expected sets.Set[string]) map[string]string {
+// causesByCluster maps a cluster to the reason why it does not have the current template, or
+// has it without being expected to.
+func (a Account) causesByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
 		byCluster[cluster] = "there is no Work yet"
@@ -81,7 +82,7 @@ func (a Account) causes(expected sets.Set[string]) map[string]string {
 	for i := range a.Items {
 		item := &a.Items[i]
 		delete(byCluster, item.ClusterName)
-		if cause := a.cause(item, expected.Has(item.ClusterName)); cause != "" {
+		if cause := a.failureCause(item, expected.Has(item.ClusterName)); cause != "" {
 			byCluster[item.ClusterName] = cause
 		}
 	}
@@ -91,43 +92,43 @@ func (a Account) causes(expected sets.Set[string]) map[string]string {
 	return byCluster
 }
 
-// purgeCause tells why a cluster that is expected no more keeps others waiting.
+// purgeCause returns why a cluster that is no longer expected blocks other clusters.
 func (a Account) purgeCause(cluster string) string {
 	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
-	if since, unready := a.unready[cluster]; unready {
+	if since, unready := a.notReadySince[cluster]; unready {
 		return fmt.Sprintf("%s; the cluster is not ready since %s", cause, since.UTC().Format(time.RFC3339))
 	}
 	return cause
 }
 
-// cause is empty for a cluster that has what it should.
-func (a Account) cause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
-	since, unready := a.unready[item.ClusterName]
+// failureCause returns "" for a cluster that has its desired state.
+func (a Account) failureCause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
+	since, unready := a.notReadySince[item.ClusterName]
 	switch {
 	case !expected:
-		return "chosen no more, the Work is still there"
+		return "no longer chosen, but its Work still exists"
 	case !item.Applied && item.AppliedMessage != "":
 		return item.AppliedMessage
 	case !item.Applied:
-		return notApplied + " yet"
-	case a.suspended[item.ClusterName] != "":
-		return a.suspended[item.ClusterName]
-	case a.behind[item.ClusterName] && unready:
-		return fmt.Sprintf(presentNotApplied+", the cluster is not ready since %s", since.UTC().Format(time.RFC3339))
-	case a.behind[item.ClusterName]:
-		return presentNotApplied + " yet"
+		return notAppliedMessage + " yet"
+	case a.suspensionCauses[item.ClusterName] != "":
+		return a.suspensionCauses[item.ClusterName]
+	case a.outdated[item.ClusterName] && unready:
+		return fmt.Sprintf(outdatedMessage+", the cluster is not ready since %s", since.UTC().Format(time.RFC3339))
+	case a.outdated[item.ClusterName]:
+		return outdatedMessage + " yet"
 	default:
 		return ""
 	}
 }
 
-// remarks are what there is to know of clusters although they have the template.
-func (a Account) remarks(expected sets.Set[string]) map[string]string {
+// remarksByCluster returns remarks on clusters that have the template.
+func (a Account) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
-		if _, unready := a.unready[cluster]; unready {
+		if _, unready := a.notReadySince[cluster]; unready {
 			byCluster[cluster] = "the status is old, the cluster is not ready"
-		} else if a.held[cluster] {
+		} else if a.suspended[cluster] {
 			byCluster[cluster] = suspendedMessage
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-func TestFullyApplied(t *testing.T) {
-	applied := func(cluster string) *workv1alpha1.Work { return reporting(t, cluster, "True") }
+func TestFullyAppliedCondition(t *testing.T) {
+	applied := func(cluster string) *workv1alpha1.Work { return workWithStatus(t, cluster, "True") }
 	behind := func(cluster string) *workv1alpha1.Work {
 		w := applied(cluster)
 		w.Generation, w.Status.Conditions[0].ObservedGeneration = 2, 1
@@ -40,55 +40,55 @@ func TestFullyApplied(t *testing.T) {
 		want          metav1.ConditionStatus
 		message       string
 	}{
-		"all have it":                  {[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{}, "True", all},
-		"nothing is expected":          {nil, nil, Circumstances{}, "False", failed + ": no cluster is chosen"},
-		"one has no Work yet":          {[]string{"m1", "m2"}, works(applied("m1")), Circumstances{}, "False", failed + ": m2: there is no Work yet"},
-		"one has not answered":         {[]string{"m1"}, works(reporting(t, "m1", "")), Circumstances{}, "False", failed + ": m1: not applied yet"},
-		"one has it without being due": {[]string{"m1"}, works(applied("m1"), applied("m2")), Circumstances{}, "False", failed + ": m2: chosen no more, the Work is still there"},
-		"those that refused are named in order, each with its cause": {
-			[]string{"m1", "m2", "m3"}, works(reporting(t, "m3", "False"), applied("m2"), reporting(t, "m1", "False")), Circumstances{},
+		"all clusters have the template": {[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{}, "True", all},
+		"no cluster is expected":         {nil, nil, Circumstances{}, "False", failed + ": no cluster is chosen"},
+		"a cluster without a Work":       {[]string{"m1", "m2"}, works(applied("m1")), Circumstances{}, "False", failed + ": m2: there is no Work yet"},
+		"a cluster without a condition":  {[]string{"m1"}, works(workWithStatus(t, "m1", "")), Circumstances{}, "False", failed + ": m1: not applied yet"},
+		"a cluster that is not expected": {[]string{"m1"}, works(applied("m1"), applied("m2")), Circumstances{}, "False", failed + ": m2: no longer chosen, but its Work still exists"},
+		"clusters with failures are named in order, each with its cause": {
+			[]string{"m1", "m2", "m3"}, works(workWithStatus(t, "m3", "False"), applied("m2"), workWithStatus(t, "m1", "False")), Circumstances{},
 			"False", failed + ": m1: message of m1; m3: message of m3"},
-		"the same cause is told once": {
-			[]string{"m1", "m2", "m3"}, works(reporting(t, "m2", "False")), Circumstances{},
+		"equal causes are grouped": {
+			[]string{"m1", "m2", "m3"}, works(workWithStatus(t, "m2", "False")), Circumstances{},
 			"False", failed + ": m1, m3: there is no Work yet; m2: message of m2"},
-		"another has it instead": {
+		"another cluster has the template": {
 			[]string{"m1"}, works(applied("m2")), Circumstances{},
-			"False", failed + ": m1: there is no Work yet; m2: chosen no more, the Work is still there"},
-		"a Work that could not be made": {
+			"False", failed + ": m1: there is no Work yet; m2: no longer chosen, but its Work still exists"},
+		"a Work that could not be rendered": {
 			[]string{"m1"}, nil, Circumstances{Unrendered: map[string]string{"m1": "no such path"}}, "False", failed + ": m1: no such path"},
-		"an earlier state of a Work is not what is wanted": {
+		"an earlier generation is applied": {
 			[]string{"m1"}, works(behind("m1")), Circumstances{}, "False", failed + ": m1: the present version is not applied yet"},
-		"a cluster that is lost does not get what is new": {
-			[]string{"m1"}, works(behind("m1")), Circumstances{Unready: down("m1")},
+		"an earlier generation is applied, cluster not ready": {
+			[]string{"m1"}, works(behind("m1")), Circumstances{Unready: notReadySinceNoon("m1")},
 			"False", failed + ": m1: the present version is not applied, the cluster is not ready since 2030-01-01T12:00:00Z"},
-		"clusters that are lost are named, though they have it": {
-			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{Unready: down("m2")},
+		"clusters that are not ready are named although they have the template": {
+			[]string{"m1", "m2"}, works(applied("m1"), applied("m2")), Circumstances{Unready: notReadySinceNoon("m2")},
 			"True", all + "; m2: the status is old, the cluster is not ready"},
-		"clusters to which changes are held back are named": {
+		"suspended clusters are named": {
 			[]string{"m1", "m2"}, works(applied("m1"), held(applied("m2"))), Circumstances{}, "True", all + "; m2: dispatching is suspended"},
-		"a suspension does not hide what the member refused": {
-			[]string{"m1", "m2"}, works(applied("m1"), held(reporting(t, "m2", "False"))), Circumstances{}, "False", failed + ": m2: message of m2"},
-		"a suspension beside a refusal is named too": {
-			[]string{"m1", "m2"}, works(reporting(t, "m1", "False"), held(behind("m2"))), Circumstances{},
+		"a suspension does not hide a rejection": {
+			[]string{"m1", "m2"}, works(applied("m1"), held(workWithStatus(t, "m2", "False"))), Circumstances{}, "False", failed + ": m2: message of m2"},
+		"a suspension and a rejection are both named": {
+			[]string{"m1", "m2"}, works(workWithStatus(t, "m1", "False"), held(behind("m2"))), Circumstances{},
 			"False", failed + ": m1: message of m1; m2: the present version is not applied, dispatching is suspended"},
-		"a cluster that is suspended and not wanted is not suspended only": {
+		"a suspended cluster that is not expected": {
 			[]string{"m1"}, works(applied("m1"), held(behind("m2"))), Circumstances{},
-			"False", failed + ": m2: chosen no more, the Work is still there"},
-		"what is held back is not what is wanted": {
+			"False", failed + ": m2: no longer chosen, but its Work still exists"},
+		"one suspended cluster with an earlier generation": {
 			[]string{"m1", "m2"}, works(applied("m1"), held(behind("m2"))), Circumstances{},
 			"False", "Dispatching is suspended for m2: the present version is not applied"},
-		"suspension of all clusters names them together": {
+		"all clusters suspended": {
 			[]string{"m1", "m2"}, works(held(behind("m2")), held(behind("m1"))), Circumstances{},
 			"False", "Dispatching is suspended for m1, m2: the present version is not applied"},
-		"what is held back from the beginning is named": {
-			[]string{"m1"}, works(held(reporting(t, "m1", ""))), Circumstances{}, "False", "Dispatching is suspended for m1: not applied"},
-		"a cluster that others wait for is named as long as a Work is there": {
+		"suspended from the beginning": {
+			[]string{"m1"}, works(held(workWithStatus(t, "m1", ""))), Circumstances{}, "False", "Dispatching is suspended for m1: not applied"},
+		"a purged cluster is named as long as its Work exists": {
 			[]string{"m2"}, works(leaving), Circumstances{Purged: purged}, "False",
 			failed + ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; m2: there is no Work yet"},
-		"a cluster that others wait for may be out of reach": {
-			[]string{"m2"}, works(leaving, applied("m2")), Circumstances{Purged: purged, Unready: down("m1")}, "False",
+		"a purged cluster that is not ready": {
+			[]string{"m2"}, works(leaving, applied("m2")), Circumstances{Purged: purged, Unready: notReadySinceNoon("m1")}, "False",
 			failed + ": m1: evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone; the cluster is not ready since 2030-01-01T12:00:00Z"},
-		"a cluster that is empty keeps nobody waiting": {
+		"an empty purged cluster is not named": {
 			[]string{"m2"}, works(applied("m2")), Circumstances{Purged: purged}, "True", all},
 	}
 	for name, tc := range tests {
@@ -107,7 +107,7 @@ func TestFullyApplied(t *testing.T) {
 	}
 }
 
-func TestManyFailuresFitIntoAMessage(t *testing.T) {
+func TestFullyAppliedMessageSize(t *testing.T) {
 	expected, unrendered := sets.New[string](), map[string]string{}
 	for i := range 300 {
 		name := fmt.Sprintf("member-%03d", i)
@@ -129,7 +129,7 @@ func TestManyFailuresFitIntoAMessage(t *testing.T) {
 	}
 }
 
-func TestTheConditionDoesNotDependOnTheOrderOfWorks(t *testing.T) {
+func TestFullyAppliedIgnoresWorkOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var works []*workv1alpha1.Work
 		expected := sets.New[string]()
@@ -137,7 +137,7 @@ func TestTheConditionDoesNotDependOnTheOrderOfWorks(t *testing.T) {
 			cluster := fmt.Sprintf("m%d", i)
 			expected.Insert(cluster)
 			status := metav1.ConditionStatus(rapid.SampledFrom([]string{"", "True", "False"}).Draw(rt, cluster))
-			works = append(works, reporting(t, cluster, status))
+			works = append(works, workWithStatus(t, cluster, status))
 		}
 		want := Gather(works, webReference, Circumstances{}).FullyApplied(expected, 1)
 		got := Gather(rapid.Permutation(works).Draw(rt, "order"), webReference, Circumstances{}).FullyApplied(expected, 1)
@@ -150,17 +150,17 @@ func TestTheConditionDoesNotDependOnTheOrderOfWorks(t *testing.T) {
 	})
 }
 
-func TestOnlyClustersThatWillFollowAreWaitedFor(t *testing.T) {
-	behind := reporting(t, "m1", "True")
+func TestHasPendingApply(t *testing.T) {
+	behind := workWithStatus(t, "m1", "True")
 	behind.Generation, behind.Status.Conditions[0].ObservedGeneration = 2, 1
 	for name, tc := range map[string]struct {
 		expected      string
 		circumstances Circumstances
 		want          bool
 	}{
-		"a cluster that gets the new state": {"m1", Circumstances{}, true},
-		"a cluster that is lost":            {"m1", Circumstances{Unready: down("m1")}, false},
-		"a cluster that is chosen no more":  {"m2", Circumstances{}, false},
+		"a cluster that is ready":            {"m1", Circumstances{}, true},
+		"a cluster that is not ready":        {"m1", Circumstances{Unready: notReadySinceNoon("m1")}, false},
+		"a cluster that is no longer chosen": {"m2", Circumstances{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			account := Gather([]*workv1alpha1.Work{behind}, webReference, tc.circumstances)
@@ -171,27 +171,27 @@ func TestOnlyClustersThatWillFollowAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAClusterToWhichChangesAreHeldBackIsWaitedForUntilThatIsSeen(t *testing.T) {
-	held := reporting(t, "m1", "True")
+func TestHasPendingApplyWhileSuspended(t *testing.T) {
+	held := workWithStatus(t, "m1", "True")
 	held.Generation, held.Status.Conditions[0].ObservedGeneration = 3, 1
 	held.Spec.SuspendDispatching = new(true)
 	behind := func() bool {
 		return Gather([]*workv1alpha1.Work{held}, webReference, Circumstances{}).Behind(sets.New("m1"))
 	}
 	if !behind() {
-		t.Error("nobody waits for the first answer")
+		t.Error("no pending apply before the first condition")
 	}
 	held.Status.Conditions = append(held.Status.Conditions, metav1.Condition{Type: "Dispatching", Status: "False", ObservedGeneration: 2})
 	if !behind() {
-		t.Error("nobody waits for the answer to the newest state")
+		t.Error("no pending apply before the condition of the current generation")
 	}
 	held.Status.Conditions[1].ObservedGeneration = 3
 	if behind() {
-		t.Error("a cluster that stays behind is waited for")
+		t.Error("a suspended cluster counts as pending")
 	}
 }
 
-func TestALoneCauseIsToldWhole(t *testing.T) {
+func TestSingleFailureCauseIsNotShortened(t *testing.T) {
 	cause := "Deployment shop/web: applying OverridePolicy shop/pin-the-registry-of-the-mirror, spec.overrideRules[0].overriders.plaintext[2] " +
 		`at "/spec/template/spec/containers/0/livenessProbe/httpGet/port": there is no such field; use the operator add, or name a field that the template has`
 	condition := func(causes map[string]string) string {

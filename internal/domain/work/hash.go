@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// prunedDepth is how deep Prune changes maps: spec.template.metadata.labels is the
-// deepest that it takes keys out of.
+// prunedDepth is how deep Prune changes maps: spec.template.metadata.labels is the deepest map
+// from which it removes keys.
 const prunedDepth = 5
 
-// PrunedHash stands for everything of an object that counts as drift when it
-// changes in the member. Objects that differ in status and bookkeeping only have
-// the same hash. It depends on nothing but the content, and so holds across
-// processes, as long as what Prune removes stays the same.
+// PrunedHash returns a hash of the fields of an object that count as drift if the member
+// changes them. Objects that differ only in status and fields of the API server have the same
+// hash. It depends only on the content, so another process computes the same hash as long as
+// Prune removes the same fields.
 //
-// It runs for every object in every pass, so it neither copies what it only reads
-// nor encodes it as text.
+// It runs for every object in every pass. So it does not copy what it only reads, and does not
+// encode it as text.
 func PrunedHash(object *unstructured.Unstructured) uint64 {
 	sum := digest(fnvOffset)
-	sum.value(pruned(object).Object)
+	sum.writeValue(prunedCopy(object).Object)
 	return uint64(sum)
 }
 
-// pruned is the object without what Prune removes. It shares with the object what
-// Prune leaves alone, and must not be changed.
-func pruned(object *unstructured.Unstructured) *unstructured.Unstructured {
-	bare := &unstructured.Unstructured{Object: copyMaps(object.Object, prunedDepth)}
-	Prune(bare)
-	return bare
+// prunedCopy returns the object without the fields that Prune removes. It shares the other
+// fields with the object, so the caller must not change it.
+func prunedCopy(object *unstructured.Unstructured) *unstructured.Unstructured {
+	copied := &unstructured.Unstructured{Object: copyMaps(object.Object, prunedDepth)}
+	Prune(copied)
+	return copied
 }
 
 // copyMaps copies nested maps down to a depth and shares everything else.
@@ -53,68 +53,68 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// digest hashes what can be decoded from JSON. What comes first tells the kind and
-// the length of what follows, so that no two values look the same.
+// digest hashes values that can be decoded from JSON. A header with the type and the length
+// precedes each value, so that different values have different encodings.
 type digest uint64
 
-func (d *digest) value(value any) {
+func (d *digest) writeValue(value any) {
 	switch typed := value.(type) {
 	case nil:
-		d.head('n', 0)
+		d.writeHeader('n', 0)
 	case bool:
-		d.head('b', flag(typed))
+		d.writeHeader('b', boolBit(typed))
 	case string:
-		d.text('s', typed)
+		d.writeText('s', typed)
 	case int64:
-		d.head('i', uint64(typed)) //nolint:gosec // the bits count, not the number
+		d.writeHeader('i', uint64(typed)) //nolint:gosec // the bits count, not the number
 	case float64:
-		d.number(typed)
+		d.writeNumber(typed)
 	case []any:
-		d.head('l', uint64(len(typed)))
+		d.writeHeader('l', uint64(len(typed)))
 		for _, element := range typed {
-			d.value(element)
+			d.writeValue(element)
 		}
 	case map[string]any:
-		d.head('m', uint64(len(typed)))
+		d.writeHeader('m', uint64(len(typed)))
 		keys := make([]string, 0, len(typed))
 		for key := range typed {
 			keys = append(keys, key)
 		}
 		slices.Sort(keys)
 		for _, key := range keys {
-			d.text('k', key)
-			d.value(typed[key])
+			d.writeText('k', key)
+			d.writeValue(typed[key])
 		}
 	}
 }
 
-// number makes 1.0 and 1 the same: which of the two a decoder gives depends on how
+// writeNumber hashes 1.0 and 1 equally, because the type that a decoder returns depends on how
 // the number was written.
-func (d *digest) number(value float64) {
+func (d *digest) writeNumber(value float64) {
 	if whole := int64(value); float64(whole) == value {
-		d.value(whole)
+		d.writeValue(whole)
 		return
 	}
-	d.head('f', math.Float64bits(value))
+	d.writeHeader('f', math.Float64bits(value))
 }
 
-func (d *digest) text(kind byte, text string) {
-	d.head(kind, uint64(len(text)))
+func (d *digest) writeText(kind byte, text string) {
+	d.writeHeader(kind, uint64(len(text)))
 	for i := range len(text) {
-		d.add(text[i])
+		d.writeByte(text[i])
 	}
 }
 
-func (d *digest) head(kind byte, value uint64) {
-	d.add(kind)
+func (d *digest) writeHeader(kind byte, value uint64) {
+	d.writeByte(kind)
 	for shift := 0; shift < 64; shift += 8 {
-		d.add(byte(value >> shift)) //nolint:gosec // one byte after the other
+		d.writeByte(byte(value >> shift)) //nolint:gosec // one byte after the other
 	}
 }
 
-func (d *digest) add(b byte) { *d = (*d ^ digest(b)) * fnvPrime }
+func (d *digest) writeByte(b byte) { *d = (*d ^ digest(b)) * fnvPrime }
 
-func flag(value bool) uint64 {
+func boolBit(value bool) uint64 {
 	if value {
 		return 1
 	}

@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func hashOf(value any) uint64 {
+func prunedHashOf(value any) uint64 {
 	return PrunedHash(&unstructured.Unstructured{Object: map[string]any{"value": value}})
 }
 
-func TestHashTellsValuesApart(t *testing.T) {
+func TestPrunedHashDistinguishesValues(t *testing.T) {
 	values := map[string]any{
-		"nothing": nil, "an empty text": "", "an empty list": []any{}, "an empty map": map[string]any{},
+		"null": nil, "an empty text": "", "an empty list": []any{}, "an empty map": map[string]any{},
 		"zero": int64(0), "one": int64(1), "minus one": int64(-1), "a half": 0.5, "no": false, "yes": true, "a text that is a number": "1",
 		"two texts": []any{"a", "b"}, "the texts as one": []any{"ab", ""}, "the other way round": []any{"b", "a"},
 		"a list in a list": []any{[]any{"a"}, "b"}, "a longer one in a list": []any{[]any{"a", "b"}},
@@ -23,19 +23,19 @@ func TestHashTellsValuesApart(t *testing.T) {
 	}
 	seen := map[uint64]string{}
 	for name, value := range values {
-		hash := hashOf(value)
+		hash := prunedHashOf(value)
 		if other, taken := seen[hash]; taken {
-			t.Errorf("%s and %s have one hash", name, other)
+			t.Errorf("%s and %s have the same hash", name, other)
 		}
 		seen[hash] = name
 	}
-	if hashOf(int64(3)) != hashOf(3.0) {
+	if prunedHashOf(int64(3)) != prunedHashOf(3.0) {
 		t.Error("a number depends on how it was written")
 	}
 }
 
-// anyJSON is a value as a decoder gives it.
-func anyJSON(t *rapid.T, depth int, label string) any {
+// drawnValue draws a value as a JSON decoder returns it.
+func drawnValue(t *rapid.T, depth int, label string) any {
 	kinds := 6
 	if depth == 0 {
 		kinds = 4
@@ -52,23 +52,23 @@ func anyJSON(t *rapid.T, depth int, label string) any {
 	case 4:
 		list := []any{}
 		for range rapid.IntRange(0, 2).Draw(t, label) {
-			list = append(list, anyJSON(t, depth-1, label))
+			list = append(list, drawnValue(t, depth-1, label))
 		}
 		return list
 	default:
 		object := map[string]any{}
 		for range rapid.IntRange(0, 2).Draw(t, label) {
-			object[rapid.StringMatching("[ab]").Draw(t, label)] = anyJSON(t, depth-1, label)
+			object[rapid.StringMatching("[ab]").Draw(t, label)] = drawnValue(t, depth-1, label)
 		}
 		return object
 	}
 }
 
-func TestHashIsThatOfTheContent(t *testing.T) {
+func TestPrunedHashDependsOnContentOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		left, right := anyJSON(t, 3, "left"), anyJSON(t, 3, "right")
-		if same := reflect.DeepEqual(left, right); same != (hashOf(left) == hashOf(right)) {
-			t.Errorf("%v and %v are equal: %v, their hashes are not that", left, right, same)
+		left, right := drawnValue(t, 3, "left"), drawnValue(t, 3, "right")
+		if same := reflect.DeepEqual(left, right); same != (prunedHashOf(left) == prunedHashOf(right)) {
+			t.Errorf("%v and %v are equal: %v, but their hashes differ in that", left, right, same)
 		}
 		encoded, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "X", "value": left})
 		if err != nil {
@@ -79,12 +79,12 @@ func TestHashIsThatOfTheContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if PrunedHash(again) != PrunedHash(direct) {
-			t.Error("the hash does not survive a transport")
+			t.Error("the hash changes when the object is encoded and decoded")
 		}
 	})
 }
 
-func TestHashLeavesTheObjectAsItWas(t *testing.T) {
+func TestPrunedHashDoesNotChangeObject(t *testing.T) {
 	for _, text := range []string{deployment, `
 apiVersion: batch/v1
 kind: Job
@@ -110,15 +110,15 @@ kind: Service
 metadata: {name: s}
 spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], selector: {a: b}}
 `} {
-		observed := object(t, text)
+		observed := parseObject(t, text)
 		before, bare := observed.DeepCopy(), observed.DeepCopy()
 		PrunedHash(observed)
 		if !reflect.DeepEqual(before, observed) {
 			t.Errorf("%s was changed", observed.GetKind())
 		}
 		Prune(bare)
-		if !reflect.DeepEqual(bare, pruned(observed)) {
-			t.Errorf("%s is pruned in another way", observed.GetKind())
+		if !reflect.DeepEqual(bare, prunedCopy(observed)) {
+			t.Errorf("%s: prunedCopy and Prune differ", observed.GetKind())
 		}
 	}
 }

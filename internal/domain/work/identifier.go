@@ -12,12 +12,12 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Identify finds out which manifest of a Work a member object was made from: the
-// first of the same apiVersion, kind, namespace and name.
+// Identify returns the manifest of a Work from which a member object was made: the first with
+// the same apiVersion, kind, namespace and name.
 func Identify(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
-	wanted := identifierOf(object)
+	wanted := objectIdentifier(object)
 	for ordinal, manifest := range manifests {
-		identifier, err := identifierIn(manifest)
+		identifier, err := manifestIdentifier(manifest)
 		if err != nil {
 			return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("reading manifest %d: %w", ordinal, err)
 		}
@@ -26,12 +26,12 @@ func Identify(manifests []workv1alpha1.Manifest, object *unstructured.Unstructur
 			return identifier, nil
 		}
 	}
-	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), reference(object))
+	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), describeObject(object))
 }
 
-// MergeManifestStatus is the list with the entry in place of the one of the same
-// manifest. Entries of manifests that the Work does not have any more are dropped.
-// The list is in the order of the manifests.
+// MergeManifestStatus returns the list with the entry, which replaces the one of the same
+// manifest. Entries of manifests that the Work no longer has are dropped. The list is in the
+// order of the manifests.
 func MergeManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, entry workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest,
 ) []workv1alpha1.ManifestStatus {
@@ -42,40 +42,39 @@ func MergeManifestStatus(
 	return kept
 }
 
-// DropManifestStatus is the list without the entry of a manifest whose object is
-// gone from the member, and without entries of manifests that the Work does not
-// have any more.
+// DropManifestStatus returns the list without the entry of a manifest whose member object is
+// gone, and without entries of manifests that the Work no longer has.
 func DropManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, gone workv1alpha1.ResourceIdentifier, manifests []workv1alpha1.Manifest,
 ) []workv1alpha1.ManifestStatus {
 	kept := make([]workv1alpha1.ManifestStatus, 0, len(statuses)+1)
 	for _, status := range statuses {
-		if status.Identifier != gone && present(manifests, status.Identifier) {
+		if status.Identifier != gone && hasManifest(manifests, status.Identifier) {
 			kept = append(kept, *status.DeepCopy())
 		}
 	}
 	return kept
 }
 
-// SameManifestStatuses tells whether two lists say the same, however the statuses
-// in them are laid out.
+// SameManifestStatuses reports whether two lists are equal. The order of fields in the JSON of
+// their statuses makes no difference.
 func SameManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha1.ManifestStatus) bool {
 		return left.Identifier == right.Identifier && left.Health == right.Health &&
-			sameJSON(rawOf(left.Status), rawOf(right.Status))
+			equalJSON(rawStatus(left.Status), rawStatus(right.Status))
 	})
 }
 
-func present(manifests []workv1alpha1.Manifest, identifier workv1alpha1.ResourceIdentifier) bool {
+func hasManifest(manifests []workv1alpha1.Manifest, identifier workv1alpha1.ResourceIdentifier) bool {
 	if identifier.Ordinal < 0 || identifier.Ordinal >= len(manifests) {
 		return false
 	}
-	actual, err := identifierIn(manifests[identifier.Ordinal])
+	actual, err := manifestIdentifier(manifests[identifier.Ordinal])
 	actual.Ordinal = identifier.Ordinal
 	return err == nil && actual == identifier
 }
 
-func identifierOf(object *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
+func objectIdentifier(object *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
 	kind := object.GroupVersionKind()
 	return workv1alpha1.ResourceIdentifier{
 		Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
@@ -83,8 +82,8 @@ func identifierOf(object *unstructured.Unstructured) workv1alpha1.ResourceIdenti
 	}
 }
 
-// identifierIn reads only what identifies the manifest; its ordinal stays 0.
-func identifierIn(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
+// manifestIdentifier decodes only the fields that identify the manifest. The ordinal stays 0.
+func manifestIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
 	var head struct {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        struct {
@@ -102,8 +101,8 @@ func identifierIn(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifi
 	}, nil
 }
 
-// sameJSON compares two JSON texts by what they say.
-func sameJSON(a, b []byte) bool {
+// equalJSON reports whether two JSON texts have the same content.
+func equalJSON(a, b []byte) bool {
 	if slices.Equal(a, b) {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func manifests(texts ...string) []workv1alpha1.Manifest {
+func newManifests(texts ...string) []workv1alpha1.Manifest {
 	var all []workv1alpha1.Manifest
 	for _, text := range texts {
 		all = append(all, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
@@ -19,12 +19,12 @@ func manifests(texts ...string) []workv1alpha1.Manifest {
 }
 
 const (
-	configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"}}`
-	webJSON   = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`
+	configMapJSON = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"}}`
+	webJSON       = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`
 )
 
-func TestIdentify(t *testing.T) {
-	got, err := Identify(manifests(configMap, webJSON), object(t, deployment))
+func TestIdentifyManifest(t *testing.T) {
+	got, err := Identify(newManifests(configMapJSON, webJSON), parseObject(t, deployment))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,16 +32,16 @@ func TestIdentify(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("identifier (-want +got):\n%s", diff)
 	}
-	if got, err := Identify(manifests(configMap), object(t, deployment)); err == nil {
+	if got, err := Identify(newManifests(configMapJSON), parseObject(t, deployment)); err == nil {
 		t.Errorf("found %+v among other manifests", got)
 	}
-	if got, err := Identify(manifests(`{`), object(t, deployment)); err == nil {
+	if got, err := Identify(newManifests(`{`), parseObject(t, deployment)); err == nil {
 		t.Errorf("found %+v in a manifest that is no JSON", got)
 	}
 }
 
-func TestManifestStatuses(t *testing.T) {
-	both := manifests(configMap, webJSON)
+func TestMergeManifestStatus(t *testing.T) {
+	both := newManifests(configMapJSON, webJSON)
 	status := func(ordinal int, kind, name, text string) workv1alpha1.ManifestStatus {
 		group := ""
 		if kind == "Deployment" {
@@ -61,10 +61,10 @@ func TestManifestStatuses(t *testing.T) {
 		entry  workv1alpha1.ManifestStatus
 		want   list
 	}{
-		"the first report":                        {nil, web, list{web}},
-		"another manifest's report stays":         {list{web}, configured, list{configured, web}},
-		"a newer report replaces the older":       {list{configured, web}, newer, list{configured, newer}},
-		"reports on former manifests are dropped": {list{configured, stale}, web, list{configured, web}},
+		"the first status":                         {nil, web, list{web}},
+		"the status of another manifest stays":     {list{web}, configured, list{configured, web}},
+		"a newer status replaces the older":        {list{configured, web}, newer, list{configured, newer}},
+		"statuses of former manifests are dropped": {list{configured, stale}, web, list{configured, web}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,21 +81,21 @@ func TestManifestStatuses(t *testing.T) {
 		t.Errorf("after the object is gone: %+v", got)
 	}
 	if SameManifestStatuses(list{web}, list{newer}) || SameManifestStatuses(list{web}, nil) {
-		t.Error("a difference goes unnoticed")
+		t.Error("different lists are reported as equal")
 	}
 }
 
-func TestAWorkCarriesTheKindsOfItsManifests(t *testing.T) {
-	of := &workv1alpha1.Work{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: manifests(configMap, `{`, webJSON)}}}
+func TestHasManifestOfKind(t *testing.T) {
+	of := &workv1alpha1.Work{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: newManifests(configMapJSON, `{`, webJSON)}}}
 	tests := map[string]struct {
 		kind schema.GroupVersionKind
 		want bool
 	}{
-		"the kind of the first manifest":              {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, true},
-		"the kind of one behind an unreadable one":    {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, true},
-		"another version of the kind":                 {schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"}, false},
-		"another kind":                                {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, false},
-		"no kind is not that of an unreadable object": {schema.GroupVersionKind{}, false},
+		"the kind of the first manifest":                   {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, true},
+		"the kind of a manifest after an invalid one":      {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, true},
+		"another version of the kind":                      {schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"}, false},
+		"another kind":                                     {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, false},
+		"an empty kind does not match an invalid manifest": {schema.GroupVersionKind{}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-func rendered(t testing.TB, change func(*Input)) *workv1alpha1.Work {
+func renderedWork(t testing.TB, change func(*Input)) *workv1alpha1.Work {
 	t.Helper()
-	in := first(object(t, deployment), resourceBinding(2, 3))
+	in := inputForFirstTarget(parseObject(t, deployment), resourceBinding(2, 3))
 	if change != nil {
 		change(&in)
 	}
@@ -26,13 +26,13 @@ func rendered(t testing.TB, change func(*Input)) *workv1alpha1.Work {
 	return result
 }
 
-func TestMergeWritesNothingWithoutADifference(t *testing.T) {
+func TestMergeWithoutDifference(t *testing.T) {
 	tests := map[string]func(stored *workv1alpha1.Work){
-		"the same":          func(*workv1alpha1.Work) {},
-		"another's label":   func(stored *workv1alpha1.Work) { stored.Labels["foreign"] = "x" },
-		"another's record":  func(stored *workv1alpha1.Work) { stored.Annotations["foreign"] = "x" },
-		"a later finalizer": func(stored *workv1alpha1.Work) { stored.Finalizers = append(stored.Finalizers, "z/z") },
-		"another's owner": func(stored *workv1alpha1.Work) {
+		"the same":                        func(*workv1alpha1.Work) {},
+		"a label of another writer":       func(stored *workv1alpha1.Work) { stored.Labels["foreign"] = "x" },
+		"an annotation of another writer": func(stored *workv1alpha1.Work) { stored.Annotations["foreign"] = "x" },
+		"an additional finalizer":         func(stored *workv1alpha1.Work) { stored.Finalizers = append(stored.Finalizers, "z/z") },
+		"an owner of another writer": func(stored *workv1alpha1.Work) {
 			stored.OwnerReferences = []metav1.OwnerReference{{UID: "u", Name: "o"}}
 		},
 		"a manifest laid out differently": func(stored *workv1alpha1.Work) {
@@ -48,15 +48,15 @@ func TestMergeWritesNothingWithoutADifference(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			stored := rendered(t, nil)
+			stored := renderedWork(t, nil)
 			change(stored)
 			before := stored.DeepCopy()
-			got, changed, err := Merge(stored, rendered(t, nil))
+			got, changed, err := Merge(stored, renderedWork(t, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if changed {
-				t.Error("a write without a difference")
+				t.Error("changed without a difference")
 			}
 			if diff := cmp.Diff(before, got); diff != "" {
 				t.Errorf("result (-stored +got):\n%s", diff)
@@ -66,15 +66,15 @@ func TestMergeWritesNothingWithoutADifference(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	stored := rendered(t, func(in *Input) {
-		in.Overrides.Cluster = []override.Object{clusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]`)}
+	stored := renderedWork(t, func(in *Input) {
+		in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]`)}
 	})
 	stored.ResourceVersion = "9"
 	stored.Labels["foreign"] = "x"
 	stored.Annotations["foreign"] = "x"
 	stored.Finalizers = []string{"z/z", "a/a"}
 	before := stored.DeepCopy()
-	desired := rendered(t, func(in *Input) {
+	desired := renderedWork(t, func(in *Input) {
 		in.PermanentID = "new-id"
 		in.Target.Replicas = 4
 		in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true)
@@ -92,12 +92,12 @@ func TestMerge(t *testing.T) {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 	if got.Labels["foreign"] != "x" || got.Annotations["foreign"] != "x" || got.ResourceVersion != "9" {
-		t.Error("what others put there is gone")
+		t.Error("metadata of other writers is gone")
 	}
 	if _, found := got.Annotations["policy.karmada.io/applied-cluster-overrides"]; found {
-		t.Error("the record of overrides that are applied no more is still there")
+		t.Error("the annotation of overrides that no longer apply still exists")
 	}
-	manifest := manifestOf(t, got)
+	manifest := decodedManifest(t, got)
 	if got.Labels["work.karmada.io/permanent-id"] != "work-id" || manifest.GetLabels()["work.karmada.io/permanent-id"] != "work-id" {
 		t.Error("the permanent id of the stored Work was replaced")
 	}
@@ -116,19 +116,19 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
-	if !Bound(rendered(t, nil)) {
-		t.Error("the Work of a binding is taken for one without")
+func TestHasBinding(t *testing.T) {
+	if !Bound(renderedWork(t, nil)) {
+		t.Error("the Work of a binding has no binding")
 	}
 	if Bound(&workv1alpha1.Work{}) {
-		t.Error("a Work without a binding is taken for one with")
+		t.Error("a Work without a binding has one")
 	}
 }
 
-func TestComplete(t *testing.T) {
-	never := func() string { t.Error("a second id was made"); return "" }
+func TestPrepareForStorage(t *testing.T) {
+	never := func() string { t.Error("a second id was created"); return "" }
 
-	complete := rendered(t, nil)
+	complete := renderedWork(t, nil)
 	before := complete.DeepCopy()
 	if err := Complete(complete, never); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestComplete(t *testing.T) {
 	if err := Complete(manual, func() string { return "fresh" }); err != nil {
 		t.Fatal(err)
 	}
-	want := object(t, `
+	want := parseObject(t, `
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -153,7 +153,7 @@ metadata:
   annotations:
     resourcetemplate.karmada.io/managed-annotations: resourcetemplate.karmada.io/managed-annotations,resourcetemplate.karmada.io/managed-labels
     resourcetemplate.karmada.io/managed-labels: a,work.karmada.io/permanent-id`)
-	if diff := cmp.Diff(want, manifestOf(t, manual)); diff != "" {
+	if diff := cmp.Diff(want, decodedManifest(t, manual)); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if manual.Labels["work.karmada.io/permanent-id"] != "fresh" {
@@ -170,12 +170,12 @@ metadata:
 	broken := &workv1alpha1.Work{}
 	broken.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{`)}}}
 	if err := Complete(broken, func() string { return "x" }); err == nil {
-		t.Error("a manifest that is no JSON was taken")
+		t.Error("a manifest that is not JSON was accepted")
 	}
 }
 
-func BenchmarkMergeOfWhatIsStored(b *testing.B) {
-	stored, err := Render(first(object(b, deployment), resourceBinding(2, 3)))
+func BenchmarkMergeUnchanged(b *testing.B) {
+	stored, err := Render(inputForFirstTarget(parseObject(b, deployment), resourceBinding(2, 3)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -26,8 +26,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// FuzzName checks that every object that may exist has a Work that may exist, as
-// long as its name leaves room for the hash.
+// FuzzName checks that every valid object has a valid Work name, as long as the name of the object
+// leaves room for the hash.
 func FuzzName(f *testing.F) {
 	f.Add("ClusterRole", "", "system:foo:Bar")
 	f.Add("Deployment", "default", "nginx")
@@ -39,14 +39,14 @@ func FuzzName(f *testing.F) {
 		if validation.IsDNS1123Subdomain(name) == nil && len(name) <= 240 && validation.IsDNS1123Subdomain(got) != nil {
 			t.Errorf("%q gives the invalid name %q", name, got)
 		}
-		// Some letters have no other case to come back from; kinds are ASCII.
+		// The case of some non-ASCII letters cannot be converted back. Kinds are ASCII.
 		if isASCII(kind) && got != Name(strings.ToUpper(kind), namespace, name) {
 			t.Errorf("the case of the kind %q matters", kind)
 		}
 	})
 }
 
-func TestExecutionNamespaces(t *testing.T) {
+func TestExecutionNamespace(t *testing.T) {
 	if got := ExecutionNamespace("m1"); got != "karmada-es-m1" {
 		t.Errorf("got %q", got)
 	}

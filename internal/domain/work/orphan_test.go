@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-func TestOrphans(t *testing.T) {
+func TestOrphanWorks(t *testing.T) {
 	at := func(namespace, name string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
@@ -31,7 +31,7 @@ func TestOrphans(t *testing.T) {
 		want  []string
 	}{
 		"Works of unexpected clusters": {nil, []string{"karmada-es-purged/web", "karmada-es-gone/web"}},
-		"Works of former names, but not where none was rendered": {
+		"Works with outdated names, only in clusters with a rendered Work": {
 			map[string]string{"scheduled": "web"},
 			[]string{"karmada-es-scheduled/old", "karmada-es-purged/web", "karmada-es-gone/web"},
 		},
@@ -49,6 +49,6 @@ func TestOrphans(t *testing.T) {
 	}
 	purged := binding.DirectlyPurged(spec)
 	if !Inside(all, purged) || Inside(all[:3], purged) || Inside(all, sets.New("default")) {
-		t.Error("a cluster that must be empty is taken for another")
+		t.Error("a purged cluster is not recognized")
 	}
 }

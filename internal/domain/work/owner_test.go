@@ -10,8 +10,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// held is a ConfigMap that bears the marks of a Work; empty ones are left out.
-func held(managed, workID, templateUID, workName, resolution string) *unstructured.Unstructured {
+// labelledConfigMap is a ConfigMap with the labels and annotations of a Work; empty ones are
+// left out.
+func labelledConfigMap(managed, workID, templateUID, workName, resolution string) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	result.SetNamespace("shop")
 	result.SetName("c")
@@ -20,10 +21,10 @@ func held(managed, workID, templateUID, workName, resolution string) *unstructur
 		"resourcetemplate.karmada.io/uid": templateUID, "work.karmada.io/name": workName,
 		"work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/conflict-resolution": resolution,
 	}
-	for _, marks := range []map[string]string{labels, annotations} {
-		for key, value := range marks {
+	for _, entries := range []map[string]string{labels, annotations} {
+		for key, value := range entries {
 			if value == "" {
-				delete(marks, key)
+				delete(entries, key)
 			}
 		}
 	}
@@ -32,31 +33,31 @@ func held(managed, workID, templateUID, workName, resolution string) *unstructur
 	return result
 }
 
-func TestOwnership(t *testing.T) {
-	manifest := held("true", "id-1", "uid-1", "w-1", "abort")
-	greedy := held("true", "id-1", "uid-1", "w-1", "overwrite")
-	manual := held("true", "id-1", "", "w-1", "")
+func TestMayWriteAndDelete(t *testing.T) {
+	manifest := labelledConfigMap("true", "id-1", "uid-1", "w-1", "abort")
+	overwriting := labelledConfigMap("true", "id-1", "uid-1", "w-1", "overwrite")
+	manual := labelledConfigMap("true", "id-1", "", "w-1", "")
 	const other = "Work karmada-es-m1/w-2 (permanent id id-2)"
 	tests := map[string]struct {
 		observed, manifest *unstructured.Unstructured
 		write, delete      bool
 		owner              string
 	}{
-		"an object of the same Work":                       {held("true", "id-1", "uid-1", "w-1", ""), manifest, true, true, ""},
-		"an object without a permanent id":                 {held("true", "", "", "", ""), manifest, true, true, ""},
-		"an unmanaged object":                              {held("", "", "", "", ""), manifest, false, false, ""},
-		"an object with the managed label switched off":    {held("false", "id-1", "uid-1", "w-1", ""), manifest, false, false, ""},
-		"an unmanaged object, overwriting":                 {held("", "", "", "", ""), greedy, true, false, ""},
-		"an object of another Work":                        {held("true", "id-2", "uid-2", "w-2", ""), manifest, false, false, other},
-		"an object of another Work, overwriting":           {held("true", "id-2", "uid-2", "w-2", ""), greedy, true, false, ""},
-		"another control plane's Work of the same name":    {held("true", "id-2", "uid-2", "w-1", ""), manifest, false, false, "Work karmada-es-m1/w-1 (permanent id id-2)"},
-		"what a Work of the same template left behind":     {held("true", "id-0", "uid-1", "w-1", ""), manifest, true, true, ""},
-		"what a Work without template left behind":         {held("true", "id-0", "", "w-1", ""), manual, true, true, ""},
-		"a Work without template and with another name":    {held("true", "id-2", "", "w-2", ""), manual, false, false, other},
-		"what a Work made that a user wrote without marks": {held("", "id-1", "", "", ""), held("", "id-1", "", "", ""), true, false, ""},
-		"an unmanaged object, wanted by such a Work":       {held("", "", "", "", ""), held("", "id-1", "", "", ""), false, false, ""},
-		"what another such Work made":                      {held("", "id-2", "", "", ""), held("", "id-1", "", "", ""), false, false, ""},
-		"an object of a template, wanted by one without":   {held("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
+		"an object of the same Work":                           {labelledConfigMap("true", "id-1", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"an object without a permanent id":                     {labelledConfigMap("true", "", "", "", ""), manifest, true, true, ""},
+		"an unmanaged object":                                  {labelledConfigMap("", "", "", "", ""), manifest, false, false, ""},
+		"an object with the managed label set to false":        {labelledConfigMap("false", "id-1", "uid-1", "w-1", ""), manifest, false, false, ""},
+		"an unmanaged object, overwriting":                     {labelledConfigMap("", "", "", "", ""), overwriting, true, false, ""},
+		"an object of another Work":                            {labelledConfigMap("true", "id-2", "uid-2", "w-2", ""), manifest, false, false, other},
+		"an object of another Work, overwriting":               {labelledConfigMap("true", "id-2", "uid-2", "w-2", ""), overwriting, true, false, ""},
+		"another control plane's Work of the same name":        {labelledConfigMap("true", "id-2", "uid-2", "w-1", ""), manifest, false, false, "Work karmada-es-m1/w-1 (permanent id id-2)"},
+		"left behind by a Work of the same template":           {labelledConfigMap("true", "id-0", "uid-1", "w-1", ""), manifest, true, true, ""},
+		"left behind by a Work without a template":             {labelledConfigMap("true", "id-0", "", "w-1", ""), manual, true, true, ""},
+		"a Work without template and with another name":        {labelledConfigMap("true", "id-2", "", "w-2", ""), manual, false, false, other},
+		"created by a user's Work without labels":              {labelledConfigMap("", "id-1", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), true, false, ""},
+		"an unmanaged object, in a user's Work without labels": {labelledConfigMap("", "", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), false, false, ""},
+		"created by another user's Work without labels":        {labelledConfigMap("", "id-2", "", "", ""), labelledConfigMap("", "id-1", "", "", ""), false, false, ""},
+		"an object of a template, in a Work without one":       {labelledConfigMap("true", "id-2", "uid-2", "w-2", ""), manual, false, false, other},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,14 +73,14 @@ func TestOwnership(t *testing.T) {
 }
 
 func TestConflictError(t *testing.T) {
-	observed := held("true", "id-2", "uid-2", "w-2", "")
+	observed := labelledConfigMap("true", "id-2", "uid-2", "w-2", "")
 	const known = "resource(kind=ConfigMap, shop/c) already exists in the cluster m1 and the work.karmada.io/conflict-resolution " +
 		"strategy value is empty, Karmada will not manage this resource"
 	const remedy = "set the annotation work.karmada.io/conflict-resolution: overwrite on the template"
-	for owner, says := range map[string]string{"Work a/b": "belongs to Work a/b", "": "nobody manages it"} {
+	for owner, says := range map[string]string{"Work a/b": "belongs to Work a/b", "": "no Work manages it"} {
 		text := NewConflict("m1", observed, owner).Error()
 		if !strings.HasPrefix(text, known) {
-			t.Errorf("%q does not begin as it always did", text)
+			t.Errorf("%q does not begin with the known text", text)
 		}
 		if !strings.Contains(text, says) || !strings.Contains(text, remedy) {
 			t.Errorf("%q lacks owner or remedy", text)
@@ -88,8 +89,8 @@ func TestConflictError(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	marked := rendered(t, nil)
-	object := manifestOf(t, marked)
+	marked := renderedWork(t, nil)
+	object := decodedManifest(t, marked)
 	addLabels(object, map[string]string{
 		"clusterpropagationpolicy.karmada.io/permanent-id": "x", "clusterresourcebinding.karmada.io/permanent-id": "x",
 		"resourcetemplate.karmada.io/retain-replicas": "true",
@@ -99,7 +100,7 @@ func TestRelease(t *testing.T) {
 		"propagationpolicy.karmada.io/name": "x", "propagationpolicy.karmada.io/namespace": "x",
 	})
 	if !Release(object) {
-		t.Fatal("nothing to release")
+		t.Fatal("no label was removed")
 	}
 	wantLabels := map[string]string{"app": "web", "resourcetemplate.karmada.io/retain-replicas": "true"}
 	if diff := cmp.Diff(wantLabels, object.GetLabels()); diff != "" {

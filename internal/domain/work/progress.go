@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// counts are what kinds with replicas report under these names: Deployments,
-// ReplicaSets, StatefulSets, DaemonSets, and many custom kinds after them.
-type counts struct {
+// replicaCounts are the status fields that kinds with replicas have in common: Deployments,
+// ReplicaSets, StatefulSets, DaemonSets, and many custom kinds.
+type replicaCounts struct {
 	Generation          int64 `json:"generation"`
 	TemplateGeneration  int64 `json:"resourceTemplateGeneration"`
 	ObservedGeneration  int64 `json:"observedGeneration"`
@@ -19,30 +19,30 @@ type counts struct {
 	NumberUnavailable   int64 `json:"numberUnavailable"`
 }
 
-// Progress is what a status tells of a change that is under way.
+// Progress is what a status shows of a rollout.
 type Progress struct {
-	// Settled tells that the status looks like one that stays: a rolling update is
-	// healthy at every step, and yet about to report the next one.
+	// Settled is false during a rolling update. Its status is healthy at every step, but is
+	// about to change again.
 	Settled bool
-	// TemplateGeneration is the generation of the template that the object was made
-	// from, 0 when the status does not say.
+	// TemplateGeneration is the generation of the template from which the object was made, 0
+	// if the status does not contain it.
 	TemplateGeneration int64
 }
 
-// ProgressOf reads a status that a member reported. What does not count replicas
-// counts as settled: this only says how much news hurries, so a guess will do.
+// ProgressOf parses a status that a member reported. A status without replica counts is
+// settled. The result only decides how soon a status is written, so a guess is good enough.
 func ProgressOf(status *runtime.RawExtension) Progress {
 	if status == nil || len(status.Raw) == 0 {
 		return Progress{Settled: true}
 	}
-	var c counts
+	var c replicaCounts
 	if err := json.Unmarshal(status.Raw, &c); err != nil {
 		return Progress{Settled: true}
 	}
-	return Progress{Settled: c.settled(), TemplateGeneration: c.TemplateGeneration}
+	return Progress{Settled: c.isStable(), TemplateGeneration: c.TemplateGeneration}
 }
 
-func (c counts) settled() bool {
+func (c replicaCounts) isStable() bool {
 	switch {
 	case c.UnavailableReplicas > 0 || c.NumberUnavailable > 0:
 		return false

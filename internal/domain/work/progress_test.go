@@ -6,21 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestAStatusTellsWhetherItStays(t *testing.T) {
+func TestParseProgressStable(t *testing.T) {
 	tests := map[string]struct {
 		status string
 		want   bool
 	}{
 		"no status":                                     {status: "", want: true},
-		"a status that counts nothing":                  {status: `{"phase":"Bound"}`, want: true},
-		"a status of another form":                      {status: `{"replicas":"many"}`, want: true},
-		"all replicas are new and ready":                {status: `{"generation":2,"observedGeneration":2,"replicas":3,"updatedReplicas":3,"readyReplicas":3}`, want: true},
+		"a status without counts":                       {status: `{"phase":"Bound"}`, want: true},
+		"a status with other types":                     {status: `{"replicas":"many"}`, want: true},
+		"all replicas are updated and ready":            {status: `{"generation":2,"observedGeneration":2,"replicas":3,"updatedReplicas":3,"readyReplicas":3}`, want: true},
 		"scaled to nothing":                             {status: `{"generation":2,"observedGeneration":2}`, want: true},
-		"a ReplicaSet, which updates nothing":           {status: `{"replicas":3,"readyReplicas":3}`, want: true},
-		"an old replica has still to go":                {status: `{"replicas":2,"updatedReplicas":1,"readyReplicas":2}`, want: false},
-		"a new replica has still to become ready":       {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":2}`, want: false},
-		"one is not available":                          {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":3,"unavailableReplicas":1}`, want: false},
-		"one of a DaemonSet is not available":           {status: `{"numberUnavailable":1}`, want: false},
+		"a ReplicaSet, which has no updated replicas":   {status: `{"replicas":3,"readyReplicas":3}`, want: true},
+		"an old replica remains":                        {status: `{"replicas":2,"updatedReplicas":1,"readyReplicas":2}`, want: false},
+		"a new replica is not ready":                    {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":2}`, want: false},
+		"a replica is not available":                    {status: `{"replicas":3,"updatedReplicas":3,"readyReplicas":3,"unavailableReplicas":1}`, want: false},
+		"a Pod of a DaemonSet is not available":         {status: `{"numberUnavailable":1}`, want: false},
 		"the controller has not seen the newest object": {status: `{"generation":3,"observedGeneration":2,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`, want: false},
 	}
 	for name, test := range tests {
@@ -35,7 +35,7 @@ func TestAStatusTellsWhetherItStays(t *testing.T) {
 	}
 }
 
-func TestAStatusTellsFromWhichTemplateItsObjectIs(t *testing.T) {
+func TestParseProgressTemplateGeneration(t *testing.T) {
 	for status, want := range map[string]int64{"": 0, `{}`: 0, `{"resourceTemplateGeneration":7}`: 7, `{"resourceTemplateGeneration":"7"}`: 0} {
 		if got := ProgressOf(&runtime.RawExtension{Raw: []byte(status)}).TemplateGeneration; got != want {
 			t.Errorf("ProgressOf(%s).TemplateGeneration = %d, want %d", status, got, want)

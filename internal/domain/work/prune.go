@@ -7,28 +7,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bookkeeping are the metadata fields that an API server or a garbage collector
-// owns. They mean nothing in another cluster; owners and finalizers would even
-// make the object vanish, or never vanish, there.
-var bookkeeping = []string{
+// serverOwnedFields are the metadata fields that an API server or a garbage collector owns.
+// They have no meaning in another cluster. Owners and finalizers would even cause the object
+// to be deleted there, or prevent its deletion.
+var serverOwnedFields = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
 	"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
 }
 
-// Prune removes from object, in place, what belongs to the cluster it was read
-// from: status, bookkeeping, and what controllers of that cluster filled in. Maps
-// that this leaves empty go too, so that an object which never had them is equal.
-// Kinds are told by name alone.
+// Prune removes from object, in place, the fields that belong to the cluster from which it was
+// read: the status, the fields that the API server sets, and those that controllers of that
+// cluster set. Maps that become empty are removed too, so that an object that never had them
+// is equal. Kinds are recognized by name, without the group.
 func Prune(object *unstructured.Unstructured) {
 	root := object.Object
 	delete(root, "status")
-	for _, field := range bookkeeping {
-		remove(root, "metadata", field)
+	for _, field := range serverOwnedFields {
+		removeField(root, "metadata", field)
 	}
 	switch object.GetKind() {
 	case "Deployment":
-		remove(root, "metadata", "annotations", "deployment.kubernetes.io/revision")
-		remove(root, "metadata", "annotations", "deployment.kubernetes.io/revision-history")
+		removeField(root, "metadata", "annotations", "deployment.kubernetes.io/revision")
+		removeField(root, "metadata", "annotations", "deployment.kubernetes.io/revision-history")
 	case "Job":
 		pruneJob(root)
 	case "Secret":
@@ -38,37 +38,37 @@ func Prune(object *unstructured.Unstructured) {
 	case "Service":
 		pruneService(root)
 	case "PersistentVolumeClaim":
-		remove(root, "metadata", "annotations", "volume.kubernetes.io/selected-node")
+		removeField(root, "metadata", "annotations", "volume.kubernetes.io/selected-node")
 	}
 }
 
-// pruneJob drops the selector that the API server generates, unless the user
-// keeps the selector himself. A time to live counts in the control plane only:
-// in a member it would delete the Job, which would then be created anew.
+// pruneJob removes the selector that the API server generates, unless the user sets the
+// selector (manualSelector). ttlSecondsAfterFinished applies only in the control plane: in a
+// member it would delete the Job, which would then be created again.
 func pruneJob(root map[string]any) {
-	remove(root, "spec", "ttlSecondsAfterFinished")
+	removeField(root, "spec", "ttlSecondsAfterFinished")
 	if manual, _, _ := unstructured.NestedBool(root, "spec", "manualSelector"); manual {
 		return
 	}
 	for _, label := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
-		remove(root, "spec", "selector", "matchLabels", label)
-		remove(root, "spec", "template", "metadata", "labels", label)
+		removeField(root, "spec", "selector", "matchLabels", label)
+		removeField(root, "spec", "template", "metadata", "labels", label)
 	}
 	for _, label := range []string{"job-name", "batch.kubernetes.io/job-name"} {
-		remove(root, "spec", "template", "metadata", "labels", label)
+		removeField(root, "spec", "template", "metadata", "labels", label)
 	}
 }
 
-// pruneSecret empties a service account's token, which is valid in one cluster.
+// pruneSecret removes the token of a service account, which is valid in one cluster only.
 func pruneSecret(root map[string]any) {
 	if root["type"] != string(corev1.SecretTypeServiceAccountToken) {
 		return
 	}
-	remove(root, "metadata", "annotations", corev1.ServiceAccountUIDKey)
+	removeField(root, "metadata", "annotations", corev1.ServiceAccountUIDKey)
 	root["data"] = nil
 }
 
-// pruneServiceAccount drops references to generated token secrets.
+// pruneServiceAccount removes references to generated token secrets.
 func pruneServiceAccount(root map[string]any, name string) {
 	secrets, ok := root["secrets"].([]any)
 	if !ok {
@@ -91,18 +91,19 @@ func pruneServiceAccount(root map[string]any, name string) {
 	}
 }
 
-// pruneService drops allocated addresses. None is no address but a wish.
+// pruneService removes allocated addresses. The address None is not allocated: the user sets
+// it for a headless Service.
 func pruneService(root map[string]any) {
 	if address, _, _ := unstructured.NestedString(root, "spec", "clusterIP"); address == corev1.ClusterIPNone {
 		return
 	}
-	remove(root, "spec", "clusterIP")
-	remove(root, "spec", "clusterIPs")
+	removeField(root, "spec", "clusterIP")
+	removeField(root, "spec", "clusterIPs")
 }
 
-// remove deletes the field at path and the maps that are empty without it. It
-// tells whether there was anything to delete.
-func remove(parent map[string]any, path ...string) bool {
+// removeField deletes the field at path and the maps that become empty. It reports whether the
+// field existed.
+func removeField(parent map[string]any, path ...string) bool {
 	value, found := parent[path[0]]
 	if !found {
 		return false
@@ -112,7 +113,7 @@ func remove(parent map[string]any, path ...string) bool {
 		return true
 	}
 	child, ok := value.(map[string]any)
-	if !ok || !remove(child, path[1:]...) {
+	if !ok || !removeField(child, path[1:]...) {
 		return false
 	}
 	if len(child) == 0 {

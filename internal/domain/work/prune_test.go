@@ -10,7 +10,7 @@ import (
 
 func pruneCases() map[string]struct{ in, want string } {
 	return map[string]struct{ in, want string }{
-		"bookkeeping and status of any kind": {
+		"server-owned fields and status of any kind": {
 			`{kind: X, status: {a: 1}, metadata: {name: x, namespace: n, creationTimestamp: null, deletionTimestamp: d, deletionGracePeriodSeconds: 1,
 			  generation: 2, managedFields: [], resourceVersion: "1", selfLink: s, uid: u, ownerReferences: [], finalizers: [f], labels: {}, generateName: g}}`,
 			`{kind: X, metadata: {name: x, namespace: n, labels: {}, generateName: g}}`,
@@ -28,7 +28,7 @@ func pruneCases() map[string]struct{ in, want string } {
 			  template: {metadata: {labels: {a: b, controller-uid: u, batch.kubernetes.io/controller-uid: u, job-name: x, batch.kubernetes.io/job-name: x}}}}}`,
 			`{kind: Job, metadata: {name: x}, spec: {template: {metadata: {labels: {a: b}}}}}`,
 		},
-		"the user's selector of a Job stays, its time to live does not": {
+		"the user's selector of a Job stays, ttlSecondsAfterFinished does not": {
 			`{kind: Job, metadata: {name: x}, spec: {manualSelector: true, ttlSecondsAfterFinished: 1, selector: {matchLabels: {controller-uid: u}},
 			  template: {metadata: {labels: {job-name: x}}}}}`,
 			`{kind: Job, metadata: {name: x}, spec: {manualSelector: true, selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {job-name: x}}}}}`,
@@ -60,7 +60,7 @@ func pruneCases() map[string]struct{ in, want string } {
 			`{kind: PersistentVolumeClaim, metadata: {name: p, annotations: {volume.kubernetes.io/selected-node: n, a: b}}}`,
 			`{kind: PersistentVolumeClaim, metadata: {name: p, annotations: {a: b}}}`,
 		},
-		"what has another shape than expected": {
+		"fields with unexpected types": {
 			`{kind: Job, metadata: {name: x}, spec: {selector: text, template: [1]}}`, `{kind: Job, metadata: {name: x}, spec: {selector: text, template: [1]}}`,
 		},
 	}
@@ -69,17 +69,17 @@ func pruneCases() map[string]struct{ in, want string } {
 func TestPrune(t *testing.T) {
 	for name, tc := range pruneCases() {
 		t.Run(name, func(t *testing.T) {
-			got := object(t, tc.in)
+			got := parseObject(t, tc.in)
 			Prune(got)
-			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+			if diff := cmp.Diff(parseObject(t, tc.want), got); diff != "" {
 				t.Errorf("pruned (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// tree draws JSON objects whose fields are the ones that pruning knows.
-func tree() *rapid.Generator[map[string]any] {
+// drawnFields draws JSON objects with the fields that Prune handles.
+func drawnFields() *rapid.Generator[map[string]any] {
 	names := rapid.SampledFrom([]string{
 		"metadata", "spec", "template", "labels", "annotations", "selector", "matchLabels", "secrets", "name", "type", "data",
 		"clusterIP", "clusterIPs", "controller-uid", "job-name", "uid", "status", "manualSelector", "deployment.kubernetes.io/revision",
@@ -96,24 +96,24 @@ func tree() *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(names, node, 0, 6)
 }
 
-func anyObject() *rapid.Generator[*unstructured.Unstructured] {
+func drawnObject() *rapid.Generator[*unstructured.Unstructured] {
 	kinds := rapid.SampledFrom([]string{"Deployment", "Job", "Secret", "ServiceAccount", "Service", "PersistentVolumeClaim", "X"})
 	return rapid.Custom(func(t *rapid.T) *unstructured.Unstructured {
-		content := tree().Draw(t, "content")
+		content := drawnFields().Draw(t, "content")
 		content["kind"] = kinds.Draw(t, "kind")
 		return &unstructured.Unstructured{Object: content}
 	})
 }
 
-func TestPruningTwiceIsPruningOnce(t *testing.T) {
+func TestPruneIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		once := anyObject().Draw(t, "object").DeepCopy()
+		once := drawnObject().Draw(t, "object").DeepCopy()
 		before := PrunedHash(once)
 		Prune(once)
 		twice := once.DeepCopy()
 		Prune(twice)
 		if diff := cmp.Diff(once, twice); diff != "" {
-			t.Fatalf("the second time something goes: %s", diff)
+			t.Fatalf("the second time removes fields: %s", diff)
 		}
 		if after := PrunedHash(once); after != before {
 			t.Fatalf("the hash changed from %d to %d", before, after)
@@ -122,9 +122,9 @@ func TestPruningTwiceIsPruningOnce(t *testing.T) {
 }
 
 func TestPrunedHash(t *testing.T) {
-	observed := object(t, deployment)
+	observed := parseObject(t, deployment)
 	hash := PrunedHash(observed)
-	if hash != PrunedHash(object(t, deployment)) {
+	if hash != PrunedHash(parseObject(t, deployment)) {
 		t.Error("equal objects have different hashes")
 	}
 	touched := observed.DeepCopy()
@@ -132,7 +132,7 @@ func TestPrunedHash(t *testing.T) {
 	touched.SetFinalizers(nil)
 	touched.Object["status"] = map[string]any{"replicas": int64(1)}
 	if PrunedHash(touched) != hash {
-		t.Error("status and bookkeeping change the hash")
+		t.Error("status and server-owned fields change the hash")
 	}
 	if err := unstructured.SetNestedField(touched.Object, int64(6), "spec", "replicas"); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestPrunedHash(t *testing.T) {
 	if PrunedHash(touched) == hash {
 		t.Error("a change of the spec does not change the hash")
 	}
-	if diff := cmp.Diff(object(t, deployment), observed); diff != "" {
+	if diff := cmp.Diff(parseObject(t, deployment), observed); diff != "" {
 		t.Errorf("hashing changed the object: %s", diff)
 	}
 }

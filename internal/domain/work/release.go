@@ -8,11 +8,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Release removes from a member object, in place, every mark that ties it to the
-// control plane, so that it goes on as the member's own. It tells whether there
-// was any; without a difference there is nothing to write.
+// Release removes, in place, all labels and annotations that tie a member object to the
+// control plane. The object then belongs to the member alone. It reports whether there was
+// any; if not, no write is needed.
 //
-// The claims of both kinds of policy go: a namespaced object can bear either.
+// The labels and annotations of both kinds of policy are removed, because a namespaced object
+// can have either.
 func Release(object *unstructured.Unstructured) (changed bool) {
 	labels := []string{
 		workv1alpha1.ManagedByKarmadaLabel,
@@ -38,10 +39,10 @@ func Release(object *unstructured.Unstructured) (changed bool) {
 		policyv1alpha1.ClusterPropagationPolicyAnnotation,
 	}
 	for _, label := range labels {
-		changed = remove(object.Object, "metadata", "labels", label) || changed
+		changed = removeField(object.Object, "metadata", "labels", label) || changed
 	}
 	for _, annotation := range annotations {
-		changed = remove(object.Object, "metadata", "annotations", annotation) || changed
+		changed = removeField(object.Object, "metadata", "annotations", annotation) || changed
 	}
 	return changed
 }

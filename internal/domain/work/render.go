@@ -15,42 +15,41 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// Overrides are the policies that may concern a template; which of them do is
-// found out here.
+// Overrides are the override policies that may apply to a template. Render selects those that
+// do.
 type Overrides struct {
 	Cluster    []override.Object // ClusterOverridePolicies
 	Namespaced []override.Object // OverridePolicies of the template's namespace
-	// Allowed is what they may change beyond what an object says.
+	// Allowed are the further changes that the policies may make to an object, such as its identity.
 	Allowed override.Allowed
 }
 
-// Input is all that the Work of one target of a binding is made of.
+// Input are the parts from which the Work of one target of a binding is rendered.
 type Input struct {
 	Template *unstructured.Unstructured
 	Binding  binding.Object
 	Cluster  *clusterv1alpha1.Cluster
 	// Target is the entry for the cluster in binding.Targets.
 	Target workv1alpha2.TargetCluster
-	// Revise sets the replicas of an object, which it may change or replace. Nil
-	// when nothing can do that for the template's kind.
+	// Revise sets the replicas of an object. It may change or replace the object. It is nil if
+	// the interpreter cannot set replicas for the template's kind.
 	Revise    func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 	Overrides Overrides
-	// PermanentID is that of the stored Work, or a new one. Empty leaves it to
-	// admission.
+	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
 	PermanentID string
-	// InjectState hands the state of an evicted predecessor to the target.
+	// InjectState enables passing the state of an evicted application to the target.
 	InjectState bool
 }
 
-// Render makes the Work that one target of a binding should have. A binding
-// without a permanent id has none yet: Works are found, and deleted, by that id,
-// and an empty one would find those of other bindings.
+// Render makes the Work for one target of a binding. A binding without a permanent ID is an
+// error: its Works are selected, and deleted, by that ID, and an empty one would select Works
+// of other bindings.
 func Render(in Input) (*workv1alpha1.Work, error) {
 	if binding.PermanentID(in.Binding) == "" {
 		return nil, fmt.Errorf("binding %q has no label %s yet, which admission sets", in.Binding.GetName(), binding.PermanentIDLabel(in.Binding))
 	}
 	spec := in.Binding.BindingSpec()
-	manifest, err := scale(in)
+	manifest, err := scaledManifest(in)
 	if err != nil {
 		return nil, err
 	}
@@ -67,54 +66,53 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 	}
 	resolution := conflictResolution(manifest, in.Binding)
 	id := map[string]string{binding.PermanentIDLabel(in.Binding): binding.PermanentID(in.Binding)}
-	origin := merged(binding.Coordinates(in.Binding), map[string]string{
+	origin := mergedMap(binding.Coordinates(in.Binding), map[string]string{
 		workv1alpha2.ResourceConflictResolutionAnnotation: resolution,
 	})
 
-	rendered := carrier(manifest, in.Cluster.Name)
+	rendered := newWork(manifest, in.Cluster.Name)
 	rendered.Labels = id
-	rendered.Annotations = merged(origin, annotationsOf(applied))
+	rendered.Annotations = mergedMap(origin, appliedOverrideAnnotations(applied))
 	rendered.Spec.SuspendDispatching = new(binding.Suspended(spec, in.Target.Name))
 	rendered.Spec.PreserveResourcesOnDeletion = new(spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion)
 
 	addLabels(manifest, id)
 	addAnnotations(manifest, origin)
-	return rendered, load(rendered, manifest, in.Template, in.PermanentID)
+	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// OwnedInput is all that a Work without a binding is made of.
+// OwnedInput are the parts from which a Work without a binding is rendered.
 type OwnedInput struct {
 	Template *unstructured.Unstructured
 	Cluster  *clusterv1alpha1.Cluster
-	// Owner controls the Work, which is garbage when the owner is gone. It is
-	// cluster-scoped, like the propagated Namespace itself, or the Cluster.
+	// Owner controls the Work, which is garbage-collected with it. The owner is
+	// cluster-scoped, for example the propagated Namespace itself or the Cluster.
 	Owner metav1.OwnerReference
-	// ClusterOverrides are ClusterOverridePolicies; others do not apply.
+	// ClusterOverrides are ClusterOverridePolicies. OverridePolicies do not apply.
 	ClusterOverrides []override.Object
-	// Allowed is what they may change beyond what an object says.
+	// Allowed are the further changes that the policies may make to an object, such as its identity.
 	Allowed override.Allowed
-	// PermanentID is that of the stored Work, or a new one. Empty leaves it to
-	// admission.
+	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
 	PermanentID string
 }
 
-// RenderOwned makes the Work of an object that goes to a cluster without a policy,
-// such as a Namespace. It says nothing on conflicts, so that an object which the
-// member already has on its own is left alone.
+// RenderOwned makes the Work of an object that goes to a cluster without a policy, such as a
+// Namespace. It sets no conflict resolution, so an object that the member created itself is
+// not changed.
 func RenderOwned(in OwnedInput) (*workv1alpha1.Work, error) {
 	manifest, applied, err := in.Allowed.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
 	if err != nil {
 		return nil, err
 	}
-	rendered := carrier(manifest, in.Cluster.Name)
-	rendered.Annotations = annotationsOf(applied)
+	rendered := newWork(manifest, in.Cluster.Name)
+	rendered.Annotations = appliedOverrideAnnotations(applied)
 	rendered.OwnerReferences = []metav1.OwnerReference{in.Owner}
-	return rendered, load(rendered, manifest, in.Template, in.PermanentID)
+	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// scale is a copy of the template with the target's share of replicas and
-// completions. The scheduler's figures win over the template's.
-func scale(in Input) (*unstructured.Unstructured, error) {
+// scaledManifest returns a copy of the template with the target's share of replicas and
+// completions. The numbers of the scheduler replace those of the template.
+func scaledManifest(in Input) (*unstructured.Unstructured, error) {
 	spec := in.Binding.BindingSpec()
 	manifest := in.Template.DeepCopy()
 	if in.Revise != nil && binding.IsWorkload(spec) {
@@ -132,9 +130,9 @@ func scale(in Input) (*unstructured.Unstructured, error) {
 	return manifest, nil
 }
 
-// carrier is the empty Work for a manifest. It is named after what the manifest is
-// in the end: an override may have renamed it.
-func carrier(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.Work {
+// newWork returns a Work without manifests. Its name follows from the final manifest, because
+// an override may have renamed the object.
+func newWork(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace:  ExecutionNamespace(cluster),
 		Name:       Name(manifest.GetKind(), manifest.GetNamespace(), manifest.GetName()),
@@ -142,15 +140,15 @@ func carrier(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.
 	}}
 }
 
-// load completes the manifest and puts it into the Work.
-func load(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string) error {
+// setManifest completes the manifest and stores it in the Work.
+func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string) error {
 	Prune(manifest)
-	markOrigin(manifest, template, into)
+	addOriginMetadata(manifest, template, into)
 	if permanentID != "" {
 		addLabels(into, map[string]string{workv1alpha1.WorkPermanentIDLabel: permanentID})
 		addLabels(manifest, map[string]string{workv1alpha1.WorkPermanentIDLabel: permanentID})
 	}
-	markManaged(manifest)
+	recordManagedKeys(manifest)
 	encoded, err := Encode(manifest)
 	if err != nil {
 		return err
@@ -159,8 +157,8 @@ func load(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured
 	return nil
 }
 
-// annotationsOf are the annotations that record which overrides were applied.
-func annotationsOf(applied override.Applied) map[string]string {
+// appliedOverrideAnnotations returns the annotations that record which overrides were applied.
+func appliedOverrideAnnotations(applied override.Applied) map[string]string {
 	annotations := map[string]string{}
 	if applied.Cluster != "" {
 		annotations[policyv1alpha1.AppliedClusterOverrides] = applied.Cluster
@@ -171,10 +169,10 @@ func annotationsOf(applied override.Applied) map[string]string {
 	return annotations
 }
 
-// Overridden tells whether overrides are applied to the desired Work, and otherwise
-// than to the stored one, which may be empty.
+// Overridden reports whether overrides are applied to the desired Work that differ from those
+// of the stored one, which may be empty.
 func Overridden(stored, desired *workv1alpha1.Work) bool {
-	for _, record := range records {
+	for _, record := range overrideAnnotations {
 		if now := desired.Annotations[record]; now != "" && now != stored.Annotations[record] {
 			return true
 		}

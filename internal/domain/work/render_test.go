@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-func clusterOverride(t testing.TB, name, spec string) override.Object {
+func newClusterOverride(t testing.TB, name, spec string) override.Object {
 	t.Helper()
 	result := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &result.Spec); err != nil {
@@ -26,12 +26,12 @@ func clusterOverride(t testing.TB, name, spec string) override.Object {
 }
 
 func TestRender(t *testing.T) {
-	template := object(t, deployment)
-	got, err := Render(first(template, resourceBinding(2, 3)))
+	template := parseObject(t, deployment)
+	got, err := Render(inputForFirstTarget(template, resourceBinding(2, 3)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantManifest := object(t, `
+	wantManifest := parseObject(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -56,7 +56,7 @@ metadata:
     work.karmada.io/namespace: karmada-es-m1
 spec: {replicas: 2, template: {spec: {containers: [{name: web, image: nginx}]}}}
 `)
-	if diff := cmp.Diff(wantManifest, manifestOf(t, got)); diff != "" {
+	if diff := cmp.Diff(wantManifest, decodedManifest(t, got)); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	got.Spec.Workload.Manifests = nil
@@ -75,7 +75,7 @@ spec: {replicas: 2, template: {spec: {containers: [{name: web, image: nginx}]}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("work (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(object(t, deployment), template); diff != "" {
+	if diff := cmp.Diff(parseObject(t, deployment), template); diff != "" {
 		t.Errorf("the template was changed: %s", diff)
 	}
 }
@@ -85,11 +85,11 @@ func TestRenderForAClusterResourceBinding(t *testing.T) {
 		Name: "r-clusterrole", Labels: map[string]string{"clusterresourcebinding.karmada.io/permanent-id": "crb-id"},
 	}}
 	from.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
-	got, err := Render(first(object(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`), from))
+	got, err := Render(inputForFirstTarget(parseObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}`), from))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := manifestOf(t, got)
+	manifest := decodedManifest(t, got)
 	for side, marked := range map[string]metav1.Object{"work": got, "manifest": manifest} {
 		if id := marked.GetLabels()["clusterresourcebinding.karmada.io/permanent-id"]; id != "crb-id" {
 			t.Errorf("%s: binding id %q", side, id)
@@ -100,37 +100,37 @@ func TestRenderForAClusterResourceBinding(t *testing.T) {
 	}
 	for _, absent := range []string{"resourcetemplate.karmada.io/generation", "resourcetemplate.karmada.io/uid"} {
 		if _, found := manifest.GetAnnotations()[absent]; found {
-			t.Errorf("a template without it gives the manifest %s", absent)
+			t.Errorf("the template has no value for it, the manifest has %s", absent)
 		}
 	}
 }
 
-func TestReplicas(t *testing.T) {
+func TestRenderReplicas(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Input)
 		want   int64
 	}{
-		"the scheduler's figure wins":                {func(*Input) {}, 2},
-		"a target assigned none has none":            {func(in *Input) { in.Target.Replicas = 0 }, 0},
-		"the template's stay when nobody can revise": {func(in *Input) { in.Revise = nil }, 5},
-		"the template's stay when it is no workload": {func(in *Input) { in.Binding.BindingSpec().Replicas = 0 }, 5},
+		"the number of the scheduler wins":                          {func(*Input) {}, 2},
+		"a target without replicas":                                 {func(in *Input) { in.Target.Replicas = 0 }, 0},
+		"the template's number stays if the kind cannot be revised": {func(in *Input) { in.Revise = nil }, 5},
+		"the template's number stays if it is not a workload":       {func(in *Input) { in.Binding.BindingSpec().Replicas = 0 }, 5},
 		"requirements alone make a workload": {func(in *Input) {
 			in.Binding.BindingSpec().Replicas = 0
 			in.Binding.BindingSpec().ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
 		}, 2},
-		"an override has the last word": {func(in *Input) {
-			in.Overrides.Cluster = []override.Object{clusterOverride(t, "p", `overrideRules: [{overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 9}]}}]`)}
+		"an override wins": {func(in *Input) {
+			in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 9}]}}]`)}
 		}, 9},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := first(object(t, deployment), resourceBinding(2, 3))
+			in := inputForFirstTarget(parseObject(t, deployment), resourceBinding(2, 3))
 			tc.change(&in)
 			got, err := Render(in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			replicas, _, _ := unstructured.NestedInt64(manifestOf(t, got).Object, "spec", "replicas")
+			replicas, _, _ := unstructured.NestedInt64(decodedManifest(t, got).Object, "spec", "replicas")
 			if replicas != tc.want {
 				t.Errorf("%d replicas, want %d", replicas, tc.want)
 			}
@@ -138,32 +138,32 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestConflictResolution(t *testing.T) {
+func TestRenderConflictResolution(t *testing.T) {
 	tests := map[string]struct {
 		annotation string
 		binding    policyv1alpha1.ConflictResolution
 		want       string
 	}{
-		"abort without a word":                   {"", "", "abort"},
-		"what the binding says":                  {"", "Overwrite", "overwrite"},
-		"the template wins over the binding":     {"abort", "Overwrite", "abort"},
-		"the template can overwrite on its own":  {"overwrite", "Abort", "overwrite"},
-		"an unknown word is ignored":             {"Overwrite", "Abort", "abort"},
-		"an unknown word leaves it to a binding": {"maybe", "Overwrite", "overwrite"},
+		"abort by default":                         {"", "", "abort"},
+		"the binding decides":                      {"", "Overwrite", "overwrite"},
+		"the template wins over the binding":       {"abort", "Overwrite", "abort"},
+		"the template can overwrite":               {"overwrite", "Abort", "overwrite"},
+		"an unknown value is ignored":              {"Overwrite", "Abort", "abort"},
+		"the binding decides for an unknown value": {"maybe", "Overwrite", "overwrite"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := object(t, deployment)
+			template := parseObject(t, deployment)
 			if tc.annotation != "" {
 				template.SetAnnotations(map[string]string{"work.karmada.io/conflict-resolution": tc.annotation})
 			}
 			from := resourceBinding(1)
 			from.Spec.ConflictResolution = tc.binding
-			got, err := Render(first(template, from))
+			got, err := Render(inputForFirstTarget(template, from))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for side, marked := range map[string]metav1.Object{"work": got, "manifest": manifestOf(t, got)} {
+			for side, marked := range map[string]metav1.Object{"work": got, "manifest": decodedManifest(t, got)} {
 				if said := marked.GetAnnotations()["work.karmada.io/conflict-resolution"]; said != tc.want {
 					t.Errorf("%s: %q, want %q", side, said, tc.want)
 				}
@@ -172,16 +172,16 @@ func TestConflictResolution(t *testing.T) {
 	}
 }
 
-func TestSwitches(t *testing.T) {
+func TestRenderSuspensionAndPreservation(t *testing.T) {
 	from := resourceBinding(1, 1)
 	from.Spec.PreserveResourcesOnDeletion = new(true)
 	from.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{
 		DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}},
 	}}
 	for i, suspended := range []bool{true, false} {
-		in := first(object(t, deployment), from)
+		in := inputForFirstTarget(parseObject(t, deployment), from)
 		in.Target = from.Spec.Clusters[i]
-		in.Cluster = member(in.Target.Name)
+		in.Cluster = newCluster(in.Target.Name)
 		got, err := Render(in)
 		if err != nil {
 			t.Fatal(err)
@@ -192,9 +192,9 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-func TestOverridesShowInTheWork(t *testing.T) {
-	in := first(object(t, deployment), resourceBinding(1))
-	in.Overrides.Cluster = []override.Object{clusterOverride(t, "p", `overrideRules: [{overriders: {
+func TestRenderWithOverrides(t *testing.T) {
+	in := inputForFirstTarget(parseObject(t, deployment), resourceBinding(1))
+	in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {
   labelsOverrider: [{operator: remove, value: {app: ""}}],
   annotationsOverrider: [{operator: remove, value: {note: ""}}],
   plaintext: [{path: /metadata/name, operator: replace, value: other}]}}]`)}
@@ -212,7 +212,7 @@ func TestOverridesShowInTheWork(t *testing.T) {
 	if _, found := got.Annotations["policy.karmada.io/applied-overrides"]; found {
 		t.Error("a record of OverridePolicies, though none was applied")
 	}
-	annotations := manifestOf(t, got).GetAnnotations()
+	annotations := decodedManifest(t, got).GetAnnotations()
 	if strings.Contains(annotations["resourcetemplate.karmada.io/managed-labels"], "app,") {
 		t.Error("a label that an override removed is listed")
 	}
@@ -222,18 +222,18 @@ func TestOverridesShowInTheWork(t *testing.T) {
 }
 
 func TestRenderErrors(t *testing.T) {
-	in := first(object(t, deployment), resourceBinding(1))
-	in.Overrides.Cluster = []override.Object{clusterOverride(t, "p", `overrideRules: [{overriders: {plaintext: [{path: /a/b, operator: remove}]}}]`)}
+	in := inputForFirstTarget(parseObject(t, deployment), resourceBinding(1))
+	in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {plaintext: [{path: /a/b, operator: remove}]}}]`)}
 	var failure *override.RuleError
 	if _, err := Render(in); !errors.As(err, &failure) {
-		t.Errorf("got %v, want the rule that does not fit", err)
+		t.Errorf("got %v, want the error of the rule", err)
 	}
-	in = first(object(t, deployment), resourceBinding(1))
+	in = inputForFirstTarget(parseObject(t, deployment), resourceBinding(1))
 	in.Binding.SetLabels(nil)
 	if _, err := Render(in); err == nil {
 		t.Error("a Work without the id of its binding")
 	}
-	in = first(object(t, deployment), resourceBinding(1))
+	in = inputForFirstTarget(parseObject(t, deployment), resourceBinding(1))
 	cause := errors.New("script failed")
 	in.Revise = func(*unstructured.Unstructured, int64) (*unstructured.Unstructured, error) { return nil, cause }
 	if _, err := Render(in); !errors.Is(err, cause) || !strings.Contains(err.Error(), `"m1"`) {
@@ -241,7 +241,7 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-func TestStateInjection(t *testing.T) {
+func TestRenderPreservedState(t *testing.T) {
 	task := func(mode policyv1alpha1.PurgeMode, value string, before ...string) workv1alpha2.GracefulEvictionTask {
 		return workv1alpha2.GracefulEvictionTask{
 			FromCluster: "m9", PurgeMode: mode, ClustersBeforeFailover: before,
@@ -255,20 +255,20 @@ func TestStateInjection(t *testing.T) {
 		want     string
 		fails    bool
 	}{
-		"the single new target inherits":                  {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042", "m9")}, want: "s3-0042"},
-		"the last task counts":                            {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "old"), task("Directly", "new")}, want: "new"},
-		"nothing when switched off":                       {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042")}, off: true},
-		"nothing without tasks":                           {replicas: []int32{1}},
-		"nothing with two targets":                        {replicas: []int32{1, 1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042")}},
-		"nothing while the predecessor may run":           {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Gracefully", "s3-0042")}},
-		"nothing for a cluster that had it before":        {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042", "m1", "m9")}},
-		"a value that cannot be a label is said out loud": {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "not a label")}, fails: true},
+		"the single new target gets the state":       {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042", "m9")}, want: "s3-0042"},
+		"the last task counts":                       {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "old"), task("Directly", "new")}, want: "new"},
+		"nothing when switched off":                  {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042")}, off: true},
+		"nothing without tasks":                      {replicas: []int32{1}},
+		"nothing with two targets":                   {replicas: []int32{1, 1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042")}},
+		"nothing while the old copy may run":         {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Gracefully", "s3-0042")}},
+		"nothing for a cluster that ran it before":   {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "s3-0042", "m1", "m9")}},
+		"a value that cannot be a label is an error": {replicas: []int32{1}, tasks: []workv1alpha2.GracefulEvictionTask{task("Directly", "not a label")}, fails: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			from := resourceBinding(tc.replicas...)
 			from.Spec.GracefulEvictionTasks = tc.tasks
-			in := first(object(t, deployment), from)
+			in := inputForFirstTarget(parseObject(t, deployment), from)
 			in.InjectState = !tc.off
 			got, err := Render(in)
 			if (err != nil) != tc.fails {
@@ -277,7 +277,7 @@ func TestStateInjection(t *testing.T) {
 			if err != nil {
 				return
 			}
-			manifest := manifestOf(t, got)
+			manifest := decodedManifest(t, got)
 			if state := manifest.GetLabels()["resume.example/checkpoint"]; state != tc.want {
 				t.Errorf("state %q, want %q", state, tc.want)
 			}
@@ -289,17 +289,17 @@ func TestStateInjection(t *testing.T) {
 	}
 }
 
-func TestRenderOwned(t *testing.T) {
-	namespace := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: ns-uid, labels: {a: b}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
+func TestRenderForOwner(t *testing.T) {
+	namespace := parseObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: ns-uid, labels: {a: b}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: "ns-uid", Controller: new(true), BlockOwnerDeletion: new(true)}
 	got, err := RenderOwned(OwnedInput{
-		Template: namespace, Cluster: member("m1"), Owner: owner, PermanentID: "work-id",
-		ClusterOverrides: []override.Object{clusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {c: d}}]}}]`)},
+		Template: namespace, Cluster: newCluster("m1"), Owner: owner, PermanentID: "work-id",
+		ClusterOverrides: []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {c: d}}]}}]`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := manifestOf(t, got)
+	manifest := decodedManifest(t, got)
 	wantLabels := map[string]string{"a": "b", "c": "d", "karmada.io/managed": "true", "work.karmada.io/permanent-id": "work-id"}
 	if diff := cmp.Diff(wantLabels, manifest.GetLabels()); diff != "" {
 		t.Errorf("labels of the manifest (-want +got):\n%s", diff)
@@ -318,7 +318,7 @@ func TestRenderOwned(t *testing.T) {
 		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 	if got.Spec.SuspendDispatching != nil || got.Spec.PreserveResourcesOnDeletion != nil {
-		t.Error("switches are set")
+		t.Error("suspension or preservation is set")
 	}
 	if got.Annotations["policy.karmada.io/applied-cluster-overrides"] == "" {
 		t.Error("no record of the override")
@@ -326,9 +326,9 @@ func TestRenderOwned(t *testing.T) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	in := first(object(b, deployment), resourceBinding(2, 3))
+	in := inputForFirstTarget(parseObject(b, deployment), resourceBinding(2, 3))
 	in.Overrides.Cluster = []override.Object{
-		clusterOverride(b, "mirror", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
+		newClusterOverride(b, "mirror", `overrideRules: [{overriders: {imageOverrider: [{component: Registry, operator: replace, value: reg.local}]}}]`),
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ScopeError says that a member serves a kind in another scope than the one in which a
-// manifest names its object. Sent there, the manifest would become an object that
-// belongs to another namespace or to none. A user changes one of the two clusters.
+// ScopeError is the error for a kind that a member serves with another scope than the manifest
+// has. If it were sent there, the manifest would become an object of another namespace or of
+// none. A user must change one of the two clusters.
 type ScopeError struct {
-	// Member serves Kind.
+	// Member is the cluster that serves Kind.
 	Member, Group, Kind string
 	// Path is the object: [namespace/]name.
 	Path string
@@ -18,13 +18,13 @@ type ScopeError struct {
 	Namespaced bool
 }
 
-// CheckScope returns a ScopeError unless a member that serves a kind in that scope can
-// hold the object of a manifest of this kind.
+// CheckScope returns a ScopeError unless the scope of the kind in a member is that of the
+// manifest.
 func CheckScope(member string, manifest *unstructured.Unstructured, namespaced bool) error {
 	if namespaced == (manifest.GetNamespace() != "") {
 		return nil
 	}
-	return &ScopeError{Member: member, Group: manifest.GroupVersionKind().Group, Kind: manifest.GetKind(), Path: path(manifest), Namespaced: namespaced}
+	return &ScopeError{Member: member, Group: manifest.GroupVersionKind().Group, Kind: manifest.GetKind(), Path: objectPath(manifest), Namespaced: namespaced}
 }
 
 // Error implements error.

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestAnObjectGoesWhereItsKindHasItsScope(t *testing.T) {
+func TestCheckScope(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace  string
 		namespaced bool
 		says       string
 	}{
-		"an object of a namespace, where the kind is namespaced":      {"shop", true, ""},
-		"an object without a namespace, where the kind has none":      {"", false, ""},
-		"an object of a namespace, where the kind is cluster-scoped":  {"shop", false, "Widget shop/x was not sent to cluster east: the object has scope Namespaced, and the cluster serves kind Widget of group \"example.io\" with scope Cluster"},
-		"an object without a namespace, where the kind is namespaced": {"", true, "Widget x was not sent to cluster east: the object has scope Cluster, and the cluster serves kind Widget of group \"example.io\" with scope Namespaced"},
+		"namespaced manifest, namespaced kind":         {"shop", true, ""},
+		"cluster-scoped manifest, cluster-scoped kind": {"", false, ""},
+		"namespaced manifest, cluster-scoped kind":     {"shop", false, "Widget shop/x was not sent to cluster east: the object has scope Namespaced, and the cluster serves kind Widget of group \"example.io\" with scope Cluster"},
+		"cluster-scoped manifest, namespaced kind":     {"", true, "Widget x was not sent to cluster east: the object has scope Cluster, and the cluster serves kind Widget of group \"example.io\" with scope Namespaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.io/v1", "kind": "Widget"}}

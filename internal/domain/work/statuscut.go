@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// MaxStatusBytes is how large the reflected status of one object may be, in bytes,
-	// without the feature gate LargeStatus.
+	// MaxStatusBytes limits the reflected status of one object, in bytes, without the feature
+	// gate LargeStatus.
 	MaxStatusBytes = 16 << 10
-	// MaxAccountBytes is how large the statuses and messages of all clusters of a binding
-	// may be together, in bytes. etcd takes objects of 1.5 MiB.
+	// MaxAccountBytes limits the statuses and messages of all clusters of a binding together,
+	// in bytes. etcd accepts objects of 1.5 MiB.
 	MaxAccountBytes = 1 << 20
-	// maxStatusDepth is how deep JSON in a status may be nested.
+	// maxStatusDepth limits the nesting of JSON in a status.
 	maxStatusDepth = 64
-	// maxFieldsNamed is how many fields that were left out are named.
-	maxFieldsNamed = 8
+	// maxListedFields is the number of omitted fields that a message names.
+	maxListedFields = 8
 )
 
-// StatusCut is what was left out of a status.
+// StatusCut describes the fields that were omitted from a status.
 type StatusCut struct {
-	// Bytes is the size of the whole status, Limit what of it is reflected at most.
+	// Bytes is the size of the whole status, Limit is the limit for the reflected part.
 	Bytes, Limit int
-	// Fields are the names of the fields that were left out, in order.
+	// Fields are the names of the omitted fields, sorted.
 	Fields []string
 }
 
-// CutStatus returns a status that is small enough to be reflected, and what was left
-// out of it; nil for nothing. The smallest fields stay, which are counts and phases.
+// CutStatus returns a status that is small enough to be reflected, and what was omitted from
+// it; nil for nothing. The smallest fields stay, which are usually counts and phases.
 //
-// The limit is in bytes; 0 means MaxStatusBytes.
+// limit is in bytes; 0 means MaxStatusBytes.
 func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *StatusCut) {
 	limit = cmp.Or(limit, MaxStatusBytes)
-	if status == nil || len(status.Raw) <= limit && depthOf(status.Raw) <= maxStatusDepth {
+	if status == nil || len(status.Raw) <= limit && jsonDepth(status.Raw) <= maxStatusDepth {
 		return status, nil
 	}
 	cut := &StatusCut{Bytes: len(status.Raw), Limit: limit}
@@ -58,9 +58,9 @@ func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, 
 	})
 	kept, size := map[string]json.RawMessage{}, len("{}")
 	for _, name := range names {
-		// A quoted name may be six times as long as the name.
+		// Escaped in JSON, a name may be six times as long.
 		size += 6*len(name) + len(`"":,`) + len(fields[name])
-		if size > limit || depthOf(fields[name]) >= maxStatusDepth {
+		if size > limit || jsonDepth(fields[name]) >= maxStatusDepth {
 			cut.Fields = append(cut.Fields, name)
 			continue
 		}
@@ -74,8 +74,8 @@ func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, 
 	return &runtime.RawExtension{Raw: raw}, cut
 }
 
-// depthOf is how deep JSON is nested.
-func depthOf(raw []byte) int {
+// jsonDepth returns the nesting depth of JSON.
+func jsonDepth(raw []byte) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
 		switch b := raw[i]; {
@@ -94,13 +94,13 @@ func depthOf(raw []byte) int {
 	return deepest
 }
 
-// Describe says what was left out of the status of an object.
+// Describe returns the message on the fields that were omitted from the status of an object.
 func (c StatusCut) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
 	name := strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 	what := "the status is left out"
 	if len(c.Fields) > 0 {
-		named := make([]string, 0, maxFieldsNamed)
-		for _, field := range c.Fields[:min(len(c.Fields), maxFieldsNamed)] {
+		named := make([]string, 0, maxListedFields)
+		for _, field := range c.Fields[:min(len(c.Fields), maxListedFields)] {
 			named = append(named, conditions.Shorten(conditions.Printable(field), 64))
 		}
 		what = "left out: " + strings.Join(named, ", ")
@@ -112,11 +112,11 @@ func (c StatusCut) Describe(cluster string, of workv1alpha1.ResourceIdentifier) 
 		cluster, of.Kind, name, c.Bytes, c.Limit, maxStatusDepth, what)
 }
 
-// StatusCutCondition is the condition that statuses of a Work were cut. The time of a
-// transition is left to the caller.
-func StatusCutCondition(of *workv1alpha1.Work, descriptions []string) metav1.Condition {
+// StatusCutCondition returns the condition that statuses of a Work were cut. The caller sets
+// the time of the transition.
+func StatusCutCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	return metav1.Condition{
-		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkStatusTooLargeReason, Message: conditions.Clip(strings.Join(descriptions, "; ")),
 	}
 }

@@ -23,11 +23,11 @@ func TestCutStatus(t *testing.T) {
 		kept   string
 		left   []string
 	}{
-		"a small status stays as it is":   {map[string]any{"replicas": 3, "conditions": []any{}}, `{"conditions":[],"replicas":3}`, nil},
-		"the largest field is left out":   {map[string]any{"replicas": 3, "phase": "Ready", "log": large}, `{"phase":"Ready","replicas":3}`, []string{"log"}},
-		"deep nesting is left out":        {json.RawMessage(`{"replicas":3,"deep":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`), `{"replicas":3}`, []string{"deep"}},
-		"what is no object is left out":   {large, "", nil},
-		"braces in a string nest nothing": {map[string]any{"text": strings.Repeat(`{[\"`, 100)}, "", nil},
+		"a small status is not cut":                  {map[string]any{"replicas": 3, "conditions": []any{}}, `{"conditions":[],"replicas":3}`, nil},
+		"the largest field is omitted":               {map[string]any{"replicas": 3, "phase": "Ready", "log": large}, `{"phase":"Ready","replicas":3}`, []string{"log"}},
+		"a deeply nested field is omitted":           {json.RawMessage(`{"replicas":3,"deep":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`), `{"replicas":3}`, []string{"deep"}},
+		"a status that is not an object is omitted":  {large, "", nil},
+		"braces in a string do not count as nesting": {map[string]any{"text": strings.Repeat(`{[\"`, 100)}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(tc.status)
@@ -35,7 +35,7 @@ func TestCutStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
-			if tc.kept == "" && name == "braces in a string nest nothing" {
+			if tc.kept == "" && name == "braces in a string do not count as nesting" {
 				tc.kept = string(raw)
 			}
 			got := ""
@@ -61,7 +61,7 @@ func TestCutStatus(t *testing.T) {
 	}
 }
 
-func TestACutStatusIsDescribedWithObjectClusterAndSizes(t *testing.T) {
+func TestDescribeStatusCut(t *testing.T) {
 	cut := StatusCut{Bytes: 40960, Limit: MaxStatusBytes, Fields: []string{"conditions", "images\x1b[2J"}}
 	got := cut.Describe("m1", workv1alpha1.ResourceIdentifier{Kind: "Deployment", Namespace: "shop", Name: "web"})
 	want := "cluster m1: the status of Deployment shop/web has 40960 bytes and at most 16384 are reflected, nested at most 64 deep; left out: conditions, images?[2J"
@@ -76,7 +76,7 @@ func FuzzCutStatus(f *testing.F) {
 	f.Add([]byte(strings.Repeat("[", 100)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		kept, cut := CutStatus(&runtime.RawExtension{Raw: raw}, 0)
-		if kept != nil && (len(kept.Raw) > MaxStatusBytes || depthOf(kept.Raw) > maxStatusDepth) {
+		if kept != nil && (len(kept.Raw) > MaxStatusBytes || jsonDepth(kept.Raw) > maxStatusDepth) {
 			t.Errorf("%d bytes are kept", len(kept.Raw))
 		}
 		if cut == nil && string(kept.Raw) != string(raw) {

@@ -1,16 +1,16 @@
-// Package work answers: what does a cluster get of a template, how is it put
-// into the member, and what comes back?
+// Package work answers: which Work does a cluster get for a template, how is a manifest
+// written to the member, and how are the statuses of the members aggregated?
 //
-// On the way out, Render makes the Work of one target of a binding and Merge
-// brings a stored Work to that state. In the member, Desired merges a manifest
-// with the object that is there, Same tells whether that changes anything, and
-// MayWrite and MayDelete whether the object is ours to touch. On the way back,
-// MergeManifestStatus and Gather bring together what members report.
+// On the way out, Render makes the Work of one target of a binding, and Merge brings a stored
+// Work to that state. For the member, Desired merges a manifest with the member object, Same
+// reports whether a write would change anything, and MayWrite and MayDelete report whether
+// Karmada may change the object. On the way back, MergeManifestStatus and Gather combine the
+// statuses that members report.
 //
-// Invariants: inputs are never changed unless a function says so; every function
-// is idempotent, so that running it on its own result changes nothing, and no
-// write follows from a difference in order or layout; an object is only ever
-// taken over or deleted on proof that it was created for the same Work.
+// Invariants: a function changes its inputs only if its comment says so. Every function is
+// idempotent: its own result as input gives the same result, and a difference in order or
+// layout causes no write. A member object is taken over or deleted only on proof that it was
+// created for the same Work.
 package work
 
 import (
@@ -28,19 +28,20 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// ExecutionNamespace is where the Works of a cluster live.
+// ExecutionNamespace returns the namespace of the control plane that holds the Works of a
+// cluster.
 func ExecutionNamespace(cluster string) string {
 	return clusterv1alpha1.ExecutionSpacePrefix + cluster
 }
 
-// ClusterOf is the cluster whose Works live in the namespace; ok is false for a
-// namespace that holds no Works.
+// ClusterOf returns the cluster whose Works the namespace holds. ok is false for a namespace
+// that holds no Works.
 func ClusterOf(namespace string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(namespace, clusterv1alpha1.ExecutionSpacePrefix)
 	return cluster, ok && cluster != ""
 }
 
-// Decode reads a manifest.
+// Decode parses a manifest.
 func Decode(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(manifest.Raw); err != nil {
@@ -50,14 +51,14 @@ func Decode(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) 
 }
 
 // Carries reports whether a Work has a manifest of a kind.
-func Carries(of *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(of.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
+func Carries(work *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
 		var head metav1.TypeMeta
 		return json.Unmarshal(manifest.Raw, &head) == nil && head.GroupVersionKind() == kind
 	})
 }
 
-// Encode writes a manifest. Equal objects give equal bytes.
+// Encode serializes a manifest. Equal objects give equal bytes.
 func Encode(object *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
 	raw, err := json.Marshal(object.Object)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestWorkConditions(t *testing.T) {
 	active := &workv1alpha1.Work{}
 	active.Generation = 5
-	active.Spec.Workload.Manifests = manifests(configMap, webJSON)
+	active.Spec.Workload.Manifests = newManifests(configMapJSON, webJSON)
 	held := active.DeepCopy()
 	held.Spec.SuspendDispatching = new(true)
 	tests := map[string]struct{ got, want metav1.Condition }{

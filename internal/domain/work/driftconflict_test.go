@@ -14,8 +14,8 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// repaired is a contest after n repairs without a pause.
-func repaired(n int) Contest {
+// repairedTimes is the history after n repairs without a pause.
+func repairedTimes(n int) Contest {
 	var contest Contest
 	for range n {
 		contest = contest.Repaired(noon)
@@ -23,28 +23,28 @@ func repaired(n int) Contest {
 	return contest
 }
 
-func TestRepairsBecomeSlowerWhenTheyDoNotLast(t *testing.T) {
+func TestRepairBackoff(t *testing.T) {
 	tests := map[string]struct {
 		repairs int
 		after   time.Duration
 		wait    time.Duration
 		rages   bool
 	}{
-		"an object that was never repaired":        {0, 0, 0, false},
-		"a person who tries four times":            {4, 0, 0, false},
-		"the fifth repair in a row":                {5, 0, time.Second, true},
-		"the sixth":                                {6, 0, 2 * time.Second, true},
-		"a part of the time is over":               {6, 500 * time.Millisecond, 1500 * time.Millisecond, true},
-		"the time is over":                         {6, 2 * time.Second, 0, true},
-		"it never takes longer than a minute":      {500, 0, time.Minute, true},
-		"a repair that has lasted ends it":         {5, 13 * time.Second, 0, false},
-		"a slow one must last longer to end it":    {500, 100 * time.Second, 0, true},
-		"and ends it when it has lasted that long": {500, 131 * time.Second, 0, false},
+		"an object that was never repaired":                    {0, 0, 0, false},
+		"four changes by hand":                                 {4, 0, 0, false},
+		"the fifth repair in a row":                            {5, 0, time.Second, true},
+		"the sixth":                                            {6, 0, 2 * time.Second, true},
+		"a part of the delay is over":                          {6, 500 * time.Millisecond, 1500 * time.Millisecond, true},
+		"the delay is over":                                    {6, 2 * time.Second, 0, true},
+		"the delay is at most a minute":                        {500, 0, time.Minute, true},
+		"a repair that lasts ends the conflict":                {5, 13 * time.Second, 0, false},
+		"a delayed repair must last longer":                    {500, 100 * time.Second, 0, true},
+		"a delayed repair that lasts longer ends the conflict": {500, 131 * time.Second, 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := noon.Add(test.after)
-			contest := repaired(test.repairs)
+			contest := repairedTimes(test.repairs)
 			if got := contest.Wait(now); got != test.wait {
 				t.Errorf("Wait = %v, want %v", got, test.wait)
 			}
@@ -53,12 +53,12 @@ func TestRepairsBecomeSlowerWhenTheyDoNotLast(t *testing.T) {
 			}
 		})
 	}
-	if got := repaired(5).Repaired(noon.Add(time.Minute)); got.Repairs != 1 {
-		t.Errorf("after a calm time it goes on with repair %d", got.Repairs)
+	if got := repairedTimes(5).Repaired(noon.Add(time.Minute)); got.Repairs != 1 {
+		t.Errorf("%d repairs after a pause, want 1", got.Repairs)
 	}
 }
 
-func TestAFightIsNeverAHotLoop(t *testing.T) {
+func TestRepairRateIsLimited(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now, contest, made := noon, Contest{}, 0
 		for now.Before(noon.Add(time.Hour)) {
@@ -67,52 +67,52 @@ func TestAFightIsNeverAHotLoop(t *testing.T) {
 			contest = contest.Repaired(now)
 			made++
 		}
-		// Doubling up to a minute takes about a dozen repairs.
-		if made > freeRepairs+7+60 {
+		// The delay reaches a minute after about a dozen repairs.
+		if made > repairsWithoutDelay+7+60 {
 			t.Errorf("%d repairs within an hour", made)
 		}
 	})
 }
 
-func TestWhoContestsIsNamed(t *testing.T) {
+func TestDescribeDriftConflict(t *testing.T) {
 	at := func(second int) *metav1.Time {
 		return &metav1.Time{Time: noon.Add(time.Duration(second) * time.Second)}
 	}
 	writtenBy := func(entries ...metav1.ManagedFieldsEntry) *unstructured.Unstructured {
-		object := held("true", "id-1", "uid-1", "w-1", "")
+		object := labelledConfigMap("true", "id-1", "uid-1", "w-1", "")
 		object.SetManagedFields(entries)
 		return object
 	}
-	manifest := held("true", "id-1", "uid-1", "w-1", "")
+	manifest := labelledConfigMap("true", "id-1", "uid-1", "w-1", "")
 	tests := map[string]struct {
 		observed *unstructured.Unstructured
 		want     string
 	}{
-		"the last who wrote it": {writtenBy(
+		"the last writer": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "installer", Time: at(1)}, metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)},
 			metav1.ManagedFieldsEntry{Manager: "cleaner", Time: at(2)},
 		), `ConfigMap shop/c in cluster m1: field manager "tuner" changes it`},
-		"and not ourselves": {writtenBy(
+		"not our own manager": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(4)},
 		), `field manager "tuner"`},
-		"nor one who writes the status": {writtenBy(
+		"not a writer of the status": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)}, metav1.ManagedFieldsEntry{Manager: "kubelet", Subresource: "status", Time: at(4)},
 		), `field manager "tuner"`},
-		"but one who scales it": {writtenBy(
+		"a client that scales": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale", Time: at(3)},
 		), `field manager "hpa"`},
-		"who scales leaves no time": {writtenBy(
+		"an entry for scale has no time": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "installer", Time: at(1)}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(2)},
 			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale"},
 		), `field manager "hpa"`},
-		"and may have scaled long ago": {writtenBy(
+		"a scale before our last write": {writtenBy(
 			metav1.ManagedFieldsEntry{Manager: "hpa", Subresource: "scale"}, metav1.ManagedFieldsEntry{Manager: "karmada", Time: at(2)},
 			metav1.ManagedFieldsEntry{Manager: "tuner", Time: at(3)},
 		), `field manager "tuner"`},
-		"another Work":               {held("true", "id-2", "uid-2", "w-2", ""), "Work karmada-es-m1/w-2 (permanent id id-2) changes it"},
-		"nobody knows":               {writtenBy(), "somebody changes it"},
-		"somebody who deletes it":    {nil, "somebody deletes it"},
-		"and what to do is told too": {writtenBy(), "write into the template what the other wants, or stop the other"},
+		"another Work":      {labelledConfigMap("true", "id-2", "uid-2", "w-2", ""), "Work karmada-es-m1/w-2 (permanent id id-2) changes it"},
+		"no managed fields": {writtenBy(), "an unknown client changes it"},
+		"deleted":           {nil, "an unknown client deletes it"},
+		"the remedy":        {writtenBy(), "write into the template what the other client writes, or stop that client"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,15 +123,15 @@ func TestWhoContestsIsNamed(t *testing.T) {
 	}
 }
 
-func TestContested(t *testing.T) {
+func TestDriftContestedCondition(t *testing.T) {
 	of := &workv1alpha1.Work{}
 	if got := Contested(of, nil); got.Status != metav1.ConditionFalse {
-		t.Errorf("without a contest: %+v", got)
+		t.Errorf("without a drift conflict: %+v", got)
 	}
 	if got := Contested(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
-		t.Errorf("with one: %+v", got)
+		t.Errorf("with one drift conflict: %+v", got)
 	}
 	if got := Contested(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
-		t.Errorf("with three: %+v", got)
+		t.Errorf("with three drift conflicts: %+v", got)
 	}
 }

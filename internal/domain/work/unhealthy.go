@@ -10,20 +10,19 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// troubleBytes bounds what is said of one cluster.
-const troubleBytes = 512
+// maxReasonBytes limits the reason of one cluster, in bytes.
+const maxReasonBytes = 512
 
-// troubleConditions are conditions of workloads that say why Pods are missing, and
-// the status that says so, in the order of how much they explain.
-var troubleConditions = []struct{ kind, status string }{
+// unhealthyConditions are conditions of workloads that explain why Pods are missing, with the
+// status that indicates it. The one that explains most comes first.
+var unhealthyConditions = []struct{ kind, status string }{
 	{workv1alpha2.MemberConditionPodFailure, "True"},
 	{"ReplicaFailure", "True"},
 	{"Progressing", "False"},
 }
 
-// Troubles returns, by cluster, why workloads that were applied do not run as they
-// should, as far as the members say. A workload that only is on its way has no
-// trouble.
+// Troubles maps a cluster to the reason why an applied workload is unhealthy, as far as the
+// member reports one. A rollout in progress is no reason.
 func Troubles(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 	troubles := map[string]string{}
 	for i := range items {
@@ -31,15 +30,16 @@ func Troubles(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 		if !item.Applied || item.Health != workv1alpha2.ResourceUnhealthy || item.Status == nil {
 			continue
 		}
-		if trouble := troubleIn(item.Status.Raw); trouble != "" {
-			troubles[item.ClusterName] = conditions.Shorten(trouble, troubleBytes)
+		if trouble := unhealthyReason(item.Status.Raw); trouble != "" {
+			troubles[item.ClusterName] = conditions.Shorten(trouble, maxReasonBytes)
 		}
 	}
 	return troubles
 }
 
-// troubleIn is empty for a status that says of no trouble, or cannot be read.
-func troubleIn(raw []byte) string {
+// unhealthyReason returns "" for a status without such a condition, or one that cannot be
+// parsed.
+func unhealthyReason(raw []byte) string {
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string } `json:"conditions"`
 	}
@@ -47,7 +47,7 @@ func troubleIn(raw []byte) string {
 		return ""
 	}
 	var parts []string
-	for _, trouble := range troubleConditions {
+	for _, trouble := range unhealthyConditions {
 		for _, c := range status.Conditions {
 			if c.Type == trouble.kind && c.Status == trouble.status {
 				parts = append(parts, strings.TrimSuffix(cmp.Or(c.Reason, c.Type)+": "+c.Message, ": "))

@@ -7,19 +7,19 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// NamespaceOwner is the Namespace that controls a Work: it goes to every cluster,
-// whether a binding of it says so or not. Nil when there is none.
-func NamespaceOwner(of *workv1alpha1.Work) *metav1.OwnerReference {
-	owner := metav1.GetControllerOf(of)
+// NamespaceOwner returns the Namespace that controls a Work. Such a Work goes to every
+// cluster, with or without a binding. It returns nil if there is none.
+func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
+	owner := metav1.GetControllerOf(work)
 	if owner == nil || owner.APIVersion != "v1" || owner.Kind != "Namespace" {
 		return nil
 	}
 	return owner
 }
 
-// Unbind is the stored Work without its binding: whoever else wants it goes on with
-// it, and what is in the member stays. What the binding wrote into the manifest is
-// left for that one to render anew.
+// Unbind returns the stored Work without the data of its binding. The member object stays, and
+// the other owner of the Work goes on with it. That owner renders the manifest again, which
+// removes what the binding wrote into it.
 func Unbind(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	result := stored.DeepCopy()
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {

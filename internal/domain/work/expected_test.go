@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestAMissingWorkMeansNothingUntilItsNamespaceIsSettled(t *testing.T) {
+func TestCheckWorksComplete(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	made := func(ago time.Duration, change func(*corev1.Namespace)) *corev1.Namespace {
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-ago))}}
@@ -26,11 +26,11 @@ func TestAMissingWorkMeansNothingUntilItsNamespaceIsSettled(t *testing.T) {
 		space *corev1.Namespace
 		want  string
 	}{
-		"old":                           {made(time.Hour, same), ""},
-		"missing":                       {nil, "does not exist"},
-		"just made again":               {made(time.Minute, same), "was created"},
-		"made in the future":            {made(-time.Hour, same), "was created"},
-		"made at a time that is absent": {&corev1.Namespace{}, "was created"},
+		"old":                   {made(time.Hour, same), ""},
+		"missing":               {nil, "does not exist"},
+		"just created again":    {made(time.Minute, same), "was created"},
+		"created in the future": {made(-time.Hour, same), "was created"},
+		"without creation time": {&corev1.Namespace{}, "was created"},
 		"old, being deleted": {made(time.Hour, func(n *corev1.Namespace) {
 			n.DeletionTimestamp = &metav1.Time{Time: now}
 		}), "is being deleted"},
@@ -48,7 +48,7 @@ func TestAMissingWorkMeansNothingUntilItsNamespaceIsSettled(t *testing.T) {
 	}
 }
 
-func TestWhatABindingExpectsIsAwaited(t *testing.T) {
+func TestExpectedObjects(t *testing.T) {
 	spec := func(change func(*workv1alpha2.ResourceBindingSpec)) *workv1alpha2.ResourceBindingSpec {
 		of := &workv1alpha2.ResourceBindingSpec{
 			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1beta1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-one"},
@@ -58,17 +58,19 @@ func TestWhatABindingExpectsIsAwaited(t *testing.T) {
 		return of
 	}
 	same := func(*workv1alpha2.ResourceBindingSpec) {}
-	object := func(name, id string) *unstructured.Unstructured { return marked(name, id, "web-1", "karmada-es-m1") }
+	object := func(name, id string) *unstructured.Unstructured {
+		return labelledObject(name, id, "web-1", "karmada-es-m1")
+	}
 	tests := map[string]struct {
 		spec   *workv1alpha2.ResourceBindingSpec
 		object *unstructured.Unstructured
 		want   bool
 	}{
-		"of the template":        {spec(same), object("web", "one"), true},
-		"renamed by an override": {spec(same), object("web-blue", "one"), true},
-		"of an earlier template": {spec(same), object("web", "zero"), true},
-		"of another template":    {spec(same), object("api", "two"), false},
-		"the binding is in other clusters": {spec(func(s *workv1alpha2.ResourceBindingSpec) {
+		"created from the template":                     {spec(same), object("web", "one"), true},
+		"renamed by an override":                        {spec(same), object("web-blue", "one"), true},
+		"created from an earlier template of that name": {spec(same), object("web", "zero"), true},
+		"created from another template":                 {spec(same), object("api", "two"), false},
+		"the binding targets other clusters": {spec(func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Clusters[0].Name = "m2"
 		}), object("web", "one"), false},
 		"a dependency": {spec(func(s *workv1alpha2.ResourceBindingSpec) {
@@ -89,16 +91,16 @@ func TestWhatABindingExpectsIsAwaited(t *testing.T) {
 			awaited := NewAwaited("m1")
 			awaited.Add(test.spec)
 			if got := awaited.Has("m1", test.object); got != test.want {
-				t.Errorf("awaited: %v, want %v", got, test.want)
+				t.Errorf("expected: %v, want %v", got, test.want)
 			}
 			if awaited.Has("m2", test.object) {
-				t.Error("awaited in a cluster that was not asked for")
+				t.Error("expected in a cluster that was not requested")
 			}
 		})
 	}
 }
 
-func TestWhatContainsObjectsOfOthers(t *testing.T) {
+func TestDeletionCascades(t *testing.T) {
 	for kind, want := range map[schema.GroupKind]bool{
 		{Kind: "Namespace"}: true, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 		{Kind: "ConfigMap"}: false, {Group: "example.org", Kind: "Namespace"}: false,

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func marked(name, id, work, space string) *unstructured.Unstructured {
+func labelledObject(name, id, work, space string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{
@@ -21,9 +21,9 @@ func marked(name, id, work, space string) *unstructured.Unstructured {
 	}}
 }
 
-func TestWhatAnObjectInAMemberBelongsTo(t *testing.T) {
+func TestOwnershipOfMemberObject(t *testing.T) {
 	const space = "karmada-es-m1"
-	carried, err := marked("web", "one", "web-1", space).MarshalJSON()
+	carried, err := labelledObject("web", "one", "web-1", space).MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,47 +43,47 @@ func TestWhatAnObjectInAMemberBelongsTo(t *testing.T) {
 		want   Belonging
 		work   string
 	}{
-		"made for the Work that carries it": {marked("web", "one", "web-1", space), Owned, "web-1"},
-		"another version of the kind": {change(marked("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
+		"created for the Work that holds it": {labelledObject("web", "one", "web-1", space), Owned, "web-1"},
+		"another version of the kind": {change(labelledObject("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
 			o.SetAPIVersion("apps/v1beta1")
 		}), Owned, "web-1"},
-		"made for an earlier Work, and another one wants it": {marked("web", "two", "web-0", space), Wanted, "web-1"},
-		"no Work carries it":     {marked("api", "three", "api-1", space), Orphan, ""},
-		"a Work of another name": {marked("api", "one", "web-1", space), Orphan, ""},
-		"another kind of the name": {change(marked("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
+		"created for an earlier Work, and another one holds it": {labelledObject("web", "two", "web-0", space), Wanted, "web-1"},
+		"no Work holds it":       {labelledObject("api", "three", "api-1", space), Orphan, ""},
+		"a Work of another name": {labelledObject("api", "one", "web-1", space), Orphan, ""},
+		"another kind with the same name": {change(labelledObject("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
 			o.SetAPIVersion("example.org/v1")
 		}), Orphan, ""},
-		"marks of another control plane": {marked("api", "three", "api-1", "karmada-es-other"), Foreign, ""},
-		"without the label":              {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) { o.SetLabels(nil) }), Unmarked, ""},
-		"the label alone, as controllers copy it": {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
+		"annotations of another control plane": {labelledObject("api", "three", "api-1", "karmada-es-other"), Foreign, ""},
+		"without the label":                    {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) { o.SetLabels(nil) }), Unmarked, ""},
+		"only the label, as controllers copy it": {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
 			o.SetAnnotations(nil)
 		}), Unmarked, ""},
-		"made by a controller in the member": {change(marked("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
+		"created by a controller in the member": {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
 			o.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Service", "name": "a", "uid": "u", "controller": true}}
 		}), Unmarked, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got, claim := claims.Of(test.object); got != test.want || claim.Work != test.work {
-				t.Errorf("it belongs to %d, Work %q, want %d, %q", got, claim.Work, test.want, test.work)
+				t.Errorf("ownership %d of Work %q, want %d of %q", got, claim.Work, test.want, test.work)
 			}
 		})
 	}
 }
 
-func TestAManifestThatCannotBeReadMakesNoOrphans(t *testing.T) {
+func TestManifestIndexRejectsInvalidManifest(t *testing.T) {
 	of := workv1alpha1.Work{}
 	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":`)}}}
 	if _, err := NewClaims("m1", []workv1alpha1.Work{of}); err == nil {
-		t.Error("the Works are taken for known")
+		t.Error("an invalid manifest was accepted")
 	}
 }
 
-func TestAnAdoptedObjectIsOwned(t *testing.T) {
+func TestAdoptedObjectIsWritable(t *testing.T) {
 	for _, id := range []string{"one", ""} {
 		t.Run(fmt.Sprintf("id %q", id), func(t *testing.T) {
-			manifest := marked("web", id, "web-1", "karmada-es-m1")
-			object := marked("web", "two", "web-0", "karmada-es-m1")
+			manifest := labelledObject("web", id, "web-1", "karmada-es-m1")
+			object := labelledObject("web", "two", "web-0", "karmada-es-m1")
 			Adopt(object, Claim{Work: "web-1", Manifest: manifest})
 			if ok, _ := MayWrite(&workv1alpha1.Work{}, object, manifest); !ok {
 				t.Errorf("the Work may not write %v", object)

@@ -8,7 +8,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func TestCarriesAnother(t *testing.T) {
+func TestNameCollision(t *testing.T) {
 	const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`
 	tests := map[string]struct {
 		stored []string

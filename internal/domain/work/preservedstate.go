@@ -13,13 +13,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// preservedState are the labels by which an application that moved to target
-// learns where its predecessor stopped. State is handed on only when there is no
-// doubt who inherits it: a single target, which did not run the application
-// before the last eviction, and a predecessor that is gone for certain.
+// preservedState returns the labels that pass the state of an evicted application to its new
+// target. State is passed on only if the receiver is certain: there is a single target, it did
+// not run the application before the last eviction, and the application is certainly gone from
+// the old cluster.
 //
-// A value that cannot be a label is an error: without it the application would
-// start from nothing, unnoticed.
+// A value that is not a valid label value is an error: without the state, the application
+// would start from scratch and the user would not notice.
 func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[string]string, error) {
 	tasks := spec.GracefulEvictionTasks
 	if len(tasks) == 0 || len(binding.Targets(spec)) != 1 {
@@ -32,7 +32,7 @@ func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[
 	for _, label := range slices.Sorted(maps.Keys(last.PreservedLabelState)) {
 		if problems := validation.IsValidLabelValue(last.PreservedLabelState[label]); len(problems) > 0 {
 			return nil, fmt.Errorf(
-				"handing on the state preserved from cluster %q: label %q cannot have the value %q: %s; let the jsonPath of the rule select a shorter text",
+				"passing on the state preserved from cluster %q: label %q cannot have the value %q: %s; let the jsonPath of the rule select a shorter text",
 				last.FromCluster, label, last.PreservedLabelState[label], strings.Join(problems, ", "))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestTroubles(t *testing.T) {
+func TestUnhealthyReasons(t *testing.T) {
 	const (
 		quota    = `{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"exceeded quota"}`
 		late     = `{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded","message":"timed out"}`
@@ -23,17 +23,17 @@ func TestTroubles(t *testing.T) {
 		applied    bool
 		want       string
 	}{
-		"a quota":                            {quota, "Unhealthy", true, "FailedCreate: exceeded quota"},
-		"Pods before what follows from them": {late + "," + pods, "Unhealthy", true, "Unschedulable: no node has room; ProgressDeadlineExceeded: timed out"},
-		"a condition without a reason":       {`{"type":"ReplicaFailure","status":"True"}`, "Unhealthy", true, "ReplicaFailure"},
+		"a quota":                      {quota, "Unhealthy", true, "FailedCreate: exceeded quota"},
+		"the Pod failure comes first":  {late + "," + pods, "Unhealthy", true, "Unschedulable: no node has room; ProgressDeadlineExceeded: timed out"},
+		"a condition without a reason": {`{"type":"ReplicaFailure","status":"True"}`, "Unhealthy", true, "ReplicaFailure"},
 		"a long message is cut": {
 			`{"type":"ReplicaFailure","status":"True","message":"` + strings.Repeat("x", 600) + `"}`, "Unhealthy", true,
-			"ReplicaFailure: " + strings.Repeat("x", troubleBytes-len("ReplicaFailure: ")-3) + "..."},
-		"a workload that is on its way has none":            {onTheWay, "Unhealthy", true, ""},
-		"a healthy workload has none":                       {quota, "Healthy", true, ""},
-		"what was not applied is told of in another way":    {quota, "Unhealthy", false, ""},
-		"conditions that cannot be read say nothing":        {`1`, "Unhealthy", true, ""},
-		"a condition that was true and is not says nothing": {`{"type":"ReplicaFailure","status":"False"}`, "Unhealthy", true, ""},
+			"ReplicaFailure: " + strings.Repeat("x", maxReasonBytes-len("ReplicaFailure: ")-3) + "..."},
+		"a rollout in progress":              {onTheWay, "Unhealthy", true, ""},
+		"a healthy workload":                 {quota, "Healthy", true, ""},
+		"a workload that was not applied":    {quota, "Unhealthy", false, ""},
+		"conditions that cannot be parsed":   {`1`, "Unhealthy", true, ""},
+		"a condition that is no longer true": {`{"type":"ReplicaFailure","status":"False"}`, "Unhealthy", true, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTroubles(t *testing.T) {
 				want["m1"] = tc.want
 			}
 			if diff := cmp.Diff(want, Troubles(items)); diff != "" {
-				t.Errorf("troubles (-want +got):\n%s", diff)
+				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -10,23 +10,23 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestAWorkWithoutItsBindingKeepsWhatIsNotTheBindings(t *testing.T) {
+func TestWithoutBinding(t *testing.T) {
 	from := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop-namespace", Labels: map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "crb-id"},
 	}}
 	from.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
-	stored, err := Render(first(object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`), from))
+	stored, err := Render(inputForFirstTarget(parseObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`), from))
 	if err != nil {
 		t.Fatal(err)
 	}
 	stored.Annotations["note"], stored.Labels["team"] = "hi", "a"
 	before := stored.DeepCopy()
 	if !Bound(stored) {
-		t.Fatal("a Work of a binding is not bound")
+		t.Fatal("a Work of a binding has no binding")
 	}
 	got := Unbind(stored)
 	if Bound(got) {
-		t.Error("it is still bound")
+		t.Error("the Work still has a binding")
 	}
 	if diff := cmp.Diff(map[string]string{"work.karmada.io/permanent-id": "work-id", "team": "a"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
@@ -38,7 +38,7 @@ func TestAWorkWithoutItsBindingKeepsWhatIsNotTheBindings(t *testing.T) {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if got.Spec.SuspendDispatching != nil || got.Spec.PreserveResourcesOnDeletion != nil {
-		t.Error("switches of the binding are left")
+		t.Error("spec fields of the binding are left")
 	}
 	if diff := cmp.Diff(before, stored); diff != "" {
 		t.Errorf("the stored Work was changed: %s", diff)
@@ -59,7 +59,7 @@ func TestNamespaceOwner(t *testing.T) {
 		"a Namespace that does not control": {owned("v1", "Namespace", false), false},
 		"a Cluster":                         {owned("cluster.karmada.io/v1alpha1", "Cluster", true), false},
 		"a Namespace of another group":      {owned("example.io/v1", "Namespace", true), false},
-		"nobody":                            {&workv1alpha1.Work{}, false},
+		"no owner":                          {&workv1alpha1.Work{}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

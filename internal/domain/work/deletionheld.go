@@ -10,20 +10,20 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// DeletionHeld is the condition that the Work is being deleted and its objects stay in
-// the cluster until a user confirms or the deletion is explained. The time of a
-// transition is left to the caller.
-func DeletionHeld(of *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
+// DeletionHeld returns the condition that the Work is being deleted and its objects stay in
+// the cluster until a user confirms or the deletion is explained. The caller sets the time of
+// the transition.
+func DeletionHeld(work *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
 	condition := metav1.Condition{
-		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 	}
 	confirm := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right, confirm all that were begun so far: %s",
-		cluster, confirmation(cluster))
+		cluster, confirmCommand(cluster))
 	switch reason {
 	case guard.FleetDeletion:
 		condition.Reason = workv1alpha1.WorkFleetDeletionStoppedReason
 		condition.Message = fmt.Sprintf("Many clusters were about to lose Works at the same time, and nothing that a user did explains it; an event on Cluster %s has the numbers. %s. For all clusters at once: %s",
-			cluster, confirm, confirmation("--all"))
+			cluster, confirm, confirmCommand("--all"))
 	case guard.ClusterChanged:
 		condition.Reason = workv1alpha1.WorkClusterChangedReason
 		condition.Message = fmt.Sprintf("Cluster %s does not match the placements of many workloads since its labels, provider, region or zones changed; to undo that, change them back. %s", cluster, confirm)
@@ -43,50 +43,52 @@ func DeletionHeld(of *workv1alpha1.Work, cluster string, reason guard.Reason) me
 	return condition
 }
 
-// RestoreNotConfirmed is the condition that the Work is being deleted and its objects
-// stay in the cluster until a user confirms the restore of the control plane. The time
-// of a transition is left to the caller.
-func RestoreNotConfirmed(of *workv1alpha1.Work, message string) metav1.Condition {
+// RestoreNotConfirmed returns the condition that the Work is being deleted and its objects
+// stay in the cluster until a user confirms the restore of the control plane. The caller sets
+// the time of the transition.
+func RestoreNotConfirmed(work *workv1alpha1.Work, message string) metav1.Condition {
 	return metav1.Condition{
-		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkRestoreNotConfirmedReason, Message: message,
 	}
 }
 
-// KindNotServed is the condition that the objects of a deleted Work cannot be read in the
-// cluster, because its API server does not serve their kind and may store them, or does
-// not say whether it serves the kind.
-func KindNotServed(of *workv1alpha1.Work, cluster, message string) metav1.Condition {
+// KindNotServed returns the condition that the objects of a deleted Work cannot be read in the
+// cluster. Either its API server does not serve their kind but may store them, or it does not
+// tell whether it serves the kind.
+func KindNotServed(work *workv1alpha1.Work, cluster, message string) metav1.Condition {
 	return metav1.Condition{
-		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: of.Generation,
+		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkKindNotServedReason,
 		Message: fmt.Sprintf("%s. Objects of this kind may exist in cluster %s: repair its API server. If they may stay there, confirm all deletions that were begun so far: %s",
-			message, cluster, confirmation(cluster)),
+			message, cluster, confirmCommand(cluster)),
 	}
 }
 
 // HeldAsMassDeletion reports whether the deletion of a Work was stopped as part of a mass
-// deletion in its cluster or in many.
-func HeldAsMassDeletion(of *workv1alpha1.Work) bool {
-	held := conditions.Get(of.Status.Conditions, workv1alpha1.WorkDeletionHeld)
+// deletion in its cluster or in many clusters.
+func HeldAsMassDeletion(work *workv1alpha1.Work) bool {
+	held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
 	return held != nil && held.Status == metav1.ConditionTrue &&
 		(held.Reason == workv1alpha1.WorkMassDeletionStoppedReason || held.Reason == workv1alpha1.WorkClusterChangedReason || held.Reason == workv1alpha1.WorkFleetDeletionStoppedReason)
 }
 
-// MassDeletionStopped tells users what was stopped in a cluster, and how to go on.
+// MassDeletionStopped returns the message on a mass deletion that was stopped in a cluster,
+// with the command that confirms it.
 func MassDeletionStopped(cluster string) string {
 	return fmt.Sprintf("A large part of what cluster %s holds was about to be deleted, and nothing that a user did explains it. "+
-		"The objects stay in the cluster. If it is right, confirm all that was begun so far: %s", cluster, confirmation(cluster))
+		"The objects stay in the cluster. If it is right, confirm all that was begun so far: %s", cluster, confirmCommand(cluster))
 }
 
-// FleetDeletionStopped tells users what was stopped in many clusters, and how to go on.
+// FleetDeletionStopped returns the message on a mass deletion that was stopped in many
+// clusters, with the command that confirms it.
 func FleetDeletionStopped(losses string) string {
 	return fmt.Sprintf("%s were about to be deleted within minutes, and nothing that a user did explains it. "+
-		"The objects stay in the clusters. If it is right, confirm all that was begun so far: %s", losses, confirmation("--all"))
+		"The objects stay in the clusters. If it is right, confirm all that was begun so far: %s", losses, confirmCommand("--all"))
 }
 
-// confirmation is the command that confirms the deletions in a cluster, or in all.
-func confirmation(cluster string) string {
+// confirmCommand returns the command that confirms the deletions in a cluster, or in all.
+func confirmCommand(cluster string) string {
 	return fmt.Sprintf(`kubectl annotate cluster %s --overwrite %s="$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)"`,
 		cluster, workv1alpha1.ConfirmDeletionsAnnotation)
 }

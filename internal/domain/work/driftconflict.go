@@ -1,0 +1,141 @@
+package work
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// Contest is the history of the repairs of one member object. If a client in the member undoes
+// each of them, repairing at once would be an endless loop. So repairs in close succession are
+// delayed more and more. The zero value is an object that was never repaired.
+type Contest struct {
+	// Repairs is the number of repairs in close succession.
+	Repairs int
+	// Last is the time of the last repair.
+	Last time.Time
+}
+
+const (
+	// repairsWithoutDelay are made at once, so that a user who changes an object by hand sees
+	// it change back.
+	repairsWithoutDelay = 5
+	// initialRepairDelay is the delay of the repair that follows them. Each later delay is
+	// twice as long, up to maxRepairDelay.
+	initialRepairDelay = time.Second
+	maxRepairDelay     = time.Minute
+	// resetAfter is how long a repair must last, in addition to twice its delay, until the
+	// drift conflict is over.
+	resetAfter = 10 * time.Second
+)
+
+// repairDelay returns the minimum time between the last repair and the next one.
+func (c Contest) repairDelay() time.Duration {
+	if c.Repairs < repairsWithoutDelay {
+		return 0
+	}
+	return min(initialRepairDelay<<min(c.Repairs-repairsWithoutDelay, 10), maxRepairDelay)
+}
+
+// resetTime returns when the last repair has lasted long enough to end the drift conflict.
+func (c Contest) resetTime() time.Time { return c.Last.Add(2*c.repairDelay() + resetAfter) }
+
+// Wait returns the time until the next repair may be made; 0 means at once.
+func (c Contest) Wait(now time.Time) time.Duration {
+	if c.repairDelay() == 0 {
+		return 0
+	}
+	return max(c.Last.Add(c.repairDelay()).Sub(now), 0)
+}
+
+// Repaired returns the history with one more repair.
+func (c Contest) Repaired(now time.Time) Contest {
+	if now.After(c.resetTime()) {
+		c.Repairs = 0
+	}
+	return Contest{Repairs: c.Repairs + 1, Last: now}
+}
+
+// Rages reports whether repairs do not last, and the minimum time until it may report false.
+func (c Contest) Rages(now time.Time) (rages bool, left time.Duration) {
+	if c.Repairs < repairsWithoutDelay || now.After(c.resetTime()) {
+		return false, 0
+	}
+	return true, c.resetTime().Sub(now) + time.Millisecond
+}
+
+// Contested returns the condition DriftContested, given a description of each object with a
+// drift conflict. Without descriptions the condition is False. The caller sets the time of the
+// transition.
+func Contested(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
+	if len(descriptions) == 0 {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkDriftContested, Status: metav1.ConditionFalse, ObservedGeneration: work.Generation,
+			Reason: workv1alpha1.WorkDriftSettledReason, Message: "Repairs are not undone any more.",
+		}
+	}
+	message := descriptions[0]
+	if len(descriptions) > 1 {
+		message = fmt.Sprintf("%s (and %d more)", message, len(descriptions)-1)
+	}
+	return metav1.Condition{
+		Type: workv1alpha1.WorkDriftContested, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
+		Reason: workv1alpha1.WorkDriftContestedReason, Message: message,
+	}
+}
+
+// DescribeContest returns which object has a drift conflict, which client causes it, and what
+// to do. observed is the object with its managed fields, nil if it was deleted. ours is the
+// field manager of Karmada.
+func DescribeContest(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
+	client := "an unknown client"
+	action := "changes"
+	switch {
+	case observed == nil:
+		action = "deletes"
+	case !hasSameOrigin(observed, manifest):
+		client = describeOwner(observed)
+	default:
+		if manager := lastFieldManager(observed, ourManager); manager != "" {
+			client = fmt.Sprintf("field manager %q", manager)
+		}
+	}
+	return fmt.Sprintf("%s in cluster %s: %s %s it again after each repair, so repairs are delayed; "+
+		"only one of the two can decide: write into the template what the other client writes, or stop that client", describeObject(manifest), cluster, client, action)
+}
+
+// lastFieldManager returns the field manager that wrote the object last. It ignores ours and
+// those that write only a subresource, except scale. It returns "" if the managed fields do
+// not show it.
+//
+// An API server records no time for a scale, and it removes the entry when another client sets
+// the replicas. So the client that scaled is the last one if no other client wrote after us.
+func lastFieldManager(observed *unstructured.Unstructured, ourManager string) string {
+	var last, ourLast, scaler metav1.ManagedFieldsEntry
+	for _, entry := range observed.GetManagedFields() {
+		switch {
+		case entry.Subresource != "" && entry.Subresource != "scale":
+		case entry.Manager == ourManager:
+			ourLast = laterEntry(ourLast, entry)
+		case entry.Time == nil:
+			scaler = entry
+		default:
+			last = laterEntry(last, entry)
+		}
+	}
+	if scaler.Manager != "" && (last.Time == nil || last.Time.Before(ourLast.Time)) {
+		return scaler.Manager
+	}
+	return last.Manager
+}
+
+func laterEntry(a, b metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	if a.Time == nil || a.Time.Before(b.Time) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,91 @@
+package work
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// minNamespaceAge is the age from which an execution namespace counts as complete. The
+// controllers create the Works of a namespace within minutes.
+const minNamespaceAge = 10 * time.Minute
+
+// CheckSettled returns nil if the execution namespace holds all Works of the cluster, as far
+// as the state of the namespace shows. space is nil if the namespace does not exist. The error
+// explains why Works may be missing.
+func CheckSettled(name string, namespace *corev1.Namespace, now time.Time) error {
+	switch {
+	case namespace == nil:
+		return fmt.Errorf("namespace %s does not exist in the control plane, so the Works of the cluster may be missing: wait until the control plane has created both again", name)
+	case namespace.DeletionTimestamp != nil || namespace.Status.Phase == corev1.NamespaceTerminating:
+		return fmt.Errorf("namespace %s is being deleted in the control plane, so Works of the cluster may be missing: wait until the control plane has created both again", name)
+	case namespace.CreationTimestamp.IsZero() || now.Sub(namespace.CreationTimestamp.Time) < minNamespaceAge:
+		return fmt.Errorf("namespace %s was created in the control plane less than %s ago, so Works of the cluster may be missing: run the command again later", name, minNamespaceAge)
+	default:
+		return nil
+	}
+}
+
+// Awaited are the objects that bindings expect in some clusters, whether their Works exist or
+// not.
+type Awaited map[string]*expectedInCluster
+
+type expectedInCluster struct {
+	templates sets.Set[types.UID]
+	objects   sets.Set[objectKey]
+}
+
+// NewAwaited returns an empty set for the given clusters.
+func NewAwaited(clusters ...string) Awaited {
+	awaited := Awaited{}
+	for _, cluster := range clusters {
+		awaited[cluster] = &expectedInCluster{templates: sets.New[types.UID](), objects: sets.New[objectKey]()}
+	}
+	return awaited
+}
+
+// Add adds the objects that a binding expects. A binding in deletion counts too.
+func (a Awaited) Add(spec *workv1alpha2.ResourceBindingSpec) {
+	template := spec.Resource
+	version, err := schema.ParseGroupVersion(template.APIVersion)
+	for cluster := range binding.Expected(spec) {
+		in := a[cluster]
+		if in == nil {
+			continue
+		}
+		if template.UID != "" {
+			in.templates.Insert(template.UID)
+		}
+		if err == nil {
+			in.objects.Insert(objectKey{schema.GroupKind{Group: version.Group, Kind: template.Kind}, template.Namespace, template.Name})
+		}
+	}
+}
+
+// Has reports whether a binding expects an object in a cluster: by the UID of its template, or
+// by kind and name if the template was created again. The object needs only its metadata and
+// kind.
+func (a Awaited) Has(cluster string, observed *unstructured.Unstructured) bool {
+	in := a[cluster]
+	if in == nil {
+		return false
+	}
+	uid := types.UID(observed.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
+	return in.templates.Has(uid) ||
+		in.objects.Has(objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()})
+}
+
+// ContainsOthers reports whether deleting an object of a kind also deletes objects that
+// Karmada does not manage: the objects in a Namespace, or those of a CustomResourceDefinition.
+func ContainsOthers(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Kind: "Namespace"} ||
+		kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}

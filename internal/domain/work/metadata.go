@@ -1,0 +1,71 @@
+package work
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// addOriginMetadata sets the labels and annotations of a manifest that name its Work and its
+// template.
+func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier metav1.Object) {
+	addLabels(manifest, map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
+	origin := map[string]string{
+		workv1alpha1.WorkNamespaceAnnotation: carrier.GetNamespace(),
+		workv1alpha1.WorkNameAnnotation:      carrier.GetName(),
+	}
+	if uid := template.GetUID(); uid != "" {
+		origin[workv1alpha2.ResourceTemplateUIDAnnotation] = string(uid)
+	}
+	if generation := template.GetGeneration(); generation > 0 {
+		origin[workv1alpha2.ResourceTemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
+	}
+	addAnnotations(manifest, origin)
+}
+
+// recordManagedKeys sets the annotations that list the keys of the labels and annotations of
+// the manifest, including these two. If a member object lists a key that its manifest no
+// longer has, then the key was removed in the control plane and not in the member. It must be
+// the last change to the metadata of the manifest.
+func recordManagedKeys(manifest *unstructured.Unstructured) {
+	// Both keys must exist before the annotations are listed.
+	addAnnotations(manifest, map[string]string{
+		workv1alpha2.ManagedAnnotations: "",
+		workv1alpha2.ManagedLabels:      joinedKeys(manifest.GetLabels()),
+	})
+	addAnnotations(manifest, map[string]string{
+		workv1alpha2.ManagedAnnotations: joinedKeys(manifest.GetAnnotations()),
+	})
+}
+
+// joinedKeys returns the keys of a map, sorted and joined by commas.
+func joinedKeys(of map[string]string) string {
+	return strings.Join(slices.Sorted(maps.Keys(of)), ",")
+}
+
+func addLabels(object metav1.Object, added map[string]string) {
+	object.SetLabels(mergedMap(object.GetLabels(), added))
+}
+
+func addAnnotations(object metav1.Object, added map[string]string) {
+	object.SetAnnotations(mergedMap(object.GetAnnotations(), added))
+}
+
+// mergedMap returns a new map with the entries of both; those of added win. It returns nil if
+// there are no entries.
+func mergedMap(present, added map[string]string) map[string]string {
+	if len(present)+len(added) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(present)+len(added))
+	maps.Copy(all, present)
+	maps.Copy(all, added)
+	return all
+}

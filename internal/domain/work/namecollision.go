@@ -1,0 +1,48 @@
+package work
+
+import (
+	"fmt"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+// CarriesAnother reports whether the name of the desired Work is taken: the stored Work holds
+// none of the objects of the desired one. It returns the first object of the stored Work. Work
+// names are short, so two objects can have the same Work name. Then the Work must not be taken
+// from the first object. The API version of an object makes no difference. A Work without
+// manifests collides with nothing.
+func CarriesAnother(stored, desired *workv1alpha1.Work) (object string, another bool) {
+	if len(desired.Spec.Workload.Manifests) == 0 {
+		return "", false
+	}
+	wanted, err := manifestIdentifier(desired.Spec.Workload.Manifests[0])
+	if err != nil {
+		return "", false
+	}
+	for i, manifest := range stored.Spec.Workload.Manifests {
+		identifier, err := manifestIdentifier(manifest)
+		description := "an object that cannot be read"
+		if err == nil {
+			description = describeIdentifier(identifier)
+		}
+		identifier.Version = wanted.Version
+		if err == nil && identifier == wanted {
+			return "", false
+		}
+		if i == 0 {
+			object = description
+		}
+	}
+	return object, object != ""
+}
+
+func describeIdentifier(of workv1alpha1.ResourceIdentifier) string {
+	kind := of.Kind
+	if of.Group != "" {
+		kind += "." + of.Group
+	}
+	if of.Namespace == "" {
+		return fmt.Sprintf("%s %s", kind, of.Name)
+	}
+	return fmt.Sprintf("%s %s/%s", kind, of.Namespace, of.Name)
+}
