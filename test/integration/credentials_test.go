@@ -121,7 +121,7 @@ func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
 	deleteObject(t, inside.Client, second)
 	refused := send("refused")
 	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionFalse, "Refused",
-		fmt.Sprintf("the cluster refuses the token in Secret karmada-cluster/%s: put a new one there", name)))
+		fmt.Sprintf("the cluster rejects the token in Secret karmada-cluster/%s: put a new one there", name)))
 
 	_, token, ends = grant(t, inside, "third")
 	storeToken(t, name, token)

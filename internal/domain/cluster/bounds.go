@@ -10,17 +10,18 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// maxBoundsNamed is how many exceeded bounds a condition names; the rest is counted.
-const maxBoundsNamed = 5
+// maxListedBounds is the number of exceeded bounds that a condition names. The others are
+// counted.
+const maxListedBounds = 5
 
-// BoundsCondition is the condition that what a cluster sends is within the bounds,
-// given those that it exceeded lately, in order. It is nil for a cluster that never
-// exceeded one.
+// BoundsCondition returns the condition that the data of a member is within the bounds.
+// exceeded are the bounds that it exceeded lately, in order. It returns nil for a cluster that
+// never exceeded one.
 func BoundsCondition(stored *metav1.Condition, exceeded []string, generation int64, now metav1.Time) *metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionWithinBounds, Status: metav1.ConditionTrue,
 		Reason:             clusterv1alpha1.BoundsKeptReason,
-		Message:            "the cluster exceeds no bound any more",
+		Message:            "the cluster is within all bounds again",
 		ObservedGeneration: generation, LastTransitionTime: now,
 	}
 	if len(exceeded) == 0 {
@@ -30,9 +31,9 @@ func BoundsCondition(stored *metav1.Condition, exceeded []string, generation int
 		return &condition
 	}
 	condition.Status, condition.Reason = metav1.ConditionFalse, clusterv1alpha1.BoundExceededReason
-	named := exceeded[:min(len(exceeded), maxBoundsNamed)]
-	condition.Message = "what the cluster sent was not used: " + strings.Join(named, "; ")
-	if more := len(exceeded) - len(named); more > 0 {
+	listed := exceeded[:min(len(exceeded), maxListedBounds)]
+	condition.Message = "what the cluster sent was not used: " + strings.Join(listed, "; ")
+	if more := len(exceeded) - len(listed); more > 0 {
 		condition.Message += fmt.Sprintf("; and %d more", more)
 	}
 	condition.Message = conditions.Clip(condition.Message)

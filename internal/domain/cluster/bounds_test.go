@@ -14,13 +14,13 @@ func TestBoundsCondition(t *testing.T) {
 		exceeded []string
 		want     string
 	}{
-		"a cluster that never exceeded a bound has no condition": {nil, nil, ""},
-		"a bound that is exceeded is named": {nil, []string{"pods: 4 bytes"},
+		"never exceeded a bound": {nil, nil, ""},
+		"an exceeded bound is named": {nil, []string{"pods: 4 bytes"},
 			"False BoundExceeded what the cluster sent was not used: pods: 4 bytes"},
 		"of many bounds the first are named and the others counted": {nil, []string{"a", "b", "c", "d", "e", "f", "g"},
 			"False BoundExceeded what the cluster sent was not used: a; b; c; d; e; and 2 more"},
-		"a cluster that keeps to the bounds again says so": {exceeded, nil,
-			"True BoundsKept the cluster exceeds no bound any more"},
+		"within the bounds again": {exceeded, nil,
+			"True BoundsKept the cluster is within all bounds again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -1,12 +1,11 @@
-// Package cluster answers: what does a Cluster look like once the control plane
-// has accepted it, and which Clusters does it refuse?
+// Package cluster answers: what does a Cluster look like once the control plane has accepted
+// it, and which Clusters does the control plane reject?
 //
 // Invariants:
-//   - Default and Canonicalise are idempotent: a Cluster that went through them
-//     once is not changed by a second pass, so that writing back what was read
-//     never bumps a generation.
+//   - Default and Canonicalise are idempotent: a second pass does not change a Cluster, so
+//     writing back what was read never increases its generation.
 //   - What Default produces passes the checks of Validate on resource models.
-//   - Nothing here reads a clock; the time of a taint is handed in.
+//   - Nothing here reads a clock; the caller passes the time of a taint.
 package cluster
 
 import (
@@ -16,8 +15,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Default gives a new Cluster without resource models the standard grades of
-// DefaultModels, and brings given models into the form of StandardiseModels.
+// Default sets the standard grades of DefaultModels in a new Cluster without resource models,
+// and brings given models into the form of StandardiseModels.
 func Default(cluster *clusterv1alpha1.Cluster) {
 	if len(cluster.Spec.ResourceModels) == 0 {
 		cluster.Spec.ResourceModels = DefaultModels()
@@ -26,11 +25,11 @@ func Default(cluster *clusterv1alpha1.Cluster) {
 	cluster.Spec.ResourceModels = StandardiseModels(cluster.Spec.ResourceModels)
 }
 
-// Canonicalise brings fields that may be written in several ways into one.
+// Canonicalise brings fields that can be written in several ways into one form.
 //
-// A NoExecute taint without a time is dated now, because tolerations are counted
-// from there. The single zone of older clients moves into the list of zones; when
-// both are given nothing moves, and Validate refuses the Cluster.
+// A NoExecute taint without a time gets the current time, because tolerations are counted from
+// it. The single zone of older clients moves into the list of zones. If both are given nothing
+// moves, and Validate rejects the Cluster.
 func Canonicalise(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]

@@ -19,15 +19,15 @@ func TestCanonicalise(t *testing.T) {
 	tests := map[string]struct {
 		given, want clusterv1alpha1.ClusterSpec
 	}{
-		"a NoExecute taint without a time is dated now": {
+		"a NoExecute taint without a time gets the current time": {
 			given: clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}},
 			want:  clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute, TimeAdded: &now}}},
 		},
-		"a dated taint keeps its time": {
+		"a taint with a time keeps it": {
 			given: clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute, TimeAdded: &earlier}}},
 			want:  clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute, TimeAdded: &earlier}}},
 		},
-		"a NoSchedule taint is not dated": {
+		"a NoSchedule taint gets no time": {
 			given: clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
 			want:  clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
 		},
@@ -35,7 +35,7 @@ func TestCanonicalise(t *testing.T) {
 			given: clusterv1alpha1.ClusterSpec{Zone: "z1"},
 			want:  clusterv1alpha1.ClusterSpec{Zones: []string{"z1"}},
 		},
-		"zone and zones together stay for validation to refuse": {
+		"zone and zones together are left to validation": {
 			given: clusterv1alpha1.ClusterSpec{Zone: "z1", Zones: []string{"z2"}},
 			want:  clusterv1alpha1.ClusterSpec{Zone: "z1", Zones: []string{"z2"}},
 		},

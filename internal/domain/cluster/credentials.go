@@ -16,50 +16,50 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Validity is how long something may be used. The zero value has no end.
+// Validity is the period in which a credential can be used. The zero value does not expire.
 type Validity struct {
 	From, Until time.Time
-	// Of is what ends: the token or the CA certificate.
+	// Of names the credential that expires first: the token or the CA certificate.
 	Of string
 }
 
-// Credentials are what a member is reached with, as far as it says itself.
+// Credentials describe the credentials for a member.
 type Credentials struct {
-	// Secret holds them: namespace/name.
+	// Secret is the namespace/name of the Secret that holds them.
 	Secret string
-	// Validity is that of what ends first.
+	// Validity is that of the credential that expires first.
 	Validity Validity
-	// Refused tells that the member does not take them, Missing that the Secret is
-	// gone and they are remembered.
+	// Refused reports whether the member rejects them. Missing reports whether the Secret is
+	// gone, and those that it held are still used.
 	Refused, Missing bool
 }
 
 const (
-	token       = "token"
-	authorities = "CA certificate"
+	tokenCredential = "token"
+	caCredential    = "CA certificate"
 )
 
-// ValidityOf is how long the credentials in a Secret may be used: until the token
-// ends or the last of the CA certificates, whatever comes first. CA certificates
-// do not count where the server is not verified. What cannot be read has no end,
-// for whether it is right is not known here.
+// ValidityOf returns how long the credentials in a Secret can be used: until the token expires
+// or the last of the CA certificates, whichever is first. CA certificates are ignored if the
+// server is not verified. Data that cannot be parsed does not expire, because its meaning is
+// unknown here.
 func ValidityOf(data map[string][]byte, insecure bool) Validity {
-	first := tokenValidity(data[clusterv1alpha1.SecretTokenKey])
+	earliest := tokenValidity(data[clusterv1alpha1.SecretTokenKey])
 	if insecure {
-		return first
+		return earliest
 	}
-	trusted := authorityValidity(data[clusterv1alpha1.SecretCADataKey])
-	if first.Until.IsZero() || !trusted.Until.IsZero() && trusted.Until.Before(first.Until) {
-		first = trusted
+	ca := caValidity(data[clusterv1alpha1.SecretCADataKey])
+	if earliest.Until.IsZero() || !ca.Until.IsZero() && ca.Until.Before(earliest.Until) {
+		earliest = ca
 	}
-	return first
+	return earliest
 }
 
-// maxTokenTime keeps a time in a token within what a time can be written as.
-const maxTokenTime = 253402300799 // the end of the year 9999
+// maxUnixTime limits the time in a token to times that can be formatted.
+const maxUnixTime = 253402300799 // the end of the year 9999
 
-// tokenValidity reads what a token of a service account says of itself, if it is
-// one that ends. Nothing is verified: the member does that.
+// tokenValidity parses the claims of a service account token, if it expires. It verifies
+// nothing; the member does that.
 func tokenValidity(raw []byte) Validity {
 	parts := bytes.Split(bytes.TrimSpace(raw), []byte("."))
 	if len(parts) != 3 {
@@ -77,68 +77,69 @@ func tokenValidity(raw []byte) Validity {
 	if json.Unmarshal(encoded, &claims) != nil || claims.Expires == nil {
 		return Validity{}
 	}
-	until, ok := second(claims.Expires)
+	until, ok := unixTime(claims.Expires)
 	if !ok {
 		return Validity{}
 	}
-	from, ok := second(claims.NotBefore)
+	from, ok := unixTime(claims.NotBefore)
 	if !ok {
-		from, _ = second(claims.Issued)
+		from, _ = unixTime(claims.Issued)
 	}
-	return Validity{From: from, Until: until, Of: token}
+	return Validity{From: from, Until: until, Of: tokenCredential}
 }
 
-func second(claim *float64) (time.Time, bool) {
-	if claim == nil || math.IsNaN(*claim) || *claim <= 0 || *claim > maxTokenTime {
+func unixTime(claim *float64) (time.Time, bool) {
+	if claim == nil || math.IsNaN(*claim) || *claim <= 0 || *claim > maxUnixTime {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(*claim), 0).UTC(), true
 }
 
-// authorityValidity is that of the certificate in a bundle that ends last: as long
-// as one is valid it may be the one that counts.
-func authorityValidity(bundle []byte) Validity {
-	var last Validity
+// caValidity returns the validity of the certificate in a bundle that expires last. As long as
+// one is valid, it may be the one that verifies the server.
+func caValidity(bundle []byte) Validity {
+	var latest Validity
 	for {
 		var block *pem.Block
 		if block, bundle = pem.Decode(bundle); block == nil {
-			return last
+			return latest
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil || !certificate.NotAfter.After(last.Until) {
+		if err != nil || !certificate.NotAfter.After(latest.Until) {
 			continue
 		}
-		last = Validity{From: certificate.NotBefore.UTC(), Until: certificate.NotAfter.UTC(), Of: authorities}
+		latest = Validity{From: certificate.NotBefore.UTC(), Until: certificate.NotAfter.UTC(), Of: caCredential}
 	}
 }
 
 const (
-	// soonShare is the part of a life at whose beginning its end is near.
-	soonShare = 10
-	// maxSoon is when the end of a long life is near.
-	maxSoon = 30 * 24 * time.Hour
+	// expiryNoticeShare: the expiry is near in the last 1/expiryNoticeShare of the validity.
+	expiryNoticeShare = 10
+	// maxExpiryNotice limits the notice for a long validity.
+	maxExpiryNotice = 30 * 24 * time.Hour
 )
 
-// soon is when the end is near: the last tenth of the life, a month at most.
-func (v Validity) soon() time.Time {
-	notice := maxSoon
+// expiresSoonAt returns when the expiry is near: the last tenth of the validity, at most 30
+// days.
+func (v Validity) expiresSoonAt() time.Time {
+	notice := maxExpiryNotice
 	if !v.From.IsZero() {
-		notice = min(notice, v.Until.Sub(v.From)/soonShare)
+		notice = min(notice, v.Until.Sub(v.From)/expiryNoticeShare)
 	}
 	return v.Until.Add(-notice)
 }
 
-// Refusal is what to say of credentials that the member does not take.
+// Refusal returns the message on credentials that the member rejects.
 func Refusal(c Credentials) string {
-	return fmt.Sprintf("the cluster refuses the token in Secret %s: %s", c.Secret, remedy)
+	return fmt.Sprintf("the cluster rejects the token in Secret %s: %s", c.Secret, replaceSecretHint)
 }
 
-// remedy is what to do about credentials that are of no use.
-const remedy = "put a new one there, it is used at once"
+// replaceSecretHint tells users how to replace credentials that no longer work.
+const replaceSecretHint = "put a new one there, it is used at once"
 
-// CredentialsCondition is what a Cluster says of the credentials that it is reached
-// with, given the condition that is stored (nil if there is none). The result is
-// nil as long as there is nothing to say: they are taken and do not end.
+// CredentialsCondition returns the condition on the credentials of a Cluster, given the stored
+// condition (nil if there is none). It returns nil as long as there is nothing to report: the
+// member accepts the credentials and they do not expire.
 func CredentialsCondition(stored *metav1.Condition, c Credentials, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionCredentialsValid, Status: metav1.ConditionTrue,
@@ -149,7 +150,7 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 	case ends && !now.Before(c.Validity.Until):
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsExpiredReason
-		condition.Message = fmt.Sprintf("the %s in Secret %s expired at %s: %s", c.Validity.Of, c.Secret, until, remedy)
+		condition.Message = fmt.Sprintf("the %s in Secret %s expired at %s: %s", c.Validity.Of, c.Secret, until, replaceSecretHint)
 	case c.Refused:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsRefusedReason
@@ -158,9 +159,9 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsMissingReason
 		condition.Message = fmt.Sprintf("Secret %s is gone: create it again; until the next restart the token that it held is used", c.Secret)
-	case ends && !now.Before(c.Validity.soon()):
+	case ends && !now.Before(c.Validity.expiresSoonAt()):
 		condition.Reason = clusterv1alpha1.CredentialsExpireSoonReason
-		condition.Message = fmt.Sprintf("the %s in Secret %s expires at %s: %s", c.Validity.Of, c.Secret, until, remedy)
+		condition.Message = fmt.Sprintf("the %s in Secret %s expires at %s: %s", c.Validity.Of, c.Secret, until, replaceSecretHint)
 	case ends:
 		condition.Reason = clusterv1alpha1.CredentialsValidReason
 		condition.Message = fmt.Sprintf("the %s is valid until %s", c.Validity.Of, until)
@@ -168,7 +169,7 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 		return nil
 	default:
 		condition.Reason = clusterv1alpha1.CredentialsValidReason
-		condition.Message = "the cluster takes what it is reached with, which does not expire"
+		condition.Message = "the cluster accepts the credentials, which do not expire"
 	}
 	condition.Message = conditions.Clip(condition.Message)
 	return condition

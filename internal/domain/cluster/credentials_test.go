@@ -21,12 +21,12 @@ import (
 
 var credentialsNow = time.Date(2030, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func tokenThat(claims string) []byte {
+func tokenWithClaims(claims string) []byte {
 	return []byte("eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl")
 }
 
-// authorityFrom is a CA certificate that ends ten years after the time.
-func authorityFrom(t *testing.T, now time.Time) (bundle []byte, until time.Time) {
+// newCACertificate returns a CA certificate that expires ten years after now.
+func newCACertificate(t *testing.T, now time.Time) (bundle []byte, until time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -41,30 +41,30 @@ func authorityFrom(t *testing.T, now time.Time) (bundle []byte, until time.Time)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), until
 }
 
-func TestWhatEndsFirstEndsTheCredentials(t *testing.T) {
+func TestValidityOf(t *testing.T) {
 	end := credentialsNow.Add(time.Hour)
-	bound := tokenThat(fmt.Sprintf(`{"exp":%d,"nbf":%d,"iat":%d}`, end.Unix(), credentialsNow.Unix(), credentialsNow.Add(-time.Minute).Unix()))
-	young, late := authorityFrom(t, credentialsNow)
-	old, early := authorityFrom(t, credentialsNow.Add(-10*365*24*time.Hour+time.Minute))
+	bound := tokenWithClaims(fmt.Sprintf(`{"exp":%d,"nbf":%d,"iat":%d}`, end.Unix(), credentialsNow.Unix(), credentialsNow.Add(-time.Minute).Unix()))
+	young, late := newCACertificate(t, credentialsNow)
+	old, early := newCACertificate(t, credentialsNow.Add(-10*365*24*time.Hour+time.Minute))
 	for name, tc := range map[string]struct {
 		token, ca []byte
 		insecure  bool
 		until     time.Time
 		of        string
 	}{
-		"a token of a Secret does not end":                       {token: tokenThat(`{"sub":"system:serviceaccount:karmada-cluster:karmada-m1"}`)},
-		"a bound token ends":                                     {token: bound, until: end, of: "token"},
-		"white space around a token does not matter":             {token: append(append([]byte("\n"), bound...), '\n'), until: end, of: "token"},
-		"a token that is no JWT is taken as it is":               {token: []byte("b2f3c1.0d9e")},
-		"a token with claims that cannot be read has no end":     {token: tokenThat(`{"exp":"tomorrow"}`)},
-		"an end that no calendar has is none":                    {token: tokenThat(`{"exp":1e300}`)},
-		"an end before all times is none":                        {token: tokenThat(`{"exp":-5}`)},
-		"the CA certificate may end before the token":            {token: bound, ca: old, until: early, of: "CA certificate"},
-		"the token may end before the CA certificate":            {token: bound, ca: young, until: end, of: "token"},
-		"of several CA certificates the last one counts":         {token: []byte("t"), ca: append(append([]byte{}, old...), young...), until: late, of: "CA certificate"},
-		"a CA certificate does not count where nobody checks it": {token: bound, ca: old, insecure: true, until: end, of: "token"},
-		"a bundle that is none has no end":                       {token: []byte("t"), ca: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
-		"no credentials have no end":                             {},
+		"a token without expiry":                                {token: tokenWithClaims(`{"sub":"system:serviceaccount:karmada-cluster:karmada-m1"}`)},
+		"a bound token expires":                                 {token: bound, until: end, of: "token"},
+		"white space around a token":                            {token: append(append([]byte("\n"), bound...), '\n'), until: end, of: "token"},
+		"a token that is not a JWT":                             {token: []byte("b2f3c1.0d9e")},
+		"a token with invalid claims":                           {token: tokenWithClaims(`{"exp":"tomorrow"}`)},
+		"an expiry beyond the calendar":                         {token: tokenWithClaims(`{"exp":1e300}`)},
+		"a negative expiry":                                     {token: tokenWithClaims(`{"exp":-5}`)},
+		"the CA certificate expires before the token":           {token: bound, ca: old, until: early, of: "CA certificate"},
+		"the token expires before the CA certificate":           {token: bound, ca: young, until: end, of: "token"},
+		"the last of several CA certificates counts":            {token: []byte("t"), ca: append(append([]byte{}, old...), young...), until: late, of: "CA certificate"},
+		"a CA certificate of an insecure connection is ignored": {token: bound, ca: old, insecure: true, until: end, of: "token"},
+		"an invalid CA bundle":                                  {token: []byte("t"), ca: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
+		"no credentials":                                        {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ValidityOf(map[string][]byte{"token": tc.token, "caBundle": tc.ca}, tc.insecure)
@@ -75,7 +75,7 @@ func TestWhatEndsFirstEndsTheCredentials(t *testing.T) {
 	}
 }
 
-func TestTheConditionOfCredentials(t *testing.T) {
+func TestCredentialsCondition(t *testing.T) {
 	long := Validity{From: credentialsNow.Add(-time.Hour), Until: credentialsNow.Add(365 * 24 * time.Hour), Of: "token"}
 	hour := Validity{From: credentialsNow.Add(-55 * time.Minute), Until: credentialsNow.Add(5 * time.Minute), Of: "token"}
 	decade := Validity{From: credentialsNow.Add(-10 * 365 * 24 * time.Hour), Until: credentialsNow.Add(29 * 24 * time.Hour), Of: "CA certificate"}
@@ -91,22 +91,22 @@ func TestTheConditionOfCredentials(t *testing.T) {
 	}{
 		"a Secret that is gone": {validity: long, missing: true,
 			want: &said{"False", "Missing", "Secret karmada-cluster/m1 is gone: create it again; until the next restart the token that it held is used"}},
-		"nothing is said of what does not end": {},
-		"what ended once and does not any more is told": {stored: before,
-			want: &said{"True", "Valid", "the cluster takes what it is reached with, which does not expire"}},
-		"a far end": {validity: long, want: &said{"True", "Valid", "the token is valid until 2031-06-01T12:00:00Z"}},
-		"the last tenth of a short life": {validity: hour,
+		"no condition without expiry": {},
+		"a stored condition without expiry now": {stored: before,
+			want: &said{"True", "Valid", "the cluster accepts the credentials, which do not expire"}},
+		"a distant expiry": {validity: long, want: &said{"True", "Valid", "the token is valid until 2031-06-01T12:00:00Z"}},
+		"the last tenth of a short validity": {validity: hour,
 			want: &said{"True", "ExpiresSoon", "the token in Secret karmada-cluster/m1 expires at 2030-06-01T12:05:00Z: put a new one there, it is used at once"}},
-		"the last month of a long life": {validity: decade,
+		"the last month of a long validity": {validity: decade,
 			want: &said{"True", "ExpiresSoon", "the CA certificate in Secret karmada-cluster/m1 expires at 2030-06-30T12:00:00Z: put a new one there, it is used at once"}},
-		"the end": {validity: ended,
+		"expired": {validity: ended,
 			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
-		"the end explains a refusal": {validity: ended, refused: true,
+		"an expiry explains a rejection": {validity: ended, refused: true,
 			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
-		"a refusal": {refused: true,
-			want: &said{"False", "Refused", "the cluster refuses the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
-		"a refusal comes before an end that is near": {validity: hour, refused: true,
-			want: &said{"False", "Refused", "the cluster refuses the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
+		"rejected": {refused: true,
+			want: &said{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
+		"a rejection wins over a near expiry": {validity: hour, refused: true,
+			want: &said{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.refused, Missing: tc.missing}, 3, credentialsNow)
@@ -130,7 +130,7 @@ func TestTheConditionOfCredentials(t *testing.T) {
 }
 
 func FuzzValidityOf(f *testing.F) {
-	f.Add(tokenThat(`{"exp":1}`), []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
+	f.Add(tokenWithClaims(`{"exp":1}`), []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
 	f.Add([]byte("..."), []byte(""))
 	f.Fuzz(func(t *testing.T, token, ca []byte) {
 		validity := ValidityOf(map[string][]byte{"token": token, "caBundle": ca}, false)
@@ -138,7 +138,7 @@ func FuzzValidityOf(f *testing.F) {
 			t.Errorf("the year %d cannot be written", year)
 		}
 		if validity.Until.IsZero() != (validity.Of == "") {
-			t.Errorf("it does not say what ends: %+v", validity)
+			t.Errorf("it does not name the credential that expires: %+v", validity)
 		}
 	})
 }

@@ -10,24 +10,24 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Identity is what a look at a member found out about which cluster it is. The zero
-// value is a member that need not be identified, or that was not asked.
+// Identity is the result of comparing a member with spec.id of its Cluster. The zero value is
+// a member that need not be identified, or that was not called.
 type Identity struct {
-	// Proven reports that the member is the cluster of spec.id.
+	// Proven reports whether the member is the cluster with spec.id.
 	Proven bool
-	// Seen is the UID of the namespace kube-system of a member that is another cluster.
+	// Seen is the UID of the namespace kube-system if the member is another cluster.
 	Seen string
-	// Unknown says why the member could not be identified.
+	// Unknown is the reason why the member could not be identified.
 	Unknown string
 }
 
-// maxID is the length of the longest identity of a cluster, in bytes.
-const maxID = 64
+// maxIDBytes is the maximum length of the ID of a cluster, in bytes.
+const maxIDBytes = 64
 
-// IsID reports whether a text can be the identity of a cluster, which is a UID. A
-// member says which it is, and people are told to put it on a command line.
+// IsID reports whether a text can be the ID of a cluster, which is a UID. The member sends it,
+// and a message asks users to put it on a command line.
 func IsID(text string) bool {
-	if text == "" || len(text) > maxID {
+	if text == "" || len(text) > maxIDBytes {
 		return false
 	}
 	for _, b := range []byte(text) {
@@ -38,16 +38,16 @@ func IsID(text string) bool {
 	return true
 }
 
-// Mismatch is what to say of a member that is another cluster than its Cluster says.
+// Mismatch returns the message on a member that is another cluster than the registered one.
 func Mismatch(cluster, endpoint, expected, seen string) string {
 	return fmt.Sprintf("cluster %s is registered with ID %s, and %s leads to the cluster with ID %s; nothing is written there and nothing is deleted. "+
 		"Correct spec.apiEndpoint of the Cluster, or, if the cluster was rebuilt, accept it: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
 		cluster, expected, endpoint, seen, cluster, seen)
 }
 
-// IdentityCondition is what a Cluster says of the identity of its member, given the
-// condition that is stored (nil if there is none). nil leaves it as it is: a cluster
-// that always was the one it should be says nothing.
+// IdentityCondition returns the condition on the identity of a member, given the stored
+// condition (nil if there is none). It returns nil if the stored condition stays: a cluster
+// that always had the registered ID gets no condition.
 func IdentityCondition(stored *metav1.Condition, of Identity, message string, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionIdentityMismatch, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
@@ -67,8 +67,8 @@ func IdentityCondition(stored *metav1.Condition, of Identity, message string, ge
 	return condition
 }
 
-// Unidentified is the condition Ready of a cluster that answers and is not known to
-// be the one that was registered.
+// Unidentified returns the condition Ready of a cluster that answers but is not proven to be
+// the one that was registered.
 func Unidentified(of Identity, message string, generation int64, now metav1.Time) metav1.Condition {
 	reason := clusterv1alpha1.IdentityUnknownReason
 	if of.Seen != "" {

@@ -12,53 +12,53 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// TakeOutAfter is how long after the deletion of a Cluster its bindings are left to
-// their schedulers. Then the controller manager takes the cluster out of them.
+// TakeOutAfter is the time that schedulers have, after the deletion of a Cluster, to remove it
+// from their bindings. After that the controller manager removes it.
 const TakeOutAfter = 30 * time.Second
 
-// NameHoldersAfter is how long after the deletion of a Cluster the condition Leaving
-// begins to name what holds it: usually it is gone by then.
+// NameHoldersAfter is the time after the deletion of a Cluster from which the condition
+// Leaving names the objects that block it. Usually the Cluster is gone by then.
 const NameHoldersAfter = 5 * time.Second
 
-// namedHolders is how many Works or bindings the condition Leaving names.
-const namedHolders = 3
+// maxNamedBlockers is the number of Works or bindings that the condition Leaving names.
+const maxNamedBlockers = 3
 
-// worksWait is what the Works of a Cluster wait for.
-func worksWait(cluster *clusterv1alpha1.Cluster) string {
-	return cmp.Or(LeavingCluster{Cluster: cluster}.unreachable(), worksUnderWay)
+// worksWaitReason returns what the Works of a Cluster wait for.
+func worksWaitReason(cluster *clusterv1alpha1.Cluster) string {
+	return cmp.Or(LeavingCluster{Cluster: cluster}.unreachableReason(), worksDeletingMessage)
 }
 
-// bindingsWait is what bindings wait for.
-func bindingsWait() string {
-	return fmt.Sprintf("its scheduler takes it out, or karmada-controller-manager %s after the deletion", TakeOutAfter)
+// bindingsWaitReason returns what bindings wait for.
+func bindingsWaitReason() string {
+	return fmt.Sprintf("its scheduler removes the cluster, or karmada-controller-manager does %s after the deletion", TakeOutAfter)
 }
 
-// Remains is what keeps a Cluster that was deleted.
+// Remains are the objects that block the deletion of a Cluster.
 type Remains struct {
-	// WorksGone says that the cluster has no Works and gets none. Without it Works may
-	// be empty all the same.
+	// WorksGone is true if the cluster has no Works and gets none. If it is false, Works may
+	// still be empty.
 	WorksGone bool
 	// Works and Bindings are names, sorted.
 	Works, Bindings []string
 }
 
-// ReportLeaving brings the conditions of a Cluster that was deleted in line with what
-// remains of it, which is known for certain. As long as Works remain the condition
-// Ready stays, because only a cluster that is ready has its objects deleted.
+// ReportLeaving sets the conditions of a Cluster in deletion. remains must be read from the
+// API server. As long as Works remain, the condition Ready stays, because objects are only
+// deleted in a cluster that is ready.
 func ReportLeaving(cluster *clusterv1alpha1.Cluster, remains Remains, now time.Time) {
 	stored := &cluster.Status.Conditions
 	leaving := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionLeaving, Status: metav1.ConditionTrue,
 		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(now),
 	}
-	named := cluster.DeletionTimestamp != nil && now.Sub(cluster.DeletionTimestamp.Time) >= NameHoldersAfter
+	nameBlockers := cluster.DeletionTimestamp != nil && now.Sub(cluster.DeletionTimestamp.Time) >= NameHoldersAfter
 	switch {
 	case !remains.WorksGone:
 		leaving.Reason = clusterv1alpha1.LeavingWorksRemainReason
-		leaving.Message = held("Works", remains.Works, named, worksWait(cluster))
+		leaving.Message = remainingMessage("Works", remains.Works, nameBlockers, worksWaitReason(cluster))
 	case len(remains.Bindings) > 0:
 		leaving.Reason = clusterv1alpha1.LeavingBindingsRemainReason
-		leaving.Message = held("bindings", remains.Bindings, named, bindingsWait())
+		leaving.Message = remainingMessage("bindings", remains.Bindings, nameBlockers, bindingsWaitReason())
 	default:
 		leaving.Reason = clusterv1alpha1.LeavingFinalizersRemainReason
 		leaving.Message = "remaining finalizers: " + strings.Join(cluster.Finalizers, ", ")
@@ -75,32 +75,32 @@ func ReportLeaving(cluster *clusterv1alpha1.Cluster, remains Remains, now time.T
 	})
 }
 
-// held says which objects of a kind remain and what they wait for. It has no number,
-// which would change with each of many objects that go.
-func held(kind string, names []string, named bool, wait string) string {
-	if !named || len(names) == 0 {
+// remainingMessage returns which objects of a kind remain and what they wait for. It contains
+// no number, which would change with each object that is deleted.
+func remainingMessage(kind string, names []string, nameThem bool, wait string) string {
+	if !nameThem || len(names) == 0 {
 		return fmt.Sprintf("remaining %s: %s", kind, wait)
 	}
 	more := ""
-	if len(names) > namedHolders {
+	if len(names) > maxNamedBlockers {
 		more = " and others"
 	}
-	return fmt.Sprintf("remaining %s: %s%s: %s", kind, strings.Join(names[:min(len(names), namedHolders)], ", "), more, wait)
+	return fmt.Sprintf("remaining %s: %s%s: %s", kind, strings.Join(names[:min(len(names), maxNamedBlockers)], ", "), more, wait)
 }
 
-// hasLeft reports whether the condition Ready says that the cluster was deleted. That
-// is not undone by what is observed of the member.
-func hasLeft(ready *metav1.Condition) bool {
+// isLeaving reports whether the condition Ready shows that the cluster was deleted. Probes of
+// the member do not change such a condition.
+func isLeaving(ready *metav1.Condition) bool {
 	return ready != nil && ready.Reason == clusterv1alpha1.ClusterReasonLeaving
 }
 
-// Stays says why what was propagated to a Cluster stays there when it leaves now;
-// empty if it is taken out.
+// Stays returns why propagated objects stay in the member if its Cluster is deleted now. It
+// returns "" if they are deleted.
 func Stays(cluster *clusterv1alpha1.Cluster) string {
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
 	case ready == nil:
-		return "nobody has looked at it yet"
+		return "its status was never collected"
 	case ready.Status != metav1.ConditionTrue:
 		return ready.Message
 	default:

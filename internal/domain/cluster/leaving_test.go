@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestWhatTheConditionsOfAClusterThatLeavesSay(t *testing.T) {
+func TestLeavingConditions(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
 	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterLeaving",
@@ -21,24 +21,24 @@ func TestWhatTheConditionsOfAClusterThatLeavesSay(t *testing.T) {
 	}
 	const (
 		slow      = "their objects are being deleted in the cluster, see the events of the Works"
-		scheduler = "its scheduler takes it out, or karmada-controller-manager 30s after the deletion"
+		scheduler = "its scheduler removes the cluster, or karmada-controller-manager does 30s after the deletion"
 	)
 	tests := map[string]struct {
 		remains Remains
 		after   time.Duration
 		want    []metav1.Condition
 	}{
-		"Works at first": {Remains{Works: []string{"karmada-es-m1/web"}}, 0,
+		"Works right after the deletion": {Remains{Works: []string{"karmada-es-m1/web"}}, 0,
 			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
-		"Works that take long are named": {Remains{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, NameHoldersAfter,
+		"Works after a while are named": {Remains{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, NameHoldersAfter,
 			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: karmada-es-m1/a, karmada-es-m1/b: "+slow)}},
 		"the first of many Works": {Remains{Works: []string{"a", "b", "c", "d"}, Bindings: []string{"x"}}, NameHoldersAfter,
 			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: a, b, c and others: "+slow)}},
-		"no Works, but there could be new ones": {Remains{}, NameHoldersAfter,
+		"no Works, but new ones are possible": {Remains{}, NameHoldersAfter,
 			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
 		"bindings": {Remains{WorksGone: true, Bindings: []string{"shop/web"}}, NameHoldersAfter,
 			[]metav1.Condition{left, says("BindingsRemain", "remaining bindings: shop/web: "+scheduler)}},
-		"nothing of ours": {Remains{WorksGone: true}, 0,
+		"only foreign finalizers": {Remains{WorksGone: true}, 0,
 			[]metav1.Condition{left, says("FinalizersRemain", "remaining finalizers: example.com/keep")}},
 	}
 	for name, tc := range tests {
@@ -55,7 +55,7 @@ func TestWhatTheConditionsOfAClusterThatLeavesSay(t *testing.T) {
 	}
 }
 
-func TestWhatIsSeenOfAMemberDoesNotUndoThatItsClusterLeaves(t *testing.T) {
+func TestLeavingWinsOverProbe(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterReasonLeaving}
 	seen := Seen(true, true, "", 1, metav1.NewTime(noon))

@@ -11,24 +11,24 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Unbounded is the maximum of the highest grade: nothing is larger.
+// Unbounded is the maximum of the highest grade.
 const Unbounded int64 = math.MaxInt64
 
 const gibibyte int64 = 1 << 30
 
-// defaultBounds are the edges between the default grades: cores beside GiB.
-// Grade i reaches from bound i (included) to bound i+1 (excluded).
-func defaultBounds() []struct{ cores, gibibytes int64 } {
+// defaultGradeBounds are the limits between the default grades: cores and GiB. Grade i is from
+// bound i (included) to bound i+1 (excluded).
+func defaultGradeBounds() []struct{ cores, gibibytes int64 } {
 	return []struct{ cores, gibibytes int64 }{
 		{0, 0}, {1, 4}, {2, 16}, {4, 32}, {8, 64}, {16, 128}, {32, 256}, {64, 512}, {128, 1024},
 	}
 }
 
-// DefaultModels returns the nine grades of nodes that a Cluster has when its
-// owner describes none: from [0,1) cores and [0,4) GiB of memory up to everything
-// from 128 cores and 1 TiB. The result is the caller's to change.
+// DefaultModels returns the nine grades of nodes for a Cluster whose owner defines none: from
+// [0,1) cores and [0,4) GiB of memory up to 128 cores and 1 TiB or more. The caller may change
+// the result.
 func DefaultModels() []clusterv1alpha1.ResourceModel {
-	bounds := defaultBounds()
+	bounds := defaultGradeBounds()
 	models := make([]clusterv1alpha1.ResourceModel, len(bounds))
 	for i, lower := range bounds {
 		cores, memory := Unbounded, Unbounded
@@ -38,15 +38,15 @@ func DefaultModels() []clusterv1alpha1.ResourceModel {
 		models[i] = clusterv1alpha1.ResourceModel{
 			Grade: uint(i),
 			Ranges: []clusterv1alpha1.ResourceModelRange{
-				modelRange(corev1.ResourceCPU, lower.cores, cores, resource.DecimalSI),
-				modelRange(corev1.ResourceMemory, lower.gibibytes*gibibyte, memory, resource.BinarySI),
+				newModelRange(corev1.ResourceCPU, lower.cores, cores, resource.DecimalSI),
+				newModelRange(corev1.ResourceMemory, lower.gibibytes*gibibyte, memory, resource.BinarySI),
 			},
 		}
 	}
 	return models
 }
 
-func modelRange(name corev1.ResourceName, lower, upper int64, format resource.Format) clusterv1alpha1.ResourceModelRange {
+func newModelRange(name corev1.ResourceName, lower, upper int64, format resource.Format) clusterv1alpha1.ResourceModelRange {
 	return clusterv1alpha1.ResourceModelRange{
 		Name: name,
 		Min:  *resource.NewQuantity(lower, format),
@@ -54,9 +54,8 @@ func modelRange(name corev1.ResourceName, lower, upper int64, format resource.Fo
 	}
 }
 
-// StandardiseModels returns the models sorted by grade, the lowest grade open to
-// 0 and the highest to Unbounded, so that every node falls into one of them. The
-// argument is left alone.
+// StandardiseModels returns the models sorted by grade. The lowest grade begins at 0 and the
+// highest ends at Unbounded, so that every node has a grade. It does not change the argument.
 func StandardiseModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.ResourceModel {
 	if len(models) == 0 {
 		return models

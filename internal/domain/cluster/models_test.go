@@ -49,7 +49,7 @@ func TestStandardiseModels(t *testing.T) {
 	tests := map[string]struct {
 		given, want []clusterv1alpha1.ResourceModel
 	}{
-		"nothing stays nothing": {},
+		"no models": {},
 		"grades are sorted, then opened at both ends for every resource": {
 			given: []clusterv1alpha1.ResourceModel{
 				model(2, "cpu", "2", "4", "memory", "8Gi", "16Gi"),
@@ -64,7 +64,7 @@ func TestStandardiseModels(t *testing.T) {
 			given: []clusterv1alpha1.ResourceModel{model(1, "cpu", "1", "2")},
 			want:  []clusterv1alpha1.ResourceModel{model(1, "cpu", "0", unbounded)},
 		},
-		"what is wrong in between is left for validation to refuse": {
+		"a gap is left to validation": {
 			given: []clusterv1alpha1.ResourceModel{model(1, "cpu", "0", "2"), model(2, "cpu", "3", "4")},
 			want:  []clusterv1alpha1.ResourceModel{model(1, "cpu", "0", "2"), model(2, "cpu", "3", unbounded)},
 		},
@@ -82,8 +82,8 @@ func TestStandardiseModels(t *testing.T) {
 	}
 }
 
-// Any rising sequence of bounds, in any order of grades and with any outer
-// bounds, ends up as models that validation accepts and that a second pass keeps.
+// For any ascending sequence of bounds, in any order of grades and with any outer bounds, the result
+// passes validation and does not change in a second pass.
 func TestStandardisedModelsOfRisingBoundsAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(1, 6).Draw(t, "grades")
@@ -100,7 +100,7 @@ func TestStandardisedModelsOfRisingBoundsAreValid(t *testing.T) {
 		c.Spec.ResourceModels = shuffled
 		cluster.Default(c)
 		if errs := cluster.Validate(c); len(errs) != 0 {
-			t.Fatalf("standardised models are refused: %v", errs)
+			t.Fatalf("standardised models are rejected: %v", errs)
 		}
 		again := cluster.StandardiseModels(c.Spec.ResourceModels)
 		if diff := cmp.Diff(c.Spec.ResourceModels, again); diff != "" {

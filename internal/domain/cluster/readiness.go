@@ -10,75 +10,73 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Thresholds say how long a cluster must be seen in a new state before its
-// condition follows.
+// Thresholds are the times for which a new state must last before the condition Ready changes.
 type Thresholds struct {
-	// Success is for a cluster that is seen healthy again.
+	// Success applies if the cluster is healthy again.
 	Success time.Duration
-	// Failure is for one that is seen failing.
+	// Failure applies if the cluster fails.
 	Failure time.Duration
 }
 
-// DefaultThresholds are half a minute each way.
+// DefaultThresholds are 30 seconds each.
 func DefaultThresholds() Thresholds {
 	return Thresholds{Success: 30 * time.Second, Failure: 30 * time.Second}
 }
 
-// precision is that of times in stored objects.
-const precision = time.Second
+// storedTimePrecision is the precision of times in stored objects.
+const storedTimePrecision = time.Second
 
-// Judgement is what one look at a cluster changes in its conditions.
+// Judgement is the change that one probe of a cluster makes to its conditions.
 type Judgement struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
-	// Answering is what was seen, as long as Ready does not follow yet; nil when
-	// they agree, and then the condition goes.
+	// Answering is the observed state as long as Ready does not follow it. It is nil if they
+	// agree; the condition is removed then.
 	Answering *metav1.Condition
-	// Left is how much longer that must last until Ready follows.
+	// Left is how much longer the observed state must last until Ready follows.
 	Left time.Duration
 }
 
-// Judge compares the condition Ready that was seen with those that are stored.
+// Judge compares the observed condition Ready with the stored conditions.
 //
-// The condition of a cluster that was deleted and has no Works any longer stays. A
-// cluster without a condition, or with an Unknown one, gets what was seen at
-// once. Otherwise the stored condition stays until the new state has lasted for
-// its threshold: a single failed probe moves nothing. Since when it lasts is told
-// by the condition Answering, which is stored while the two disagree. So a process
-// that starts goes on counting where the last one ended, and nothing is written as
-// long as they agree. Its time is rounded up, for stored times have no fractions
-// and no condition comes before its time.
-func Judge(stored []metav1.Condition, seen metav1.Condition, thresholds Thresholds, now time.Time) Judgement {
-	healthy := seen.Status == metav1.ConditionTrue
+// The condition of a cluster that was deleted and has no Works stays. A cluster without a
+// condition, or with an Unknown one, gets the observed condition at once. Otherwise the stored
+// condition stays until the new state has lasted for its threshold, so a single failed probe
+// changes nothing. The condition Answering holds the start of the new state while the two
+// disagree. So a process that starts continues the count of the previous one, and nothing is
+// written while they agree. Its time is rounded up, because stored times have no fractions and
+// no condition may change too early.
+func Judge(stored []metav1.Condition, observed metav1.Condition, thresholds Thresholds, now time.Time) Judgement {
+	healthy := observed.Status == metav1.ConditionTrue
 	threshold := thresholds.Failure
 	if healthy {
 		threshold = thresholds.Success
 	}
 	ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady)
-	if hasLeft(ready) {
+	if isLeaving(ready) {
 		return Judgement{Ready: *ready}
 	}
 	if ready == nil || ready.Status == metav1.ConditionUnknown || (ready.Status == metav1.ConditionTrue) == healthy || threshold <= 0 {
-		return Judgement{Ready: seen}
+		return Judgement{Ready: observed}
 	}
-	since := now.Add(precision - 1).Truncate(precision)
+	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
 	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
-	// A time that is to come is that of another clock.
-	if before != nil && before.Status == seen.Status && !before.LastTransitionTime.After(since) {
+	// A time in the future comes from another clock.
+	if before != nil && before.Status == observed.Status && !before.LastTransitionTime.After(since) {
 		since = before.LastTransitionTime.Time
 	}
-	left := threshold - now.Sub(since)
-	if left <= 0 {
-		return Judgement{Ready: seen}
+	remaining := threshold - now.Sub(since)
+	if remaining <= 0 {
+		return Judgement{Ready: observed}
 	}
-	answering := seen
+	answering := observed
 	answering.Type = clusterv1alpha1.ClusterConditionAnswering
 	answering.LastTransitionTime = metav1.NewTime(since)
-	answering.Message = conditions.Clip(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, seen.Message))
-	return Judgement{Ready: *ready, Answering: &answering, Left: left}
+	answering.Message = conditions.Clip(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, observed.Message))
+	return Judgement{Ready: *ready, Answering: &answering, Left: remaining}
 }
 
-// Apply brings the conditions of a cluster in line with the judgement.
+// Apply sets the conditions of a cluster accordingly.
 func (j Judgement) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, j.Ready)
 	if j.Answering == nil {
@@ -91,8 +89,8 @@ func (j Judgement) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, *j.Answering)
 }
 
-// Seen is the condition Ready that a probe calls for. cause says more about a
-// failure and may be empty.
+// Seen returns the condition Ready for the result of a probe. cause adds details of a failure
+// and may be empty.
 func Seen(reachable, healthy bool, cause string, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,
@@ -115,7 +113,8 @@ func Seen(reachable, healthy bool, cause string, generation int64, now metav1.Ti
 	return condition
 }
 
-// Uncollected is the condition Ready of a cluster that cannot even be asked.
+// Uncollected returns the condition Ready of a cluster that cannot be called, for example
+// without an address.
 func Uncollected(cause string, generation int64, now metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,

@@ -14,17 +14,17 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func stored(conditionType string, status metav1.ConditionStatus, age time.Duration) metav1.Condition {
+func storedCondition(conditionType string, status metav1.ConditionStatus, age time.Duration) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: status, LastTransitionTime: metav1.NewTime(noon.Add(-age))}
 }
 
-func TestReadyFollowsOnlyWhatLasts(t *testing.T) {
+func TestReadinessThresholds(t *testing.T) {
 	thresholds := Thresholds{Success: 30 * time.Second, Failure: 20 * time.Second}
 	ready := func(status metav1.ConditionStatus) metav1.Condition {
-		return stored(clusterv1alpha1.ClusterConditionReady, status, time.Hour)
+		return storedCondition(clusterv1alpha1.ClusterConditionReady, status, time.Hour)
 	}
 	since := func(status metav1.ConditionStatus, age time.Duration) metav1.Condition {
-		return stored(clusterv1alpha1.ClusterConditionAnswering, status, age)
+		return storedCondition(clusterv1alpha1.ClusterConditionAnswering, status, age)
 	}
 	tests := map[string]struct {
 		before  []metav1.Condition
@@ -32,44 +32,44 @@ func TestReadyFollowsOnlyWhatLasts(t *testing.T) {
 		want    metav1.ConditionStatus
 		left    time.Duration
 	}{
-		"a cluster never seen before is ready at once":        {nil, true, metav1.ConditionTrue, 0},
-		"a cluster never seen before fails at once":           {nil, false, metav1.ConditionFalse, 0},
-		"an unknown cluster fails at once":                    {[]metav1.Condition{ready(metav1.ConditionUnknown)}, false, metav1.ConditionFalse, 0},
-		"an unknown cluster is ready at once":                 {[]metav1.Condition{ready(metav1.ConditionUnknown)}, true, metav1.ConditionTrue, 0},
-		"a first failure moves nothing":                       {[]metav1.Condition{ready(metav1.ConditionTrue)}, false, metav1.ConditionTrue, 20 * time.Second},
-		"a failure just short of the threshold moves nothing": {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, 19*time.Second)}, false, metav1.ConditionTrue, time.Second},
-		"a failure that lasts is believed":                    {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, 20*time.Second)}, false, metav1.ConditionFalse, 0},
-		"a recovery must last":                                {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 29*time.Second)}, true, metav1.ConditionFalse, time.Second},
-		"a recovery that lasts is believed":                   {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 30*time.Second)}, true, metav1.ConditionTrue, 0},
-		"a relapse of a recovery leaves it failing":           {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 29*time.Second)}, false, metav1.ConditionFalse, 0},
-		"what was seen before does not count for its reverse": {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionTrue, time.Hour)}, false, metav1.ConditionTrue, 20 * time.Second},
-		"a time of another clock that is to come is not kept": {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, -time.Hour)}, false, metav1.ConditionTrue, 20 * time.Second},
+		"a new cluster is ready at once":                        {nil, true, metav1.ConditionTrue, 0},
+		"a new cluster fails at once":                           {nil, false, metav1.ConditionFalse, 0},
+		"an unknown cluster fails at once":                      {[]metav1.Condition{ready(metav1.ConditionUnknown)}, false, metav1.ConditionFalse, 0},
+		"an unknown cluster is ready at once":                   {[]metav1.Condition{ready(metav1.ConditionUnknown)}, true, metav1.ConditionTrue, 0},
+		"a first failure changes nothing":                       {[]metav1.Condition{ready(metav1.ConditionTrue)}, false, metav1.ConditionTrue, 20 * time.Second},
+		"a failure just short of the threshold changes nothing": {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, 19*time.Second)}, false, metav1.ConditionTrue, time.Second},
+		"a failure that lasts changes Ready":                    {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, 20*time.Second)}, false, metav1.ConditionFalse, 0},
+		"a recovery must last":                                  {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 29*time.Second)}, true, metav1.ConditionFalse, time.Second},
+		"a recovery that lasts changes Ready":                   {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 30*time.Second)}, true, metav1.ConditionTrue, 0},
+		"a relapse of a recovery leaves it failing":             {[]metav1.Condition{ready(metav1.ConditionFalse), since(metav1.ConditionTrue, 29*time.Second)}, false, metav1.ConditionFalse, 0},
+		"the time of the opposite state does not count":         {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionTrue, time.Hour)}, false, metav1.ConditionTrue, 20 * time.Second},
+		"a time in the future is ignored":                       {[]metav1.Condition{ready(metav1.ConditionTrue), since(metav1.ConditionFalse, -time.Hour)}, false, metav1.ConditionTrue, 20 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			seen := Seen(test.healthy, test.healthy, "", 1, metav1.NewTime(noon))
 			judgement := Judge(test.before, seen, thresholds, noon)
 			if judgement.Ready.Status != test.want || judgement.Left != test.left {
-				t.Errorf("Ready = %s for another %s, want %s for %s", judgement.Ready.Status, judgement.Left, test.want, test.left)
+				t.Errorf("Ready = %s for another %s, want %s for another %s", judgement.Ready.Status, judgement.Left, test.want, test.left)
 			}
 			if pending := judgement.Answering != nil; pending != (test.left > 0) {
-				t.Errorf("it is told what was seen: %t", pending)
+				t.Errorf("condition Answering exists: %t", pending)
 			}
 		})
 	}
 }
 
-func TestWithoutThresholdsReadyFollowsAtOnce(t *testing.T) {
-	before := []metav1.Condition{stored(clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, 0)}
+func TestReadinessWithoutThresholds(t *testing.T) {
+	before := []metav1.Condition{storedCondition(clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, 0)}
 	judgement := Judge(before, Seen(false, false, "refused", 1, metav1.NewTime(noon)), Thresholds{}, noon)
 	if judgement.Ready.Status != metav1.ConditionFalse || judgement.Answering != nil {
 		t.Errorf("%+v", judgement)
 	}
 }
 
-// follow judges a course of looks as processes do that know nothing but what is
-// stored, in the form in which it is stored.
-func follow(before []metav1.Condition, healthy bool, thresholds Thresholds, now time.Time) []metav1.Condition {
+// applyProbe applies one probe as a process does that knows only the stored conditions, in
+// stored form.
+func applyProbe(before []metav1.Condition, healthy bool, thresholds Thresholds, now time.Time) []metav1.Condition {
 	after := append([]metav1.Condition{}, before...)
 	Judge(before, Seen(healthy, healthy, "", 1, metav1.NewTime(now)), thresholds, now).Apply(&after)
 	for i := range after {
@@ -78,20 +78,20 @@ func follow(before []metav1.Condition, healthy bool, thresholds Thresholds, now 
 	return after
 }
 
-func TestNothingIsWrittenWhileWhatIsSeenStaysTheSame(t *testing.T) {
+func TestReadinessIsStableWhileProbesAgree(t *testing.T) {
 	thresholds := DefaultThresholds()
-	lost := follow(follow(nil, true, thresholds, noon), false, thresholds, noon.Add(1500*time.Millisecond))
-	later := follow(lost, false, thresholds, noon.Add(20*time.Second))
+	lost := applyProbe(applyProbe(nil, true, thresholds, noon), false, thresholds, noon.Add(1500*time.Millisecond))
+	later := applyProbe(lost, false, thresholds, noon.Add(20*time.Second))
 	if diff := cmp.Diff(lost, later); diff != "" {
 		t.Errorf("a second failure (-before +after):\n%s", diff)
 	}
-	back := follow(later, true, thresholds, noon.Add(21*time.Second))
-	if diff := cmp.Diff(follow(nil, true, thresholds, noon), back); diff != "" {
+	back := applyProbe(later, true, thresholds, noon.Add(21*time.Second))
+	if diff := cmp.Diff(applyProbe(nil, true, thresholds, noon), back); diff != "" {
 		t.Errorf("after a failure that did not last (-before +after):\n%s", diff)
 	}
 }
 
-func TestAConditionNeverComesBeforeItsTimeAndSoonAfter(t *testing.T) {
+func TestReadinessThresholdTiming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		thresholds := Thresholds{
 			Success: time.Duration(rapid.IntRange(1, 40_000).Draw(t, "success")) * time.Millisecond,
@@ -107,7 +107,7 @@ func TestAConditionNeverComesBeforeItsTimeAndSoonAfter(t *testing.T) {
 				healthy, healthySince = sees, now
 			}
 			was := conditions.Get(known, clusterv1alpha1.ClusterConditionReady)
-			next := follow(known, healthy, thresholds, now)
+			next := applyProbe(known, healthy, thresholds, now)
 			is := conditions.Get(next, clusterv1alpha1.ClusterConditionReady)
 			lasted, threshold := now.Sub(healthySince), thresholds.Failure
 			if healthy {
@@ -116,7 +116,7 @@ func TestAConditionNeverComesBeforeItsTimeAndSoonAfter(t *testing.T) {
 			if was != nil && was.Status != is.Status && lasted < threshold {
 				t.Fatalf("Ready became %s after %s, and the threshold is %s", is.Status, lasted, threshold)
 			}
-			if (is.Status == metav1.ConditionTrue) != healthy && lasted >= threshold+precision {
+			if (is.Status == metav1.ConditionTrue) != healthy && lasted >= threshold+storedTimePrecision {
 				t.Fatalf("Ready is still %s after %s, and the threshold is %s", is.Status, lasted, threshold)
 			}
 			known, now = next, now.Add(time.Duration(rapid.IntRange(100, 12_000).Draw(t, "pause"))*time.Millisecond)

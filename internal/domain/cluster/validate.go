@@ -14,27 +14,26 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Validate returns everything that is wrong with a Cluster, nothing when it may
-// be stored. Generic metadata (labels, annotations, owners) is not looked at.
+// Validate returns all errors in a Cluster, nothing if it may be stored. It does not check
+// generic metadata (labels, annotations, owners).
 func Validate(cluster *clusterv1alpha1.Cluster) field.ErrorList {
 	errs := validateName(cluster.Name, field.NewPath("metadata", "name"))
 	return append(errs, validateSpec(&cluster.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateUpdate returns everything that is wrong with a Cluster that replaces
-// another. No field of the spec is immutable, so the new Cluster is judged alone;
-// what metadata may not change is generic.
+// ValidateUpdate returns all errors in a Cluster that replaces another. No field of the spec
+// is immutable, so it checks only the new Cluster. The API server checks the generic metadata.
 func ValidateUpdate(cluster, _ *clusterv1alpha1.Cluster) field.ErrorList {
 	return Validate(cluster)
 }
 
 func validateName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
-		return field.ErrorList{field.Required(path, "a cluster has a name")}
+		return field.ErrorList{field.Required(path, "the cluster needs a name")}
 	}
 	var errs field.ErrorList
-	// Names derived from a cluster's (its execution namespace, its roles in the
-	// member) have limits of their own and must still fit.
+	// Names derived from this one (the execution namespace, roles in the member) have limits of
+	// their own.
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		errs = append(errs, field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}

@@ -25,7 +25,7 @@ func TestValidate(t *testing.T) {
 	}
 	tests := map[string]struct {
 		change func(*clusterv1alpha1.Cluster)
-		// want are the fields that are refused, in order.
+		// want are the rejected fields, in order.
 		want []string
 	}{
 		"a minimal push cluster is accepted": {change: func(*clusterv1alpha1.Cluster) {}},
@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 				ResourceModels: cluster.DefaultModels(),
 			}
 		}},
-		"a name is needed": {
+		"a missing name": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Name = "" },
 			want:   []string{"metadata.name"},
 		},
@@ -51,11 +51,11 @@ func TestValidate(t *testing.T) {
 			change: func(c *clusterv1alpha1.Cluster) { c.Name = strings.Repeat("a", 49) },
 			want:   []string{"metadata.name"},
 		},
-		"a name is a DNS label": {
+		"a name that is not a DNS label": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Name = "member.one" },
 			want:   []string{"metadata.name"},
 		},
-		"a sync mode is needed": {
+		"a missing sync mode": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = "" },
 			want:   []string{"spec.syncMode"},
 		},
@@ -63,11 +63,11 @@ func TestValidate(t *testing.T) {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = "push" },
 			want:   []string{"spec.syncMode"},
 		},
-		"an endpoint without host is refused": {
+		"an endpoint without host": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = "https:///path" },
 			want:   []string{"spec.apiEndpoint"},
 		},
-		"an endpoint that is no URL is refused": {
+		"an endpoint that is not a URL": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = "10.0.0.1:6443" },
 			want:   []string{"spec.apiEndpoint"},
 		},
@@ -85,11 +85,11 @@ func TestValidate(t *testing.T) {
 			},
 			want: []string{"spec.secretRef.namespace", "spec.impersonatorSecretRef.name"},
 		},
-		"a proxy of another scheme is refused": {
+		"a proxy with another scheme": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.ProxyURL = "ftp://proxy" },
 			want:   []string{"spec.proxyURL"},
 		},
-		"a proxy that is no URL is refused": {
+		"a proxy that is not a URL": {
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.ProxyURL = "http://[::1" },
 			want:   []string{"spec.proxyURL"},
 		},
@@ -113,7 +113,7 @@ func TestValidate(t *testing.T) {
 			},
 			want: []string{"spec.taints[0].key", "spec.taints[0].value"},
 		},
-		"PreferNoSchedule is no effect of clusters": {
+		"PreferNoSchedule is not supported for clusters": {
 			change: func(c *clusterv1alpha1.Cluster) {
 				c.Spec.Taints = []corev1.Taint{taint("a", "", corev1.TaintEffectPreferNoSchedule)}
 			},
@@ -136,8 +136,8 @@ func TestValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := pushCluster()
 			test.change(c)
-			if diff := cmp.Diff(test.want, refused(c)); diff != "" {
-				t.Errorf("refused fields (-want +got):\n%s\n%v", diff, cluster.Validate(c))
+			if diff := cmp.Diff(test.want, rejectedFields(c)); diff != "" {
+				t.Errorf("rejected fields (-want +got):\n%s\n%v", diff, cluster.Validate(c))
 			}
 		})
 	}
@@ -187,25 +187,25 @@ func TestValidateModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := pushCluster()
 			c.Spec.ResourceModels = test.models
-			if diff := cmp.Diff(test.want, refused(c)); diff != "" {
-				t.Errorf("refused fields (-want +got):\n%s\n%v", diff, cluster.Validate(c))
+			if diff := cmp.Diff(test.want, rejectedFields(c)); diff != "" {
+				t.Errorf("rejected fields (-want +got):\n%s\n%v", diff, cluster.Validate(c))
 			}
 		})
 	}
 }
 
-func TestAnUpdateIsJudgedByWhatItMakes(t *testing.T) {
+func TestValidateUpdate(t *testing.T) {
 	broken := pushCluster()
 	broken.Spec.SyncMode = ""
 	if errs := cluster.ValidateUpdate(pushCluster(), broken); len(errs) != 0 {
-		t.Errorf("repairing a cluster is refused: %v", errs)
+		t.Errorf("repairing a cluster is rejected: %v", errs)
 	}
 	if errs := cluster.ValidateUpdate(broken, pushCluster()); len(errs) != 1 {
 		t.Errorf("breaking a cluster: got %v, want one error", errs)
 	}
 }
 
-func refused(c *clusterv1alpha1.Cluster) []string {
+func rejectedFields(c *clusterv1alpha1.Cluster) []string {
 	var fields []string
 	for _, err := range cluster.Validate(c) {
 		fields = append(fields, err.Field)

@@ -10,46 +10,46 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// ahead is how far the clock of a user may be ahead.
-const ahead = 5 * time.Minute
+// maxClockAhead is how far the clock of a user may be ahead.
+const maxClockAhead = 5 * time.Minute
 
-// Warnings tells which annotations that a change brings are orders in vain, or go
-// further than people mean. Before a creation old is nil.
+// Warnings returns a warning for each annotation that a change sets and that has no effect, or
+// more effect than users expect. old is nil on creation.
 func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 	if old == nil {
 		old = &clusterv1alpha1.Cluster{}
 	}
 	var warnings []string
-	for _, order := range []struct {
+	for _, check := range []struct {
 		annotation string
-		judge      func(value string) (wrong string)
+		validate      func(value string) (problem string)
 	}{
-		{workv1alpha1.ConfirmDeletionsAnnotation, func(value string) string { return judgeConfirmation(value, now) }},
-		{clusterv1alpha1.DeclaredDeadAnnotation, judgeDeath},
+		{workv1alpha1.ConfirmDeletionsAnnotation, func(value string) string { return checkConfirmation(value, now) }},
+		{clusterv1alpha1.DeclaredDeadAnnotation, checkDeclaredDead},
 	} {
-		value, given := cluster.Annotations[order.annotation]
-		if before, was := old.Annotations[order.annotation]; !given || was && before == value {
+		value, given := cluster.Annotations[check.annotation]
+		if before, was := old.Annotations[check.annotation]; !given || was && before == value {
 			continue
 		}
-		if wrong := order.judge(value); wrong != "" {
-			warnings = append(warnings, fmt.Sprintf("%s: %s", field.NewPath("metadata", "annotations").Key(order.annotation), wrong))
+		if problem := check.validate(value); problem != "" {
+			warnings = append(warnings, fmt.Sprintf("%s: %s", field.NewPath("metadata", "annotations").Key(check.annotation), problem))
 		}
 	}
 	return warnings
 }
 
-func judgeConfirmation(value string, now time.Time) string {
+func checkConfirmation(value string, now time.Time) string {
 	until, err := time.Parse(time.RFC3339, value)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%q confirms nothing: it must be a time such as %s", value, now.UTC().Format(time.RFC3339))
-	case until.After(now.Add(ahead)):
+	case until.After(now.Add(maxClockAhead)):
 		return fmt.Sprintf("it also confirms every deletion that begins before %s", value)
 	}
 	return ""
 }
 
-func judgeDeath(value string) string {
+func checkDeclaredDead(value string) string {
 	if value == clusterv1alpha1.DeclaredDeadValue || value == "false" {
 		return ""
 	}

@@ -23,18 +23,18 @@ func TestWarnings(t *testing.T) {
 		cluster, old *clusterv1alpha1.Cluster
 		want         []string
 	}{
-		"a cluster without orders":                     {cluster: annotated(nil)},
-		"a time of now confirms":                       {cluster: confirms("2026-05-01T12:00:00Z")},
-		"a time of another zone does":                  {cluster: confirms("2026-05-01T14:00:00+02:00"), old: annotated(nil)},
-		"a clock may be a little ahead":                {cluster: confirms("2026-05-01T12:05:00Z")},
-		"what was said before is not told again":       {cluster: confirms("foo"), old: confirms("foo")},
-		"nor that an order was taken back":             {cluster: annotated(nil), old: confirms("foo")},
-		"a word confirms nothing":                      {cluster: confirms("foo"), old: confirms("2026-05-01T12:00:00Z"), want: []string{`metadata.annotations[work.karmada.io/confirm-deletions]: "foo" confirms nothing: it must be a time such as 2026-05-01T12:00:00Z`}},
-		"no word confirms nothing either":              {cluster: confirms(""), old: annotated(nil), want: []string{`metadata.annotations[work.karmada.io/confirm-deletions]: "" confirms nothing: it must be a time such as 2026-05-01T12:00:00Z`}},
-		"a time to come confirms what nobody knows of": {cluster: confirms("2030-01-01T00:00:00Z"), want: []string{"metadata.annotations[work.karmada.io/confirm-deletions]: it also confirms every deletion that begins before 2030-01-01T00:00:00Z"}},
-		"a cluster is dead when that is true":          {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "true"})},
-		"or alive when that is":                        {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "false"})},
-		"and not when it is said otherwise":            {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "yes"}), want: []string{`metadata.annotations[cluster.karmada.io/declared-dead]: "yes" has no effect: it must be "true"`}},
+		"no annotations":                    {cluster: annotated(nil)},
+		"the current time":                  {cluster: confirms("2026-05-01T12:00:00Z")},
+		"a time in another zone":            {cluster: confirms("2026-05-01T14:00:00+02:00"), old: annotated(nil)},
+		"a clock that is slightly ahead":    {cluster: confirms("2026-05-01T12:05:00Z")},
+		"an unchanged annotation":           {cluster: confirms("foo"), old: confirms("foo")},
+		"a removed annotation":              {cluster: annotated(nil), old: confirms("foo")},
+		"a confirmation that is not a time": {cluster: confirms("foo"), old: confirms("2026-05-01T12:00:00Z"), want: []string{`metadata.annotations[work.karmada.io/confirm-deletions]: "foo" confirms nothing: it must be a time such as 2026-05-01T12:00:00Z`}},
+		"an empty confirmation":             {cluster: confirms(""), old: annotated(nil), want: []string{`metadata.annotations[work.karmada.io/confirm-deletions]: "" confirms nothing: it must be a time such as 2026-05-01T12:00:00Z`}},
+		"a confirmation in the future":      {cluster: confirms("2030-01-01T00:00:00Z"), want: []string{"metadata.annotations[work.karmada.io/confirm-deletions]: it also confirms every deletion that begins before 2030-01-01T00:00:00Z"}},
+		"declared dead: true":               {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "true"})},
+		"declared dead: false":              {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "false"})},
+		"declared dead: another value":      {cluster: annotated(map[string]string{"cluster.karmada.io/declared-dead": "yes"}), want: []string{`metadata.annotations[cluster.karmada.io/declared-dead]: "yes" has no effect: it must be "true"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

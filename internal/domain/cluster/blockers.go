@@ -17,87 +17,88 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// LeavingCluster holds the objects that were read of a Cluster that is being deleted.
+// LeavingCluster holds a Cluster that is being deleted and the objects that may block its
+// deletion.
 type LeavingCluster struct {
 	Cluster *clusterv1alpha1.Cluster
 	// Space is the execution namespace; nil if there is none.
 	Space *corev1.Namespace
-	// Works are the first Works of that namespace, WorksLeft is the number of all.
+	// Works are the first Works of that namespace, WorksLeft is the number of all of them.
 	Works     []workv1alpha1.Work
 	WorksLeft int
 	// Warnings are events of type Warning about Works.
 	Warnings []corev1.Event
-	// Bindings are the first bindings that list the Cluster in spec.clusters.
-	// MoreBindings reports whether there are more.
+	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is
+	// true if there are more.
 	Bindings     []binding.Object
 	MoreBindings bool
 }
 
-// worksUnderWay is what Works wait for that are being deleted and show no reason.
-const worksUnderWay = "their objects are being deleted in the cluster, see the events of the Works"
+// worksDeletingMessage is the reason for Works in deletion that show no reason themselves.
+const worksDeletingMessage = "their objects are being deleted in the cluster, see the events of the Works"
 
-// maxCause bounds what a message quotes of a condition or an event, in bytes.
-const maxCause = 300
+// maxQuoteBytes limits the text that a message quotes from a condition or an event, in bytes.
+const maxQuoteBytes = 300
 
-// Holders returns a line for each object that keeps the Cluster, with the reason that
-// the object itself shows. No line means that nothing keeps the Cluster any longer.
+// Holders returns a line for each object that blocks the deletion of the Cluster, with the
+// reason that the object itself shows. Without a line nothing blocks it.
 func (l LeavingCluster) Holders() []string {
-	holders := l.spaceHolds()
+	holders := l.namespaceBlockers()
 	if l.WorksLeft > 0 && len(l.Works) > 0 {
-		holders = append(holders, l.worksHold())
+		holders = append(holders, l.worksBlocker())
 	}
 	for _, bound := range l.Bindings {
-		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", named(bound), notRescheduled(bound)))
+		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", describeBinding(bound), bindingReason(bound)))
 	}
 	if l.MoreBindings {
 		holders = append(holders, "it is still in spec.clusters of more bindings")
 	}
 	for _, finalizer := range l.Cluster.Finalizers {
 		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
-			holders = append(holders, fmt.Sprintf("finalizer %s of the Cluster: who has set it takes it off", finalizer))
+			holders = append(holders, fmt.Sprintf("finalizer %s of the Cluster: the controller that set it must remove it", finalizer))
 		}
 	}
 	if len(holders) == 0 {
-		return l.said()
+		return l.conditionReason()
 	}
 	return holders
 }
 
-// said returns what the Cluster itself shows: the control plane may see objects that
-// the reader may not.
-func (l LeavingCluster) said() []string {
+// conditionReason returns the reason from the conditions of the Cluster: the control plane may
+// see objects that the caller may not read.
+func (l LeavingCluster) conditionReason() []string {
 	stored := l.Cluster.Status.Conditions
 	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
-		return []string{"the Cluster says " + shown(*leaving)}
+		return []string{"the Cluster says " + describeCondition(*leaving)}
 	}
 	if ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
-		return []string{"the Cluster says " + shown(*ready)}
+		return []string{"the Cluster says " + describeCondition(*ready)}
 	}
 	return nil
 }
 
-// spaceHolds returns why the execution namespace keeps the Cluster.
-func (l LeavingCluster) spaceHolds() (holders []string) {
+// namespaceBlockers returns how the execution namespace blocks the deletion.
+func (l LeavingCluster) namespaceBlockers() (holders []string) {
 	if l.Space == nil {
 		return nil
 	}
-	if slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !l.takenUp() {
+	if slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !l.isRemovalStarted() {
 		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", l.Space.Name))
 	}
 	for _, condition := range l.Space.Status.Conditions {
 		switch condition.Type {
 		case corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure:
 			if condition.Status == corev1.ConditionTrue {
-				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.Space.Name, quoted(string(condition.Type), condition.Message)))
+				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.Space.Name, withMessage(string(condition.Type), condition.Message)))
 			}
 		}
 	}
 	return holders
 }
 
-// takenUp reports whether the control plane has begun to remove the Cluster. The
+// isRemovalStarted reports whether the control plane has begun to remove the Cluster. The
 // namespace of a cluster in Pull mode is deleted after its Works.
-func (l LeavingCluster) takenUp() bool {
+func (l LeavingCluster) isRemovalStarted() bool {
 	if !l.Space.DeletionTimestamp.IsZero() {
 		return true
 	}
@@ -105,25 +106,25 @@ func (l LeavingCluster) takenUp() bool {
 		slices.ContainsFunc(l.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
 }
 
-// worksHold returns how many Works are left, and of one of them why. A Work that shows
-// a reason itself is preferred to the others.
-func (l LeavingCluster) worksHold() string {
+// worksBlocker returns the number of remaining Works and the reason of one of them. It prefers
+// a Work that shows a reason itself.
+func (l LeavingCluster) worksBlocker() string {
 	chosen, cause := l.Works[0], ""
 	for _, work := range l.Works {
-		if cause = l.ownCause(work); cause != "" {
+		if cause = l.workReason(work); cause != "" {
 			chosen = work
 			break
 		}
 	}
-	left := "1 Work is left"
+	remaining := "1 Work is left"
 	if l.WorksLeft > 1 {
-		left = fmt.Sprintf("%d Works are left", l.WorksLeft)
+		remaining = fmt.Sprintf("%d Works are left", l.WorksLeft)
 	}
-	return fmt.Sprintf("%s, such as %s/%s: %s", left, chosen.Namespace, chosen.Name, cmp.Or(l.unreachable(), cause, l.underWay(chosen)))
+	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name, cmp.Or(l.unreachableReason(), cause, l.pendingReason(chosen)))
 }
 
-// unreachable returns why the objects of Works cannot be deleted in the cluster.
-func (l LeavingCluster) unreachable() string {
+// unreachableReason returns why the objects of Works cannot be deleted in the cluster.
+func (l LeavingCluster) unreachableReason() string {
 	ready := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	switch {
@@ -138,19 +139,19 @@ func (l LeavingCluster) unreachable() string {
 	}
 }
 
-// ownCause returns the reason that a Work shows itself: its deletion is held, the
-// cluster refuses the deletion of an object, or a finalizer of another owner.
-func (l LeavingCluster) ownCause(work workv1alpha1.Work) string {
+// workReason returns the reason that a Work shows itself: its deletion is held, the cluster
+// rejects the deletion of an object, or another owner set a finalizer.
+func (l LeavingCluster) workReason(work workv1alpha1.Work) string {
 	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
-		return shown(*held)
+		return describeCondition(*held)
 	}
 	if work.DeletionTimestamp == nil {
 		return ""
 	}
 	latest, message := work.DeletionTimestamp.Time, ""
 	for _, event := range l.Warnings {
-		if event.InvolvedObject.UID == work.UID && !lastSeen(event).Before(latest) {
-			latest, message = lastSeen(event), quoted(event.Reason, event.Message)
+		if event.InvolvedObject.UID == work.UID && !lastEventTime(event).Before(latest) {
+			latest, message = lastEventTime(event), withMessage(event.Reason, event.Message)
 		}
 	}
 	if message != "" {
@@ -158,23 +159,23 @@ func (l LeavingCluster) ownCause(work workv1alpha1.Work) string {
 	}
 	for _, finalizer := range work.Finalizers {
 		if finalizer != workv1alpha1.ExecutionFinalizer {
-			return fmt.Sprintf("finalizer %s of the Work: who has set it takes it off", finalizer)
+			return fmt.Sprintf("finalizer %s of the Work: the controller that set it must remove it", finalizer)
 		}
 	}
 	return ""
 }
 
-// underWay returns what a Work waits for that shows no reason itself.
-func (l LeavingCluster) underWay(work workv1alpha1.Work) string {
+// pendingReason returns the reason for a Work that shows none itself.
+func (l LeavingCluster) pendingReason(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"
 	}
-	return worksUnderWay
+	return worksDeletingMessage
 }
 
-// notRescheduled returns why a binding still lists the Cluster, by its own spec and
-// condition.
-func notRescheduled(bound binding.Object) string {
+// bindingReason returns why a binding still lists the Cluster, according to its spec and
+// conditions.
+func bindingReason(bound binding.Object) string {
 	spec := bound.BindingSpec()
 	if bound.GetDeletionTimestamp() != nil {
 		return "it is being deleted and has the finalizers " + strings.Join(bound.GetFinalizers(), ", ")
@@ -189,28 +190,28 @@ func notRescheduled(bound binding.Object) string {
 	case scheduled == nil:
 		return fmt.Sprintf("it has no condition %s", workv1alpha2.Scheduled)
 	default:
-		return shown(*scheduled)
+		return describeCondition(*scheduled)
 	}
 }
 
-func named(bound binding.Object) string {
+func describeBinding(bound binding.Object) string {
 	if binding.Namespaced(bound) {
 		return workv1alpha2.ResourceKindResourceBinding + " " + bound.GetNamespace() + "/" + bound.GetName()
 	}
 	return workv1alpha2.ResourceKindClusterResourceBinding + " " + bound.GetName()
 }
 
-func shown(condition metav1.Condition) string {
-	return quoted(fmt.Sprintf("%s=%s (%s)", condition.Type, condition.Status, condition.Reason), condition.Message)
+func describeCondition(condition metav1.Condition) string {
+	return withMessage(fmt.Sprintf("%s=%s (%s)", condition.Type, condition.Status, condition.Reason), condition.Message)
 }
 
-func quoted(reason, message string) string {
-	return strings.TrimSuffix(reason+": "+conditions.Shorten(strings.TrimSpace(message), maxCause), ": ")
+func withMessage(reason, message string) string {
+	return strings.TrimSuffix(reason+": "+conditions.Shorten(strings.TrimSpace(message), maxQuoteBytes), ": ")
 }
 
-// lastSeen is when an event was seen last. Of the two APIs of events each has fields of
-// its own.
-func lastSeen(event corev1.Event) time.Time {
+// lastEventTime returns the latest time of an event. The two APIs of events use different
+// fields.
+func lastEventTime(event corev1.Event) time.Time {
 	seen := event.LastTimestamp.Time
 	if event.EventTime.After(seen) {
 		seen = event.EventTime.Time

@@ -16,35 +16,35 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// begun is when the objects of these tests were deleted.
-var begun = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+// deletionTime is when the objects of these tests were deleted.
+var deletionTime = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 
 // leavingWork is a Work that is being deleted.
 func leavingWork(name string, conditions ...metav1.Condition) workv1alpha1.Work {
 	return workv1alpha1.Work{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "karmada-es-m1", Name: name, UID: types.UID("uid of " + name), DeletionTimestamp: &begun,
+			Namespace: "karmada-es-m1", Name: name, UID: types.UID("uid of " + name), DeletionTimestamp: &deletionTime,
 			Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 		},
 		Status: workv1alpha1.WorkStatus{Conditions: conditions},
 	}
 }
 
-// warning is an event about a Work, some seconds after begun.
+// warning is an event about a Work, some seconds after deletionTime.
 func warning(work string, seconds int, message string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Name: work, UID: types.UID("uid of " + work)},
-		Reason:         "SyncFailed", Message: message, EventTime: metav1.NewMicroTime(begun.Add(time.Duration(seconds) * time.Second)),
+		Reason:         "SyncFailed", Message: message, EventTime: metav1.NewMicroTime(deletionTime.Add(time.Duration(seconds) * time.Second)),
 	}
 }
 
-func bindingWith(name string, change func(*workv1alpha2.ResourceBinding)) binding.Object {
+func newBinding(name string, change func(*workv1alpha2.ResourceBinding)) binding.Object {
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 	change(bound)
 	return bound
 }
 
-func TestHoldersOfALeavingCluster(t *testing.T) {
+func TestDeletionBlockers(t *testing.T) {
 	condition := func(of string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: of, Status: status, Reason: reason, Message: message}
 	}
@@ -60,7 +60,7 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 		return namespace
 	}
 	staying := space(func(*corev1.Namespace) {})
-	terminating := space(func(n *corev1.Namespace) { n.DeletionTimestamp = &begun })
+	terminating := space(func(n *corev1.Namespace) { n.DeletionTimestamp = &deletionTime })
 	alive := leavingWork("web")
 	alive.DeletionTimestamp = nil
 	foreign := leavingWork("web")
@@ -74,7 +74,7 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 		conditions []metav1.Condition
 		want       []string
 	}{
-		"nothing holds it": {leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: well},
+		"no blocker": {leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: well},
 		"no controller runs": {leaving: LeavingCluster{Space: staying}, finalizers: ours,
 			want: []string{"Namespace karmada-es-m1 is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads"}},
 		"no controller runs, in Pull mode with Works": {
@@ -88,17 +88,17 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
 		"a namespace whose content cannot be deleted": {
 			leaving: LeavingCluster{Space: space(func(n *corev1.Namespace) {
-				n.DeletionTimestamp = &begun
+				n.DeletionTimestamp = &deletionTime
 				n.Status.Conditions = []corev1.NamespaceCondition{
 					{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionTrue, Message: "metrics.k8s.io/v1beta1 is stale"},
 					{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionFalse, Message: "all is deleted"},
 				}
 			})}, finalizers: ours, conditions: well,
 			want: []string{"Namespace karmada-es-m1: NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 is stale"}},
-		"a member that is well and slow": {
+		"a slow member": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours, conditions: well,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
-		"a member that refuses a deletion: the latest event since the deletion": {
+		"a member that rejects a deletion: the latest event since the deletion": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("api"), leavingWork("web")}, WorksLeft: 3, Warnings: []corev1.Event{
 				warning("web", -5, "could not be created"), warning("web", 9, "webhook guard denied the request"), warning("web", 2, "timed out"), warning("gone", 9, "of another Work"),
 			}}, finalizers: ours, conditions: well,
@@ -109,29 +109,29 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 			want: []string{"1 Work is left, such as karmada-es-m1/web: " + workv1alpha1.WorkDeletionHeld + "=True (MassDeletionStopped): confirm them"}},
 		"a finalizer of another owner at a Work": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{foreign}, WorksLeft: 1}, finalizers: ours, conditions: well,
-			want: []string{"1 Work is left, such as karmada-es-m1/web: finalizer example.com/keep of the Work: who has set it takes it off"}},
-		"a member that was lost a moment ago": {
+			want: []string{"1 Work is left, such as karmada-es-m1/web: finalizer example.com/keep of the Work: the controller that set it must remove it"}},
+		"a member that just stopped answering": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"}},
-		"a member that is lost": {
+		"a member that is not ready": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ours,
 			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster is not Ready (cluster is not reachable); their objects stay in it"}},
 		"a member whose status was never collected": {
 			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ours,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: no controller has collected its status yet"}},
-		"bindings say themselves why they list it": {
+		"bindings with a reason of their own": {
 			leaving: LeavingCluster{MoreBindings: true, Bindings: []binding.Object{
-				bindingWith("web", func(b *workv1alpha2.ResourceBinding) {
+				newBinding("web", func(b *workv1alpha2.ResourceBinding) {
 					b.Status.Conditions = []metav1.Condition{condition(workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "spread constraint cluster wants 2 clusters, 1 fits")}
 				}),
-				bindingWith("api", func(b *workv1alpha2.ResourceBinding) {
+				newBinding("api", func(b *workv1alpha2.ResourceBinding) {
 					b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 				}),
-				bindingWith("job", func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }),
-				bindingWith("old", func(b *workv1alpha2.ResourceBinding) {
-					b.DeletionTimestamp, b.Finalizers = &begun, []string{"example.com/keep"}
+				newBinding("job", func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }),
+				newBinding("old", func(b *workv1alpha2.ResourceBinding) {
+					b.DeletionTimestamp, b.Finalizers = &deletionTime, []string{"example.com/keep"}
 				}),
 				&workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "crd"}},
 			}}, finalizers: ours, conditions: well,
@@ -145,11 +145,11 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 			}},
 		"a finalizer of another owner": {
 			finalizers: append([]string{"example.com/keep"}, ours...), conditions: well,
-			want: []string{"finalizer example.com/keep of the Cluster: who has set it takes it off"}},
-		"nothing but what the Cluster says": {
+			want: []string{"finalizer example.com/keep of the Cluster: the controller that set it must remove it"}},
+		"only the condition Ready": {
 			leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: []metav1.Condition{ready(metav1.ConditionFalse, "2 bindings list it")},
 			want: []string{"the Cluster says Ready=False (R): 2 bindings list it"}},
-		"nothing but what the Cluster says of its leaving": {
+		"only the condition Leaving": {
 			leaving: LeavingCluster{Space: terminating}, finalizers: ours, conditions: []metav1.Condition{
 				ready(metav1.ConditionFalse, "the cluster was deleted"),
 				condition(clusterv1alpha1.ClusterConditionLeaving, metav1.ConditionTrue, "BindingsRemain", "remaining bindings: shop/web"),
@@ -164,7 +164,7 @@ func TestHoldersOfALeavingCluster(t *testing.T) {
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: tc.conditions},
 			}
 			if diff := cmp.Diff(tc.want, tc.leaving.Holders(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("holders (-want +got):\n%s", diff)
+				t.Errorf("blockers (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -21,11 +21,11 @@ func TestHealthTaints(t *testing.T) {
 		before []corev1.Taint
 		want   []corev1.Taint
 	}{
-		"nobody has looked yet":                   {"", nil, []corev1.Taint{notReady}},
+		"no condition yet":                        {"", nil, []corev1.Taint{notReady}},
 		"not ready":                               {metav1.ConditionFalse, []corev1.Taint{gpu}, []corev1.Taint{gpu, notReady}},
 		"unknown replaces not ready":              {metav1.ConditionUnknown, []corev1.Taint{notReady, gpu}, []corev1.Taint{gpu, unreachable}},
-		"ready keeps what others set":             {metav1.ConditionTrue, []corev1.Taint{unreachable, gpu}, []corev1.Taint{gpu}},
-		"a taint that is there keeps its time":    {metav1.ConditionFalse, []corev1.Taint{notReady}, []corev1.Taint{notReady}},
+		"ready keeps other taints":                {metav1.ConditionTrue, []corev1.Taint{unreachable, gpu}, []corev1.Taint{gpu}},
+		"an existing taint keeps its time":        {metav1.ConditionFalse, []corev1.Taint{notReady}, []corev1.Taint{notReady}},
 		"a ready cluster without taints has none": {metav1.ConditionTrue, nil, nil},
 	}
 	for name, tc := range cases {
@@ -41,7 +41,7 @@ func TestHealthTaints(t *testing.T) {
 	}
 }
 
-func TestMergeEnablementsKeepsWhatWasNotHeardOf(t *testing.T) {
+func TestMergeAPIEnablements(t *testing.T) {
 	type apis = []clusterv1alpha1.APIEnablement
 	apps, batch, crd := clusterv1alpha1.APIEnablement{GroupVersion: "apps/v1"}, clusterv1alpha1.APIEnablement{GroupVersion: "batch/v1"}, clusterv1alpha1.APIEnablement{GroupVersion: "example.io/v1"}
 	nothing := func(string) bool { return true }
@@ -51,11 +51,11 @@ func TestMergeEnablementsKeepsWhatWasNotHeardOf(t *testing.T) {
 		unheard    func(string) bool
 		want       apis
 	}{
-		"a complete answer replaces the last":              {last: apis{apps, batch}, seen: apis{batch}, want: apis{batch}},
-		"a partial answer keeps what it lacks":             {last: apis{apps}, seen: apis{batch}, unheard: nothing, want: apis{apps, batch}},
-		"what is gone is so although others were not read": {last: apis{apps, crd}, seen: apis{batch}, unheard: notApps, want: apis{apps, batch}},
-		"what was read counts":                             {last: apis{apps}, seen: apis{apps, batch}, unheard: notApps, want: apis{apps, batch}},
-		"an empty answer keeps everything it had":          {last: apis{apps}, want: apis{apps}},
+		"a complete result replaces the last":                      {last: apis{apps, batch}, seen: apis{batch}, want: apis{batch}},
+		"a partial result keeps entries that were not read":        {last: apis{apps}, seen: apis{batch}, unheard: nothing, want: apis{apps, batch}},
+		"a removed group is dropped although others were not read": {last: apis{apps, crd}, seen: apis{batch}, unheard: notApps, want: apis{apps, batch}},
+		"an entry that was read wins":                              {last: apis{apps}, seen: apis{apps, batch}, unheard: notApps, want: apis{apps, batch}},
+		"an empty result keeps all entries":                        {last: apis{apps}, want: apis{apps}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Enablements are the APIs of a member as its status lists them: by group and
-// version, each with its resources by name, subresources left out.
+// Enablements returns the APIs of a member as its status lists them: by group and version,
+// each with its resources by name, without subresources.
 func Enablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablement {
 	enablements := make([]clusterv1alpha1.APIEnablement, 0, len(lists))
 	for _, list := range lists {
@@ -30,8 +30,8 @@ func Enablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablemen
 	return enablements
 }
 
-// Completeness is the condition that tells whether a list of APIs is whole.
-// complete says that discovery ended without an error.
+// Completeness returns the condition that reports whether a list of APIs is complete. complete
+// is true if discovery ended without an error.
 func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse,
@@ -52,14 +52,14 @@ func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, ge
 	return condition
 }
 
-// MergeEnablements keeps of the last list that of which nothing was heard: that
-// discovery of a group failed does not mean that the group is gone, and that of others
-// failed does not mean that it is there. unheard tells of which group versions that is
-// so; nil is none. A list without any says nothing.
-func MergeEnablements(last, seen []clusterv1alpha1.APIEnablement, unheard func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
+// MergeEnablements keeps those entries of the last list that discovery did not read. A failed
+// discovery of a group does not mean that the group is gone, and a failure of other groups
+// does not mean that it exists. isUnread reports whether a group version was not read; nil
+// means that all were read. An empty list keeps all entries.
+func MergeEnablements(stored, seen []clusterv1alpha1.APIEnablement, isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
 	merged := slices.Clone(seen)
-	for _, enablement := range last {
-		kept := len(seen) == 0 || unheard != nil && unheard(enablement.GroupVersion)
+	for _, enablement := range stored {
+		kept := len(seen) == 0 || isUnread != nil && isUnread(enablement.GroupVersion)
 		if kept && !slices.ContainsFunc(seen, func(e clusterv1alpha1.APIEnablement) bool { return e.GroupVersion == enablement.GroupVersion }) {
 			merged = append(merged, enablement)
 		}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// countByGrade counts nodes by grade, according to their free resources. The grade of a node
+// is the lowest grade over the resources of the models. A node that is full or overcommitted
+// is not counted.
+func (t *Tally) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
+	if len(models) == 0 {
+		return nil
+	}
+	counts := make([]clusterv1alpha1.AllocatableModeling, len(models))
+	for i, model := range models {
+		counts[i].Grade = model.Grade
+	}
+	for _, node := range t.nodes {
+		if !node.observed || node.isFull() {
+			continue
+		}
+		if i := node.gradeOf(models); i >= 0 {
+			counts[i].Count++
+		}
+	}
+	return counts
+}
+
+// isFull reports whether the node accepts no more Pods. A node that does not report its number
+// of Pods is never full.
+func (n *countedNode) isFull() bool {
+	free, ok := n.free(corev1.ResourcePods)
+	return ok && free.Sign() <= 0
+}
+
+// free returns how much of a resource the Pods of the node did not request. Each Pod uses one
+// of the resource pods. ok is false, and the rest 0, if the node does not have the resource.
+func (n *countedNode) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
+	for i := range n.allocatable.entries {
+		entry := &n.allocatable.entries[i]
+		if entry.name != name {
+			continue
+		}
+		rest = entry.quantity.DeepCopy()
+		rest.Sub(n.used.quantityOf(name))
+		if name == corev1.ResourcePods {
+			rest.Sub(*resource.NewQuantity(n.used.count, resource.DecimalSI))
+		}
+		return rest, true
+	}
+	return rest, false
+}
+
+func (n *countedNode) gradeOf(models []clusterv1alpha1.ResourceModel) int {
+	lowest := len(models) - 1
+	for column, resourceRange := range models[0].Ranges {
+		available, _ := n.free(resourceRange.Name)
+		reached := -1
+		for i, model := range models {
+			if column < len(model.Ranges) && model.Ranges[column].Min.Cmp(available) <= 0 {
+				reached = i
+			}
+		}
+		lowest = min(lowest, reached)
+	}
+	return lowest
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Amounts is a list of resources, sorted by name and never changed. Most Pods of a cluster
+// request one of a few such lists.
+type Amounts struct {
+	entries []resourceAmount
+	text    string
+	refs    int
+}
+
+type resourceAmount struct {
+	name     corev1.ResourceName
+	quantity resource.Quantity
+}
+
+// resourceTotals are the totals of resources over a number of nodes or Pods.
+type resourceTotals struct {
+	// entries are sorted by name.
+	entries []resourceTotal
+	count   int64
+}
+
+// resourceTotal is the total of one resource over the nodes or Pods that have it.
+type resourceTotal struct {
+	resourceAmount
+	contributors int64
+}
+
+func (s *resourceTotals) add(a *Amounts) {
+	s.count++
+	for i := range a.entries {
+		at := s.indexOf(a.entries[i].name)
+		s.entries[at].quantity.Add(a.entries[i].quantity)
+		s.entries[at].contributors++
+	}
+}
+
+func (s *resourceTotals) subtract(a *Amounts) {
+	s.count--
+	for i := range a.entries {
+		at := s.indexOf(a.entries[i].name)
+		s.entries[at].quantity.Sub(a.entries[i].quantity)
+		if s.entries[at].contributors--; s.entries[at].contributors == 0 {
+			s.entries = slices.Delete(s.entries, at, at+1)
+		}
+	}
+}
+
+// indexOf returns the index of a resource, which it inserts if it is missing.
+func (s *resourceTotals) indexOf(name corev1.ResourceName) int {
+	at, found := s.find(name)
+	if !found {
+		s.entries = slices.Insert(s.entries, at, resourceTotal{resourceAmount: resourceAmount{name: name}})
+	}
+	return at
+}
+
+func (s *resourceTotals) find(name corev1.ResourceName) (at int, found bool) {
+	return slices.BinarySearchFunc(s.entries, name, func(entry resourceTotal, name corev1.ResourceName) int {
+		return strings.Compare(string(entry.name), string(name))
+	})
+}
+
+// quantityOf returns the total of one resource, 0 if there is none.
+func (s *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity {
+	if at, found := s.find(name); found {
+		return s.entries[at].quantity
+	}
+	return resource.Quantity{}
+}
+
+// resourceList returns the totals as a status shows them. If countPods is true, each counted
+// object adds one to the resource pods.
+func (s *resourceTotals) resourceList(countPods bool) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := range s.entries {
+		list[s.entries[i].name] = s.entries[i].quantity.DeepCopy()
+	}
+	if countPods && s.count > 0 {
+		pods := list[corev1.ResourcePods]
+		pods.Add(*resource.NewQuantity(s.count, resource.DecimalSI))
+		list[corev1.ResourcePods] = pods
+	}
+	return list
+}

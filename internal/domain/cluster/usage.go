@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// PodID identifies a Pod by a hash of its UID.
+type PodID [16]byte
+
+// Tally sums up the nodes and Pods of a member as they come and go. It holds only what a
+// summary needs: a few hundred bytes for a node, and for a Pod its node and a reference to its
+// requests. The sums are exact at any time, in whatever order events arrive. It must not be
+// used concurrently.
+type Tally struct {
+	nodes map[string]*countedNode
+	pods  map[PodID]countedPod
+	// NodeLists are the allocatable resources of nodes, PodLists the requests of Pods.
+	NodeLists, PodLists Lists
+
+	total, ready                       int32
+	allocatable, allocated, allocating resourceTotals
+	version                            uint64
+}
+
+// countedNode is a node, or the name of a node that only Pods refer to so far.
+type countedNode struct {
+	name        string
+	observed    bool
+	ready       bool
+	allocatable *Amounts
+	used        resourceTotals
+	pods        int
+}
+
+// countedPod is a Pod. node is nil until the Pod is scheduled.
+type countedPod struct {
+	node     *countedNode
+	requests *Amounts
+}
+
+// NewTally returns an empty counter.
+func NewTally() *Tally {
+	return &Tally{nodes: map[string]*countedNode{}, pods: map[PodID]countedPod{}, NodeLists: newLists(), PodLists: newLists()}
+}
+
+// Version returns a number that increases with every change.
+func (t *Tally) Version() uint64 { return t.version }
+
+// Counted returns the number of nodes and Pods.
+func (t *Tally) Counted() (nodes, pods int) { return len(t.nodes), len(t.pods) }
+
+// SetNode adds or updates a node.
+func (t *Tally) SetNode(name string, ready bool, allocatable *Amounts) {
+	node := t.nodeEntry(name)
+	if node.observed && node.ready == ready && node.allocatable == allocatable {
+		return
+	}
+	t.NodeLists.acquire(allocatable)
+	t.subtractNode(node)
+	node.observed, node.ready, node.allocatable = true, ready, allocatable
+	t.total++
+	if ready {
+		t.ready++
+	}
+	t.allocatable.add(allocatable)
+	t.version++
+}
+
+// RemoveNode removes a node. Pods that still run on it are counted on.
+func (t *Tally) RemoveNode(name string) {
+	node, ok := t.nodes[name]
+	if !ok || !node.observed {
+		return
+	}
+	t.subtractNode(node)
+	t.dropUnused(node)
+	t.version++
+}
+
+// subtractNode subtracts a node from the sums.
+func (t *Tally) subtractNode(node *countedNode) {
+	if !node.observed {
+		return
+	}
+	t.total--
+	if node.ready {
+		t.ready--
+	}
+	t.allocatable.subtract(node.allocatable)
+	t.NodeLists.release(node.allocatable)
+	node.observed, node.ready, node.allocatable = false, false, nil
+}
+
+// SetPod adds or updates a Pod. node is empty until the Pod is scheduled.
+func (t *Tally) SetPod(id PodID, node string, requests *Amounts) {
+	before, ok := t.pods[id]
+	if ok && before.requests == requests && before.nodeName() == node {
+		return
+	}
+	t.PodLists.acquire(requests)
+	var on *countedNode
+	if node != "" {
+		// This must precede the removal from its old node, which may be the same.
+		on = t.nodeEntry(node)
+		on.pods++
+	}
+	if ok {
+		t.subtractPod(before)
+	}
+	t.pods[id] = countedPod{node: on, requests: requests}
+	if on == nil {
+		t.allocating.add(requests)
+	} else {
+		on.used.add(requests)
+		t.allocated.add(requests)
+	}
+	t.version++
+}
+
+// RemovePod removes a Pod that is deleted or has finished.
+func (t *Tally) RemovePod(id PodID) {
+	if pod, ok := t.pods[id]; ok {
+		delete(t.pods, id)
+		t.subtractPod(pod)
+		t.version++
+	}
+}
+
+func (t *Tally) subtractPod(pod countedPod) {
+	defer t.PodLists.release(pod.requests)
+	if pod.node == nil {
+		t.allocating.subtract(pod.requests)
+		return
+	}
+	pod.node.used.subtract(pod.requests)
+	t.allocated.subtract(pod.requests)
+	pod.node.pods--
+	t.dropUnused(pod.node)
+}
+
+func (p countedPod) nodeName() string {
+	if p.node == nil {
+		return ""
+	}
+	return p.node.name
+}
+
+func (t *Tally) nodeEntry(name string) *countedNode {
+	node, ok := t.nodes[name]
+	if !ok {
+		node = &countedNode{name: name}
+		t.nodes[name] = node
+	}
+	return node
+}
+
+// dropUnused removes an entry that neither a node nor a Pod refers to any more.
+func (t *Tally) dropUnused(node *countedNode) {
+	if !node.observed && node.pods == 0 {
+		delete(t.nodes, node.name)
+	}
+}
+
+// KeepNodes removes all nodes except those for which keep is true, and ends the list of nodes.
+// It is used after a new list, whose items are set one by one.
+func (t *Tally) KeepNodes(keep func(name string) bool) {
+	for name := range t.nodes {
+		if !keep(name) {
+			t.RemoveNode(name)
+		}
+	}
+	t.NodeLists.End()
+}
+
+// KeepPods does for Pods what KeepNodes does for nodes.
+func (t *Tally) KeepPods(keep func(id PodID) bool) {
+	for id := range t.pods {
+		if !keep(id) {
+			t.RemovePod(id)
+		}
+	}
+	t.PodLists.End()
+}
+
+// Summary returns the number of nodes and the totals of resources: allocatable on the nodes,
+// requested by Pods that run on them, and requested by Pods that are not scheduled yet. models
+// are the grades by which nodes are counted; without models nodes are not counted by grade.
+func (t *Tally) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+	return &clusterv1alpha1.NodeSummary{TotalNum: t.total, ReadyNum: t.ready}, &clusterv1alpha1.ResourceSummary{
+		Allocatable:          t.allocatable.resourceList(false),
+		Allocated:            t.allocated.resourceList(true),
+		Allocating:           t.allocating.resourceList(true),
+		AllocatableModelings: t.countByGrade(models),
+	}
+}
