@@ -1,14 +1,15 @@
-// Package agent answers "who is the agent of a cluster, what may it do in the
-// control plane, and who gets its certificate?".
+// Package agent answers: who is the agent of a cluster, what may it do in the control plane,
+// and which requests for its certificate are approved?
 //
-// An agent has the name of its cluster in its own: user system:karmada:agent:<cluster>
-// in group system:karmada:agents. What it may do follows from that name, so all
-// depends on nobody getting a certificate with the name of another cluster.
+// The user name of an agent contains the name of its cluster: user
+// system:karmada:agent:<cluster> in group system:karmada:agents. The rights of the agent
+// follow from that name. So no other requester may get a certificate with the name of the
+// cluster.
 //
 // Invariants:
-//   - A certificate for a name that is taken goes to nobody but the agent of that
-//     name. Whatever is unclear is left to people.
-//   - The rights of one agent never reach what belongs to another one.
+//   - A certificate for a name that is in use is issued only to the agent with that name.
+//     Unclear requests are left to administrators.
+//   - The rights of one agent never cover objects of another cluster.
 package agent
 
 import (
@@ -20,34 +21,33 @@ import (
 )
 
 const (
-	// Group is the group, and so the organization in the certificate, of agents.
+	// Group is the group of agents, which is the organization in their certificates.
 	Group = "system:karmada:agents"
 
-	// UserPrefix is followed by the name of a cluster in the user of its agent.
+	// UserPrefix is the prefix of the user name of an agent. The name of its cluster follows.
 	UserPrefix = "system:karmada:agent:"
 
-	// BootstrapGroup is the group of those who hold a bootstrap token that may
-	// register clusters.
+	// BootstrapGroup is the group of users with a bootstrap token that may register clusters.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
 
-	// Generator is the user that the register command of other releases becomes
-	// for a moment to give an agent its rights.
-	Generator = UserPrefix + reserved
+	// Generator is the user that the register command of other releases uses temporarily to
+	// create the RBAC objects of an agent.
+	Generator = UserPrefix + reservedName
 
-	// GeneratorPolicy is the admission policy, and its binding, that leaves the
-	// Generator no other roles than those of agents.
+	// GeneratorPolicy is the name of the admission policy, and of its binding, that limits the
+	// Generator to the roles of agents.
 	GeneratorPolicy = "karmada-agent-rbac-generator"
 )
 
-// reserved is a name that no cluster with an agent can have: its agent would be
-// the Generator.
-const reserved = "rbac-generator"
+// reservedName is a name that no cluster with an agent can have, because the user of its agent
+// would be the Generator.
+const reservedName = "rbac-generator"
 
-// User is the user that the agent of a cluster is.
+// User returns the user name of the agent of a cluster.
 func User(cluster string) string { return UserPrefix + cluster }
 
-// ClusterOf returns the cluster whose agent the user is. It is false for anybody
-// else, and for the Generator.
+// ClusterOf returns the cluster whose agent the user is. ok is false for any other user, and
+// for the Generator.
 func ClusterOf(user string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(user, UserPrefix)
 	if !ok || !ValidName(cluster) {
@@ -56,10 +56,10 @@ func ClusterOf(user string) (cluster string, ok bool) {
 	return cluster, true
 }
 
-// ValidName tells whether a cluster of that name can have an agent: a DNS label of
-// at most 48 characters that is not reserved, and that does not look like the
-// Secret of another cluster.
+// ValidName reports whether a cluster with that name can have an agent: a DNS label of at most
+// 48 characters that is not reserved and does not look like the name of a Secret of another
+// cluster.
 func ValidName(cluster string) bool {
-	return cluster != reserved && !strings.HasSuffix(cluster, impersonatorSuffix) &&
+	return cluster != reservedName && !strings.HasSuffix(cluster, impersonatorSuffix) &&
 		len(cluster) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(cluster)) == 0
 }

@@ -10,21 +10,21 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-func TestClusterOfAUser(t *testing.T) {
+func TestClusterOf(t *testing.T) {
 	tests := map[string]struct {
 		user, want string
 	}{
-		"an agent":                          {"system:karmada:agent:east", "east"},
-		"the longest name":                  {"system:karmada:agent:" + strings.Repeat("a", 48), strings.Repeat("a", 48)},
-		"a name that is too long":           {"system:karmada:agent:" + strings.Repeat("a", 49), ""},
-		"no name":                           {"system:karmada:agent:", ""},
-		"a name that no cluster can have":   {"system:karmada:agent:East", ""},
-		"a name within a name":              {"system:karmada:agent:east:west", ""},
-		"the generator is no agent":         {agent.Generator, ""},
-		"what is the Secret of another one": {"system:karmada:agent:east-impersonator", ""},
-		"a person":                          {"system:admin", ""},
-		"a group is no user":                {agent.Group, ""},
-		"a prefix in the middle is nothing": {"x-system:karmada:agent:east", ""},
+		"an agent":                {"system:karmada:agent:east", "east"},
+		"the longest name":        {"system:karmada:agent:" + strings.Repeat("a", 48), strings.Repeat("a", 48)},
+		"a name that is too long": {"system:karmada:agent:" + strings.Repeat("a", 49), ""},
+		"no name":                 {"system:karmada:agent:", ""},
+		"an invalid cluster name": {"system:karmada:agent:East", ""},
+		"a name with a colon":     {"system:karmada:agent:east:west", ""},
+		"the generator":           {agent.Generator, ""},
+		"the name of a Secret of another cluster": {"system:karmada:agent:east-impersonator", ""},
+		"another user":           {"system:admin", ""},
+		"a group":                {agent.Group, ""},
+		"a prefix in the middle": {"x-system:karmada:agent:east", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,16 +39,16 @@ func TestClusterOfAUser(t *testing.T) {
 	}
 }
 
-// unlimited are the only rights that do not name what they are about, by
-// resource, and their verbs. In the namespaces of the cluster there are more.
-var unlimited = map[string]string{
+// unrestrictedVerbs maps a resource to the verbs that rules may allow without resource names.
+// In the namespaces of the cluster there are more.
+var unrestrictedVerbs = map[string]string{
 	"clusters": "create", "leases": "create", "secrets": "create",
 	"events": "create patch update", "certificatesigningrequests": "get create",
 	"resourceinterpreterwebhookconfigurations": "get list watch", "resourceinterpretercustomizations": "get list watch",
 	"works": "get list watch update patch delete", "works/status": "get patch update",
 }
 
-func TestRightsReachNothingOfOtherClusters(t *testing.T) {
+func TestRightsStayInOwnCluster(t *testing.T) {
 	names := rapid.StringMatching(`[a-z]([-a-z0-9]{0,10}[a-z0-9])?`)
 	rapid.Check(t, func(t *rapid.T) {
 		cluster, namespace := names.Draw(t, "cluster"), names.Draw(t, "namespace")
@@ -60,7 +60,7 @@ func TestRightsReachNothingOfOtherClusters(t *testing.T) {
 			for _, rule := range rulesOf(object) {
 				if len(rule.ResourceNames) == 0 {
 					for _, resource := range rule.Resources {
-						if want := unlimited[resource]; want != strings.Join(rule.Verbs, " ") {
+						if want := unrestrictedVerbs[resource]; want != strings.Join(rule.Verbs, " ") {
 							t.Fatalf("%s lets %s all %s, want %q", object.GetName(), rule.Verbs, resource, want)
 						}
 					}
@@ -86,7 +86,7 @@ func TestRightsReachNothingOfOtherClusters(t *testing.T) {
 	})
 }
 
-func TestRightsBeginWithTheRoleThatStandsForTheAgent(t *testing.T) {
+func TestRightsObjects(t *testing.T) {
 	objects := agent.Rights("east", "karmada-cluster")
 	if role, ok := objects[0].(*rbacv1.ClusterRole); !ok || role.Name != "system:karmada:east:agent" {
 		t.Errorf("the first object is %T %s, want the ClusterRole", objects[0], objects[0].GetName())
@@ -95,7 +95,7 @@ func TestRightsBeginWithTheRoleThatStandsForTheAgent(t *testing.T) {
 	for _, object := range objects {
 		key := object.GetObjectKind().GroupVersionKind().Kind + " " + object.GetNamespace() + "/" + object.GetName()
 		if seen[key] {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s exists twice", key)
 		}
 		seen[key] = true
 	}

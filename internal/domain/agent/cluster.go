@@ -9,23 +9,25 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReadableSecrets are the names of the Secrets that the agent of a cluster may
-// read, which no other cluster must have for a name.
+// ReadableSecrets returns the names of the Secrets that the agent of a cluster may read. No
+// other cluster may have one of them as its name.
 func ReadableSecrets(cluster string) []string {
 	return []string{cluster, cluster + impersonatorSuffix}
 }
 
-// IsAgent reports whether the user is held to what agents may do. That includes users
-// with the name of an agent that no cluster can have.
+// IsAgent reports whether the rules for agents apply to the user. That includes users with the
+// name of an agent that no cluster can have.
 func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 
-// ValidateCluster returns what is wrong with a Cluster that the user writes. An agent
-// may write its own only, which no role can say of one that is created. After the
-// creation it may change only how its cluster is reached, see ReachFields. It must not
-// make the control plane use the credentials of others for what it says its
-// address is: only those that it could read itself, which readable tells, in whatever
-// namespace they are. Nothing is wrong with what others write, nor with what stored,
-// the Cluster before the write or nil, holds already.
+// ValidateCluster returns the errors in a Cluster that the user writes. stored is the Cluster
+// before the write, nil for a new one. It returns no errors for users other than agents, nor
+// for values that are stored already.
+//
+// An agent may write only its own Cluster; RBAC cannot restrict the name in a create request.
+// After the creation it may change only the fields in ReachFields. It must not make the
+// control plane send the credentials of others to the address of its cluster. So it may refer
+// only to Secrets that it could read itself, in any namespace. readable reports whether it
+// could.
 func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, readable func(clusterv1alpha1.LocalSecretReference) bool) field.ErrorList {
 	if !IsAgent(user) {
 		return nil
@@ -59,7 +61,7 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 		switch {
 		case kept:
 		case each.secret.Name != each.name:
-			forbid(spec.Child(each.field, "name"), "the Secret of this cluster is %q", each.name)
+			forbid(spec.Child(each.field, "name"), "the Secret of this cluster must have the name %q", each.name)
 		case !readable(*each.secret):
 			forbid(spec.Child(each.field, "namespace"), "user %s may not read Secret %s/%s, so it cannot be that of its cluster; Secrets of clusters are in %s unless the cluster was registered with --cluster-namespace",
 				user, each.secret.Namespace, each.secret.Name, clusterv1alpha1.NamespaceKarmadaCluster)

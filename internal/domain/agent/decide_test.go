@@ -48,10 +48,10 @@ func signingRequest(t testing.TB, user string, change ...func(*certificatesv1.Ce
 	return csr
 }
 
-func TestRequestsThatAreAboutAgents(t *testing.T) {
+func TestRecognizeRequest(t *testing.T) {
 	type (
-		stored = certificatesv1.CertificateSigningRequest
-		asked  = x509.CertificateRequest
+		csr         = certificatesv1.CertificateSigningRequest
+		x509Request = x509.CertificateRequest
 	)
 	east := agent.Request{Cluster: "east", ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}
 	elsewhere := east
@@ -59,44 +59,44 @@ func TestRequestsThatAreAboutAgents(t *testing.T) {
 	uri := &url.URL{Scheme: "spiffe", Host: "x"}
 	tests := map[string]struct {
 		user   string
-		change func(*stored, *asked)
+		change func(*csr, *x509Request)
 		want   *agent.Request
 	}{
-		"one for the agent of a cluster": {"", func(*stored, *asked) {}, &east},
-		"no key encipherment": {"", func(s *stored, _ *asked) {
+		"the agent of a cluster": {"", func(*csr, *x509Request) {}, &east},
+		"no key encipherment": {"", func(s *csr, _ *x509Request) {
 			s.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "digital signature"}
 		}, &east},
-		"another namespace for the Secrets": {"", func(s *stored, _ *asked) {
+		"another namespace for the Secrets": {"", func(s *csr, _ *x509Request) {
 			s.Annotations = map[string]string{agent.ClusterNamespaceAnnotation: "clusters"}
 		}, &elsewhere},
-		"the generator": {agent.Generator, func(*stored, *asked) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
-		"another signer": {"", func(s *stored, _ *asked) {
+		"the generator": {agent.Generator, func(*csr, *x509Request) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
+		"another signer": {"", func(s *csr, _ *x509Request) {
 			s.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet"
 		}, nil},
-		"a server": {"", func(s *stored, _ *asked) {
+		"usages of a server": {"", func(s *csr, _ *x509Request) {
 			s.Spec.Usages = []certificatesv1.KeyUsage{"digital signature", "server auth"}
 		}, nil},
-		"a client that is a server, too": {"", func(s *stored, _ *asked) { s.Spec.Usages = append(s.Spec.Usages, "server auth") }, nil},
-		"too few usages":                 {"", func(s *stored, _ *asked) { s.Spec.Usages = s.Spec.Usages[1:] }, nil},
-		"the same usage twice": {"", func(s *stored, _ *asked) {
+		"usages of a client and a server": {"", func(s *csr, _ *x509Request) { s.Spec.Usages = append(s.Spec.Usages, "server auth") }, nil},
+		"too few usages":                  {"", func(s *csr, _ *x509Request) { s.Spec.Usages = s.Spec.Usages[1:] }, nil},
+		"the same usage twice": {"", func(s *csr, _ *x509Request) {
 			s.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "client auth"}
 		}, nil},
-		"another organization": {"", func(_ *stored, a *asked) { a.Subject.Organization = []string{"system:masters"} }, nil},
-		"one more organization": {"", func(_ *stored, a *asked) {
+		"another organization": {"", func(_ *csr, a *x509Request) { a.Subject.Organization = []string{"system:masters"} }, nil},
+		"an additional organization": {"", func(_ *csr, a *x509Request) {
 			a.Subject.Organization = append(a.Subject.Organization, "system:masters")
 		}, nil},
-		"no organization": {"", func(_ *stored, a *asked) { a.Subject.Organization = nil }, nil},
-		"a person":        {"anna", func(*stored, *asked) {}, nil},
-		"a DNS name":      {"", func(_ *stored, a *asked) { a.DNSNames = []string{"x"} }, nil},
-		"an address":      {"", func(_ *stored, a *asked) { a.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, nil},
-		"a mail address":  {"", func(_ *stored, a *asked) { a.EmailAddresses = []string{"a@b"} }, nil},
-		"a URI":           {"", func(_ *stored, a *asked) { a.URIs = []*url.URL{uri} }, nil},
-		"something else":  {"", func(s *stored, _ *asked) { s.Spec.Request = []byte("hello") }, nil},
-		"nothing":         {"", func(s *stored, _ *asked) { s.Spec.Request = []byte{} }, nil},
-		"a certificate": {"", func(s *stored, _ *asked) {
+		"no organization": {"", func(_ *csr, a *x509Request) { a.Subject.Organization = nil }, nil},
+		"another user":    {"anna", func(*csr, *x509Request) {}, nil},
+		"a DNS name":      {"", func(_ *csr, a *x509Request) { a.DNSNames = []string{"x"} }, nil},
+		"an address":      {"", func(_ *csr, a *x509Request) { a.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, nil},
+		"a mail address":  {"", func(_ *csr, a *x509Request) { a.EmailAddresses = []string{"a@b"} }, nil},
+		"a URI":           {"", func(_ *csr, a *x509Request) { a.URIs = []*url.URL{uri} }, nil},
+		"not PEM":         {"", func(s *csr, _ *x509Request) { s.Spec.Request = []byte("hello") }, nil},
+		"empty":           {"", func(s *csr, _ *x509Request) { s.Spec.Request = []byte{} }, nil},
+		"a certificate": {"", func(s *csr, _ *x509Request) {
 			s.Spec.Request = []byte("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")
 		}, nil},
-		"a request of rubble": {"", func(s *stored, _ *asked) {
+		"invalid DER": {"", func(s *csr, _ *x509Request) {
 			s.Spec.Request = []byte("-----BEGIN CERTIFICATE REQUEST-----\nAA==\n-----END CERTIFICATE REQUEST-----\n")
 		}, nil},
 	}
@@ -119,7 +119,7 @@ func TestRequestsThatAreAboutAgents(t *testing.T) {
 	}
 }
 
-func clusters(names ...string) []clusterv1alpha1.Cluster {
+func newClusters(names ...string) []clusterv1alpha1.Cluster {
 	var made []clusterv1alpha1.Cluster
 	for _, name := range names {
 		made = append(made, clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -127,7 +127,7 @@ func clusters(names ...string) []clusterv1alpha1.Cluster {
 	return made
 }
 
-func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
+func TestDecideRequest(t *testing.T) {
 	role := func(annotations ...string) *rbacv1.ClusterRole {
 		made := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Annotations: map[string]string{}}}
 		for i := 0; i < len(annotations); i += 2 {
@@ -142,7 +142,7 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 	namespace := func(name, label string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karmada.io/system": label}}}
 	}
-	pulled := clusters("east")
+	pulled := newClusters("east")
 	pulled[0].Spec.SyncMode = clusterv1alpha1.Pull
 	const token, self = "system:bootstrap:abcdef", "system:karmada:agent:east"
 	tests := map[string]struct {
@@ -151,43 +151,43 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 		want    string
 	}{
 		"a token for a new cluster": {facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
-		"a token that may not":      {want: agent.ReasonNotAllowed},
+		"a token without the right": {want: agent.ReasonNotAllowed},
 		"a token for a Cluster that exists": {
-			facts: agent.Facts{MayRegister: true, Clusters: clusters("east")}, want: agent.ReasonNameTaken,
+			facts: agent.Facts{MayRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
 		},
 		"a token for a name that is the Secret of another Cluster": {
-			facts: agent.Facts{MayRegister: true, Clusters: clusters("east-impersonator")}, want: agent.ReasonNameTaken,
+			facts: agent.Facts{MayRegister: true, Clusters: newClusters("east-impersonator")}, want: agent.ReasonNameTaken,
 		},
-		"a token for a name that somebody else is about to use": {
+		"a token for a name that another request got": {
 			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "other")}, want: agent.ReasonIssued,
 		},
 		"the same request again, after a restart": {
 			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
 		},
-		"a role that somebody made beforehand": {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
-		"a name whose Cluster has just left":   {facts: agent.Facts{MayRegister: true, Request: "this", Role: left}, want: "wait"},
-		"a name that is being given up":        {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
-		"an agent that renews":                 {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: pulled}, want: "AutoApproved"},
-		"an agent under whose name a cluster without one joined": {
-			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: clusters("east")}, want: agent.ReasonNotRegistered,
+		"a role that was created beforehand":    {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
+		"a name whose Cluster was just deleted": {facts: agent.Facts{MayRegister: true, Request: "this", Role: left}, want: "wait"},
+		"a name whose role is being deleted":    {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
+		"an agent that renews":                  {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: pulled}, want: "AutoApproved"},
+		"an agent whose name a cluster in push mode has now": {
+			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: newClusters("east")}, want: agent.ReasonNotRegistered,
 		},
-		"an agent with rights under whose name a cluster without one joined": {
-			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: clusters("east")},
+		"an agent with a role whose name a cluster in push mode has now": {
+			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: newClusters("east")},
 			want: agent.ReasonNotRegistered,
 		},
-		"an agent whose Cluster has just left": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: left}, want: agent.ReasonNotRegistered},
+		"an agent whose Cluster was just deleted": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: left}, want: agent.ReasonNotRegistered},
 		"an agent that renews before its Cluster exists": {
 			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
 		},
 		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotRegistered},
-		"an agent that wants to be another one": {
+		"an agent that requests another name": {
 			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed,
 		},
-		"an agent that wants to be another one and may register": {
+		"an agent that requests another name and may register": {
 			request: agent.Request{Requester: "system:karmada:agent:west"},
-			facts:   agent.Facts{MayRenew: true, MayRegister: true, Clusters: clusters("east")}, want: agent.ReasonNameTaken,
+			facts:   agent.Facts{MayRenew: true, MayRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
 		},
-		"a name that no cluster can have": {request: agent.Request{Cluster: "East"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName},
+		"an invalid cluster name": {request: agent.Request{Cluster: "East"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName},
 		"the name of a Secret": {
 			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName,
 		},
@@ -204,10 +204,10 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 		"the namespace of Works": {
 			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: agent.ReasonNamespace,
 		},
-		"the generator":                   {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
-		"a generator that may do all":     {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
-		"a generator that renews":         {request: agent.Request{Generator: true, Requester: agent.Generator}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
-		"an agent that wants to generate": {request: agent.Request{Generator: true, Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
+		"the generator":                        {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
+		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
+		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.Generator}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
+		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestWhoGetsTheCertificateOfAnAgent(t *testing.T) {
 	}
 }
 
-func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
+func TestValidateAgentCluster(t *testing.T) {
 	cluster := func(name string, mode clusterv1alpha1.ClusterSyncMode, secret, impersonator string) *clusterv1alpha1.Cluster {
 		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
 		if secret != "" {
@@ -266,14 +266,14 @@ func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
 		"another one with its secrets":       {agent.User("west"), cluster("east", "Pull", "east", ""), nil, []string{"metadata.name", "spec.secretRef.name"}},
 		"its own in Push mode":               {agent.User("east"), cluster("east", "Push", "east", ""), nil, []string{"spec.syncMode"}},
 		"its own with the secret of another": {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), nil, []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
-		"the generator is no agent":          {agent.Generator, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
-		"what an administrator set, left as it is": {
+		"the generator":                      {agent.Generator, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
+		"values of an administrator, unchanged": {
 			agent.User("east"), cluster("east", "Push", "mine", ""), cluster("east", "Push", "mine", ""), nil,
 		},
-		"what an administrator set, changed to that of another": {
+		"values of an administrator, changed to another cluster's": {
 			agent.User("east"), cluster("east", "Pull", "west", ""), cluster("east", "Pull", "mine", ""), []string{"spec.secretRef.name"},
 		},
-		"administrators may do what they want": {"system:admin", cluster("east", "Push", "west", ""), nil, nil},
+		"an administrator": {"system:admin", cluster("east", "Push", "west", ""), nil, nil},
 		"a Secret of that name in a namespace of others": {
 			agent.User("east"), in("team", cluster("east", "Pull", "east", "east-impersonator")), nil, []string{"spec.secretRef.namespace", "spec.impersonatorSecretRef.namespace"},
 		},
@@ -298,7 +298,7 @@ func TestAgentsWriteTheirOwnClusterOnly(t *testing.T) {
 	}
 }
 
-func FuzzRecognizeNeverPanics(f *testing.F) {
+func FuzzRecognizeRequest(f *testing.F) {
 	f.Add(signingRequest(f, agent.User("east")).Spec.Request)
 	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\n"))
 	f.Fuzz(func(t *testing.T, encoded []byte) {

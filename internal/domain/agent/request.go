@@ -12,58 +12,58 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Annotations that this project adds to what registration makes.
+// Annotations that this project adds to the objects of a registration.
 const (
-	// ClusterNamespaceAnnotation, on the request for a certificate, is the namespace
-	// in which the Secrets of the cluster will be; karmada-cluster if it is absent.
-	// On the ClusterRole of an agent, and on the execution namespace of its cluster, it
-	// is the one that the agent has rights in.
+	// ClusterNamespaceAnnotation, on the request for a certificate, is the namespace for the
+	// Secrets of the cluster; karmada-cluster if it is absent. On the ClusterRole of an agent,
+	// and on the execution namespace of its cluster, it is the namespace in which the agent
+	// has rights.
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
-	// RequestAnnotation, on the ClusterRole of an agent, is the UID of the request
-	// whose certificate makes its holder that agent. On an execution namespace it is
-	// that of the request for which the namespace was made.
+	// RequestAnnotation, on the ClusterRole of an agent, is the UID of the request for the
+	// certificate of the agent. On an execution namespace it is that of the request for which
+	// the namespace was created.
 	RequestAnnotation = "cluster.karmada.io/agent-request"
 
-	// RequesterAnnotation, on the ClusterRole of an agent, is who sent that request.
+	// RequesterAnnotation, on the ClusterRole of an agent, is the user that sent that request.
 	RequesterAnnotation = "cluster.karmada.io/agent-requester"
 
-	// RecordClusterAnnotation, RecordRequestAnnotation and RecordRequesterAnnotation,
-	// on the execution namespace of a cluster with an agent, keep who the agent is
-	// where no agent can write, for the case that its ClusterRole is lost: the UID of
-	// the Cluster that they are good for, the UID of the request and who sent it. With
-	// them is ClusterNamespaceAnnotation.
+	// RecordClusterAnnotation, RecordRequestAnnotation and RecordRequesterAnnotation, on the
+	// execution namespace of a cluster with an agent, keep a copy of these annotations where
+	// no agent can write, in case its ClusterRole is lost: the UID of the Cluster for which
+	// they are valid, the UID of the request and the user that sent it.
+	// ClusterNamespaceAnnotation belongs to the copy.
 	RecordClusterAnnotation   = "cluster.karmada.io/agent-record-cluster"
 	RecordRequestAnnotation   = "cluster.karmada.io/agent-record-request"
 	RecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
 
-	// ManagedLabel marks the roles of an agent, and what binds them, as kept by this
-	// project. Its value is the name of the cluster.
+	// ManagedLabel is set on the roles and role bindings of an agent that this project
+	// manages. Its value is the name of the cluster.
 	ManagedLabel = "cluster.karmada.io/agent"
 )
 
-// Subresources of certificatesigningrequests on which one must be allowed to
-// create, to have a certificate approved.
+// Subresources of certificatesigningrequests. A requester needs the verb create on one of them to get
+// its certificate approved.
 const (
 	// ApproveSelf is for an agent that renews its own certificate.
 	ApproveSelf = "selfclusteragent"
-	// ApproveAny is for those who may register clusters.
+	// ApproveAny is for users that may register clusters.
 	ApproveAny = "clusteragent"
 )
 
-// Request is what somebody who wants to be an agent asks for.
+// Request is a request for the certificate of an agent.
 type Request struct {
-	// Cluster is the name of the cluster; nobody has looked whether it is valid.
+	// Cluster is the name of the cluster. It is not validated.
 	Cluster string
-	// Generator is true for the request of the Generator, who has no cluster.
+	// Generator is true for the request of the Generator, which has no cluster.
 	Generator bool
-	// ClusterNamespace is where the Secrets of the cluster will be.
+	// ClusterNamespace is the namespace for the Secrets of the cluster.
 	ClusterNamespace string
-	// Requester is who asks.
+	// Requester is the user that sent the request.
 	Requester string
 }
 
-// User is the user of the certificate.
+// User returns the user of the requested certificate.
 func (r Request) User() string {
 	if r.Generator {
 		return Generator
@@ -71,17 +71,17 @@ func (r Request) User() string {
 	return User(r.Cluster)
 }
 
-// Renewal tells whether the requester asks for what he is already.
+// Renewal reports whether the requester is already the user of the requested certificate.
 func (r Request) Renewal() bool { return r.Requester == r.User() }
 
-// Recognize reads a CertificateSigningRequest. It is false for one that is not
-// about an agent: another signer, more or less than the usages of a client, more
-// names than that of the agent.
+// Recognize parses a CertificateSigningRequest. ok is false if the request is not for an
+// agent: it has another signer, usages other than those of a client, or more names than that
+// of the agent.
 func Recognize(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
-	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName || !clientUsages(csr.Spec.Usages) {
+	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName || !hasClientUsages(csr.Spec.Usages) {
 		return Request{}, false
 	}
-	asked, ok := parse(csr.Spec.Request)
+	asked, ok := parseRequest(csr.Spec.Request)
 	if !ok || !slices.Equal(asked.Subject.Organization, []string{Group}) ||
 		len(asked.DNSNames)+len(asked.EmailAddresses)+len(asked.IPAddresses)+len(asked.URIs) > 0 {
 		return Request{}, false
@@ -92,13 +92,13 @@ func Recognize(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
 	}
 	request := Request{Cluster: cluster, Requester: csr.Spec.Username}
 	request.ClusterNamespace = cmp.Or(csr.Annotations[ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster)
-	if cluster == reserved {
+	if cluster == reservedName {
 		request.Cluster, request.Generator = "", true
 	}
 	return request, true
 }
 
-func parse(encoded []byte) (*x509.CertificateRequest, bool) {
+func parseRequest(encoded []byte) (*x509.CertificateRequest, bool) {
 	block, rest := pem.Decode(encoded)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
 		return nil, false
@@ -107,9 +107,9 @@ func parse(encoded []byte) (*x509.CertificateRequest, bool) {
 	return asked, err == nil
 }
 
-// clientUsages tells whether these are the usages of a client: digital signature
-// and client auth, with or without key encipherment.
-func clientUsages(usages []certificatesv1.KeyUsage) bool {
+// hasClientUsages reports whether these are the usages of a client: digital signature and
+// client auth, with or without key encipherment.
+func hasClientUsages(usages []certificatesv1.KeyUsage) bool {
 	seen := map[certificatesv1.KeyUsage]bool{}
 	for _, usage := range usages {
 		seen[usage] = true

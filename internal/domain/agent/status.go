@@ -12,8 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Bounds on what an agent reports. Each is far above what the largest clusters have,
-// and together they keep a Cluster below what etcd takes.
+// Limits for the status that an agent reports. Each is far above the values of the largest clusters.
+// Together they keep a Cluster below the size limit of etcd.
 const (
 	// MaxNodes is the largest number of nodes of a cluster.
 	MaxNodes = 1_000_000
@@ -22,14 +22,15 @@ const (
 	MaxAPIs          = 20_000
 	// MaxResources bounds each list of status.resourceSummary, and its modelings.
 	MaxResources = 256
-	// maxName is the length of the names of groups, resources, kinds and versions.
-	maxName = 320
-	// maxReason and maxMessage are those of conditions everywhere in Kubernetes.
-	maxReason, maxMessage = 1024, 32768
+	// maxNameBytes limits the names of groups, resources, kinds and versions.
+	maxNameBytes = 320
+	// maxReasonBytes and maxMessageBytes are the limits for conditions everywhere in
+	// Kubernetes.
+	maxReasonBytes, maxMessageBytes = 1024, 32768
 )
 
-// ReportedConditions are the types of the conditions of a Cluster that its agent, or
-// another component in the cluster with the credentials of the agent, reports.
+// ReportedConditions returns the types of the conditions of a Cluster that its agent reports,
+// or another component in the cluster with the credentials of the agent.
 func ReportedConditions() []string {
 	return []string{
 		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
@@ -38,9 +39,9 @@ func ReportedConditions() []string {
 	}
 }
 
-// ValidateStatus returns what is wrong with a status that the user reports of a
-// Cluster. Only agents are held to it, and only to what they change, so that a status
-// that was stored before does not keep an agent from reporting.
+// ValidateStatus returns the errors in a status of a Cluster that the user reports. It checks
+// only agents, and only the fields that they change, so that an invalid status that is already
+// stored does not block an agent.
 func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	if !IsAgent(user) {
 		return nil
@@ -51,11 +52,11 @@ func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field
 	}
 	after, before := &written.Status, &stored.Status
 	wrong := validateConditions(after.Conditions, before.Conditions, path.Child("conditions"))
-	if after.KubernetesVersion != before.KubernetesVersion && len(after.KubernetesVersion) > maxName {
-		wrong = append(wrong, field.TooLong(path.Child("kubernetesVersion"), "", maxName))
+	if after.KubernetesVersion != before.KubernetesVersion && len(after.KubernetesVersion) > maxNameBytes {
+		wrong = append(wrong, field.TooLong(path.Child("kubernetesVersion"), "", maxNameBytes))
 	}
 	if !equality.Semantic.DeepEqual(after.RemedyActions, before.RemedyActions) {
-		wrong = append(wrong, field.Forbidden(path.Child("remedyActions"), "the control plane decides it by the Remedies; leave it as it is stored"))
+		wrong = append(wrong, field.Forbidden(path.Child("remedyActions"), "the control plane sets it according to the Remedies; keep the stored value"))
 	}
 	if !equality.Semantic.DeepEqual(after.APIEnablements, before.APIEnablements) {
 		wrong = append(wrong, validateEnablements(after.APIEnablements, path.Child("apiEnablements"))...)
@@ -75,7 +76,7 @@ func validateConditions(after, before []metav1.Condition, path *field.Path) fiel
 	for i, condition := range after {
 		at := path.Index(i)
 		if seen[condition.Type] {
-			wrong = append(wrong, field.Duplicate(at.Child("type"), bounded(condition.Type)))
+			wrong = append(wrong, field.Duplicate(at.Child("type"), shortened(condition.Type)))
 		}
 		seen[condition.Type] = true
 		if !slices.ContainsFunc(before, func(c metav1.Condition) bool { return equality.Semantic.DeepEqual(c, condition) }) {
@@ -84,7 +85,7 @@ func validateConditions(after, before []metav1.Condition, path *field.Path) fiel
 	}
 	for _, condition := range before {
 		if !seen[condition.Type] && !slices.Contains(ReportedConditions(), condition.Type) {
-			wrong = append(wrong, field.Forbidden(path.Key(condition.Type), "the control plane reports this condition; leave it as it is stored"))
+			wrong = append(wrong, field.Forbidden(path.Key(condition.Type), "the control plane sets this condition; keep the stored value"))
 		}
 	}
 	return wrong
@@ -92,17 +93,17 @@ func validateConditions(after, before []metav1.Condition, path *field.Path) fiel
 
 func validateCondition(condition *metav1.Condition, path *field.Path) field.ErrorList {
 	if !slices.Contains(ReportedConditions(), condition.Type) {
-		return field.ErrorList{field.NotSupported(path.Child("type"), bounded(condition.Type), ReportedConditions())}
+		return field.ErrorList{field.NotSupported(path.Child("type"), shortened(condition.Type), ReportedConditions())}
 	}
 	var wrong field.ErrorList
 	if statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}; !slices.Contains(statuses, condition.Status) {
-		wrong = append(wrong, field.NotSupported(path.Child("status"), metav1.ConditionStatus(bounded(string(condition.Status))), statuses))
+		wrong = append(wrong, field.NotSupported(path.Child("status"), metav1.ConditionStatus(shortened(string(condition.Status))), statuses))
 	}
-	if len(condition.Reason) > maxReason {
-		wrong = append(wrong, field.TooLong(path.Child("reason"), "", maxReason))
+	if len(condition.Reason) > maxReasonBytes {
+		wrong = append(wrong, field.TooLong(path.Child("reason"), "", maxReasonBytes))
 	}
-	if len(condition.Message) > maxMessage {
-		wrong = append(wrong, field.TooLong(path.Child("message"), "", maxMessage))
+	if len(condition.Message) > maxMessageBytes {
+		wrong = append(wrong, field.TooLong(path.Child("message"), "", maxMessageBytes))
 	}
 	return wrong
 }
@@ -118,11 +119,13 @@ func validateEnablements(enablements []clusterv1alpha1.APIEnablement, path *fiel
 		if total += len(version.Resources); total > MaxAPIs {
 			return append(wrong, field.TooMany(at.Child("resources"), total, MaxAPIs))
 		}
-		if len(version.GroupVersion) > maxName {
-			wrong = append(wrong, field.TooLong(at.Child("groupVersion"), "", maxName))
+		if len(version.GroupVersion) > maxNameBytes {
+			wrong = append(wrong, field.TooLong(at.Child("groupVersion"), "", maxNameBytes))
 		}
-		if slices.ContainsFunc(version.Resources, func(r clusterv1alpha1.APIResource) bool { return len(r.Name) > maxName || len(r.Kind) > maxName }) {
-			wrong = append(wrong, field.TooLong(at.Child("resources"), "", maxName))
+		if slices.ContainsFunc(version.Resources, func(r clusterv1alpha1.APIResource) bool {
+			return len(r.Name) > maxNameBytes || len(r.Kind) > maxNameBytes
+		}) {
+			wrong = append(wrong, field.TooLong(at.Child("resources"), "", maxNameBytes))
 		}
 	}
 	return wrong
@@ -157,11 +160,11 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 	var wrong field.ErrorList
 	for _, name := range names {
 		quantity := list[corev1.ResourceName(name)]
-		if len(name) > maxName {
-			wrong = append(wrong, field.TooLong(path, "", maxName))
+		if len(name) > maxNameBytes {
+			wrong = append(wrong, field.TooLong(path, "", maxNameBytes))
 		}
 		if quantity.Sign() < 0 {
-			wrong = append(wrong, field.Invalid(path.Key(bounded(name)), quantity.String(), "a cluster has 0 or more of a resource"))
+			wrong = append(wrong, field.Invalid(path.Key(shortened(name)), quantity.String(), "a cluster has 0 or more of a resource"))
 		}
 	}
 	return wrong
@@ -190,5 +193,5 @@ func validateCount(count int64, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// bounded is the beginning of a text that comes from an agent, for a message.
-func bounded(text string) string { return text[:min(len(text), 63)] }
+// shortened returns the beginning of a text from an agent, for a message.
+func shortened(text string) string { return text[:min(len(text), 63)] }

@@ -1,13 +1,13 @@
-// Package binding answers: how is a ResourceBinding or a ClusterResourceBinding
-// called, and in which clusters must its template be?
+// Package binding answers: what is the name of a ResourceBinding or ClusterResourceBinding,
+// and which clusters must have its template?
 //
-// Both scopes are one thing here. Code that works on bindings takes an Object
-// and never asks which of the two it has, except through the functions of this
-// package that name the marks in which they differ.
+// Both scopes are handled by the same code. Code that works on bindings takes an Object. It
+// uses the functions of this package for the labels and annotations in which the two kinds
+// differ.
 //
-// Invariants: every function is pure and leaves the binding as it was; a target
-// (Targets) is always expected (Expected), but an expected cluster need not be a
-// target: while a workload is evicted gracefully its Work stays where it was.
+// Invariants: every function is pure and does not change the binding. A target (Targets) is
+// always expected (Expected). An expected cluster need not be a target: during a graceful
+// eviction the Work stays in the old cluster.
 package binding
 
 import (
@@ -21,9 +21,9 @@ import (
 type Object interface {
 	metav1.Object
 	runtime.Object
-	// BindingSpec is the live spec, not a copy.
+	// BindingSpec returns the spec itself, not a copy.
 	BindingSpec() *workv1alpha2.ResourceBindingSpec
-	// BindingStatus is the live status, not a copy.
+	// BindingStatus returns the status itself, not a copy.
 	BindingStatus() *workv1alpha2.ResourceBindingStatus
 }
 
@@ -32,7 +32,7 @@ var (
 	_ Object = (*workv1alpha2.ClusterResourceBinding)(nil)
 )
 
-// New is an empty ResourceBinding when namespaced, else an empty
+// New returns an empty ResourceBinding if namespaced is true, else an empty
 // ClusterResourceBinding.
 func New(namespaced bool) Object {
 	if namespaced {
@@ -41,11 +41,11 @@ func New(namespaced bool) Object {
 	return &workv1alpha2.ClusterResourceBinding{}
 }
 
-// Copy is a deep copy of a binding, of the same scope.
+// Copy returns a deep copy of a binding.
 func Copy(of Object) Object { return of.DeepCopyObject().(Object) }
 
-// Namespaced tells the scope of a binding by its type, so that it also holds for
-// objects that have no name yet.
+// Namespaced reports the scope of a binding by its type, so that it also works for objects
+// without a namespace or name.
 func Namespaced(obj Object) bool {
 	_, cluster := obj.(*workv1alpha2.ClusterResourceBinding)
 	return !cluster

@@ -15,7 +15,7 @@ func TestName(t *testing.T) {
 	tests := map[string]struct{ name, kind, want string }{
 		"the kind is appended in lower case": {"nginx", "Deployment", "nginx-deployment"},
 		"colons become dots":                 {"system:foo", "ClusterRole", "system.foo-clusterrole"},
-		"the name is lowered too":            {"system:foo:Bar", "ClusterRole", "system.foo.bar-clusterrole"},
+		"the name becomes lower case too":    {"system:foo:Bar", "ClusterRole", "system.foo.bar-clusterrole"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestReferenceKey(t *testing.T) {
 	}
 }
 
-func TestScopes(t *testing.T) {
+func TestMetadataByScope(t *testing.T) {
 	tests := map[string]struct {
 		namespaced      bool
 		id, finalizer   string
@@ -85,7 +85,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func targets(names ...string) []workv1alpha2.TargetCluster {
+func newTargets(names ...string) []workv1alpha2.TargetCluster {
 	var all []workv1alpha2.TargetCluster
 	for i, name := range names {
 		all = append(all, workv1alpha2.TargetCluster{Name: name, Replicas: int32(i + 1)})
@@ -98,18 +98,18 @@ func TestTargets(t *testing.T) {
 		spec workv1alpha2.ResourceBindingSpec
 		want []workv1alpha2.TargetCluster
 	}{
-		"none when nothing is scheduled": {want: []workv1alpha2.TargetCluster{}},
+		"nothing scheduled": {want: []workv1alpha2.TargetCluster{}},
 		"scheduled clusters come first, in order": {
 			spec: workv1alpha2.ResourceBindingSpec{
-				Clusters:   targets("m2", "m1"),
-				RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: targets("m3", "m1")}, {Clusters: targets("m0", "m3")}},
+				Clusters:   newTargets("m2", "m1"),
+				RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: newTargets("m3", "m1")}, {Clusters: newTargets("m0", "m3")}},
 			},
 			want: []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 1}, {Name: "m1", Replicas: 2}, {Name: "m3", Replicas: 1}, {Name: "m0", Replicas: 1}},
 		},
 		"a workload required elsewhere keeps its own replicas": {
 			spec: workv1alpha2.ResourceBindingSpec{
-				Replicas: 7, Clusters: targets("m1"),
-				RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: targets("m2")}},
+				Replicas: 7, Clusters: newTargets("m1"),
+				RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: newTargets("m2")}},
 			},
 			want: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}, {Name: "m2", Replicas: 7}},
 		},
@@ -123,7 +123,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestExpected(t *testing.T) {
+func TestExpectedClusters(t *testing.T) {
 	task := func(from string, mode policyv1alpha1.PurgeMode) workv1alpha2.GracefulEvictionTask {
 		return workv1alpha2.GracefulEvictionTask{FromCluster: from, PurgeMode: mode}
 	}
@@ -134,7 +134,7 @@ func TestExpected(t *testing.T) {
 		"nothing is expected of an empty binding": {},
 		"scheduled and required clusters": {
 			spec: workv1alpha2.ResourceBindingSpec{
-				Clusters: targets("m1"), RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: targets("m2")}},
+				Clusters: newTargets("m1"), RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: newTargets("m2")}},
 			},
 			expected: []string{"m1", "m2"},
 		},
@@ -150,13 +150,13 @@ func TestExpected(t *testing.T) {
 			spec:     workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "")}},
 			expected: []string{"m1"},
 		},
-		"a directly purged cluster is not": {
+		"a directly purged cluster is not expected": {
 			spec:   workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "Directly")}},
 			purged: []string{"m1"},
 		},
 		"a directly purged cluster that is scheduled again is expected": {
 			spec: workv1alpha2.ResourceBindingSpec{
-				Clusters: targets("m1"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "Directly")},
+				Clusters: newTargets("m1"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task("m1", "Directly")},
 			},
 			expected: []string{"m1"},
 		},
@@ -173,12 +173,12 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-func TestEveryTargetIsExpectedOnce(t *testing.T) {
+func TestTargetsAreExpectedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"m1", "m2", "m3", "m4"}), 0, 6)
 		spec := &workv1alpha2.ResourceBindingSpec{
-			Clusters: targets(names.Draw(t, "clusters")...), Replicas: rapid.Int32Range(0, 3).Draw(t, "replicas"),
-			RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: targets(names.Draw(t, "first")...)}, {Clusters: targets(names.Draw(t, "second")...)}},
+			Clusters: newTargets(names.Draw(t, "clusters")...), Replicas: rapid.Int32Range(0, 3).Draw(t, "replicas"),
+			RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: newTargets(names.Draw(t, "first")...)}, {Clusters: newTargets(names.Draw(t, "second")...)}},
 		}
 		before := spec.DeepCopy()
 		expected, seen := Expected(spec), sets.New[string]()
@@ -202,10 +202,10 @@ func TestIsWorkload(t *testing.T) {
 		spec workv1alpha2.ResourceBindingSpec
 		want bool
 	}{
-		"not without replicas":              {},
-		"with replicas":                     {workv1alpha2.ResourceBindingSpec{Replicas: 1}, true},
-		"with requirements, scaled to none": {workv1alpha2.ResourceBindingSpec{ReplicaRequirements: &workv1alpha2.ReplicaRequirements{}}, true},
-		"with components of several kinds":  {workv1alpha2.ResourceBindingSpec{Components: []workv1alpha2.Component{{Name: "a"}}}, true},
+		"no replicas":                      {},
+		"with replicas":                    {workv1alpha2.ResourceBindingSpec{Replicas: 1}, true},
+		"with requirements, scaled to 0":   {workv1alpha2.ResourceBindingSpec{ReplicaRequirements: &workv1alpha2.ReplicaRequirements{}}, true},
+		"with components of several kinds": {workv1alpha2.ResourceBindingSpec{Components: []workv1alpha2.Component{{Name: "a"}}}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -216,31 +216,31 @@ func TestIsWorkload(t *testing.T) {
 	}
 }
 
-func TestDivided(t *testing.T) {
+func TestIsDivided(t *testing.T) {
 	with := func(kind policyv1alpha1.ReplicaSchedulingType) *workv1alpha2.ResourceBindingSpec {
 		return &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{
 			ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: kind},
 		}}
 	}
 	if !Divided(with("Divided")) || Divided(with("Duplicated")) {
-		t.Error("the scheduling type is not followed")
+		t.Error("the scheduling type is ignored")
 	}
 	if Divided(&workv1alpha2.ResourceBindingSpec{}) || Divided(&workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}) {
-		t.Error("replicas are divided without a word on it")
+		t.Error("replicas are divided by default")
 	}
 }
 
-func TestSuspended(t *testing.T) {
+func TestIsDispatchSuspended(t *testing.T) {
 	tests := map[string]struct {
 		suspension *policyv1alpha1.Suspension
 		want       bool
 	}{
-		"not without a word":          {},
-		"not when it is switched off": {&policyv1alpha1.Suspension{Dispatching: new(false)}, false},
-		"altogether":                  {&policyv1alpha1.Suspension{Dispatching: new(true)}, true},
-		"by name": {&policyv1alpha1.Suspension{
+		"no suspension":           {},
+		"suspension switched off": {&policyv1alpha1.Suspension{Dispatching: new(false)}, false},
+		"all clusters":            {&policyv1alpha1.Suspension{Dispatching: new(true)}, true},
+		"this cluster by name": {&policyv1alpha1.Suspension{
 			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m1"}}}, true},
-		"not when another is named": {&policyv1alpha1.Suspension{
+		"another cluster by name": {&policyv1alpha1.Suspension{
 			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{"m2"}}}, false},
 	}
 	for name, tc := range tests {
@@ -256,8 +256,8 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-func TestACopyIsTheSameAndSharesNothing(t *testing.T) {
-	for name, stored := range map[string]Object{"in a namespace": New(true), "of the cluster": New(false)} {
+func TestCopy(t *testing.T) {
+	for name, stored := range map[string]Object{"namespaced": New(true), "cluster-scoped": New(false)} {
 		t.Run(name, func(t *testing.T) {
 			stored.SetName("web")
 			stored.BindingSpec().Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}}
@@ -267,13 +267,13 @@ func TestACopyIsTheSameAndSharesNothing(t *testing.T) {
 			}
 			copied.BindingSpec().Clusters[0].Name = "m2"
 			if got := stored.BindingSpec().Clusters[0].Name; got != "m1" {
-				t.Errorf("the stored one is in %s now", got)
+				t.Errorf("the stored binding has cluster %s now", got)
 			}
 		})
 	}
 }
 
-func TestIsOf(t *testing.T) {
+func TestBelongsTo(t *testing.T) {
 	bound := New(true)
 	bound.SetNamespace("shop")
 	bound.SetName("web")
@@ -281,10 +281,10 @@ func TestIsOf(t *testing.T) {
 		annotations map[string]string
 		want        bool
 	}{
-		"it leads to the binding":                      {Coordinates(bound), true},
-		"it leads nowhere":                             {nil, true},
-		"it leads to a binding of another namespace":   {map[string]string{"resourcebinding.karmada.io/namespace": "evil", "resourcebinding.karmada.io/name": "web"}, false},
-		"it leads to another binding of the namespace": {map[string]string{"resourcebinding.karmada.io/namespace": "shop", "resourcebinding.karmada.io/name": "api"}, false},
+		"annotations of the binding":                      {Coordinates(bound), true},
+		"no annotations":                                  {nil, true},
+		"annotations of a binding in another namespace":   {map[string]string{"resourcebinding.karmada.io/namespace": "evil", "resourcebinding.karmada.io/name": "web"}, false},
+		"annotations of another binding in the namespace": {map[string]string{"resourcebinding.karmada.io/namespace": "shop", "resourcebinding.karmada.io/name": "api"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := New(true)

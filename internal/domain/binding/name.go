@@ -10,16 +10,16 @@ import (
 	"karmada.io/karmada/internal/domain/fnv"
 )
 
-// Name is the name of the binding of a template: "nginx" and "Deployment" give
-// "nginx-deployment". Colons, which RBAC names may hold and binding names may
-// not, become dots. Two templates of the same name and kind but different API
-// groups share a name; the API offers no way around it.
+// Name returns the name of the binding of a template: "nginx" and "Deployment" give
+// "nginx-deployment". Colons become dots, because RBAC names may contain them and binding
+// names may not. Two templates with the same name and kind but different API groups share a
+// name; the API offers no way around it.
 func Name(templateName, kind string) string {
 	return strings.ToLower(strings.ReplaceAll(templateName, ":", ".") + "-" + kind)
 }
 
-// ReferenceKey stands for a binding where its coordinates do not fit, such as in
-// a label key. Without a namespace it stands for a ClusterResourceBinding.
+// ReferenceKey returns a hash for a binding, for places where namespace and name do not fit,
+// such as a label key. Without a namespace it is that of a ClusterResourceBinding.
 func ReferenceKey(namespace, name string) string {
 	if namespace == "" {
 		return fnv.Encode(name)
@@ -27,8 +27,8 @@ func ReferenceKey(namespace, name string) string {
 	return fnv.Encode(namespace + "/" + name)
 }
 
-// PermanentIDLabel is the label key that carries the id of a binding: on the
-// binding itself, on its Works and on the objects in the members.
+// PermanentIDLabel returns the label key for the ID of a binding: on the binding itself, on
+// its Works and on the member objects.
 func PermanentIDLabel(obj Object) string {
 	if Namespaced(obj) {
 		return workv1alpha2.ResourceBindingPermanentIDLabel
@@ -36,13 +36,13 @@ func PermanentIDLabel(obj Object) string {
 	return workv1alpha2.ClusterResourceBindingPermanentIDLabel
 }
 
-// PermanentID is the id that admission gave the binding, empty before that.
+// PermanentID returns the ID that admission gave the binding, empty before that.
 func PermanentID(obj Object) string {
 	return obj.GetLabels()[PermanentIDLabel(obj)]
 }
 
-// Coordinates are the annotations by which a Work or a member object leads back
-// to its binding.
+// Coordinates returns the annotations by which a Work or a member object refers to its
+// binding.
 func Coordinates(obj Object) map[string]string {
 	if !Namespaced(obj) {
 		return map[string]string{workv1alpha2.ClusterResourceBindingAnnotation: obj.GetName()}
@@ -53,8 +53,8 @@ func Coordinates(obj Object) map[string]string {
 	}
 }
 
-// LedTo is the binding of one scope that the Coordinates on a Work or a member
-// object lead back to; ok is false when they lead to none.
+// LedTo returns the binding of one scope to which the Coordinates of a Work or a member object
+// refer. ok is false if there is none.
 func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bool) {
 	annotations := from.GetAnnotations()
 	if !namespaced {
@@ -68,15 +68,16 @@ func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bo
 	return key, key.Namespace != "" && key.Name != ""
 }
 
-// IsOf reports whether a Work or a member object with the id of a binding is of that
-// binding. The id alone does not prove it: a binding that was copied with its labels has
-// the id of another one. An object without Coordinates is of the binding.
+// IsOf reports whether a Work or a member object that has the ID of a binding belongs to that
+// binding. The ID alone does not prove it, because a binding that was copied with its labels
+// has the ID of another one. An object without Coordinates belongs to the binding.
 func IsOf(object metav1.Object, bound Object) bool {
 	key, ok := LedTo(object, Namespaced(bound))
 	return !ok || key.Namespace == bound.GetNamespace() && key.Name == bound.GetName()
 }
 
-// Finalizer is what holds a deleted binding until its Works are deleted too.
+// Finalizer returns the finalizer that keeps a deleted binding until its Works are deleted
+// too.
 func Finalizer(obj Object) string {
 	if Namespaced(obj) {
 		return workv1alpha2.BindingControllerFinalizer

@@ -5,9 +5,9 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// PartyOf returns for whom a binding acts. Only administrators of the control plane make
-// ClusterResourceBindings and ClusterPropagationPolicies; a ResourceBinding that no
-// ClusterPropagationPolicy claims acts for authors in its namespace.
+// PartyOf returns on whose behalf a binding acts. Only administrators of the control plane
+// create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
+// ClusterPropagationPolicy claims acts for the users of its namespace.
 func PartyOf(obj Object) reach.Party {
 	return reach.Party{
 		Namespace: obj.GetNamespace(),

@@ -9,13 +9,13 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// IsWorkload tells whether the template has replicas for a scheduler to place.
+// IsWorkload reports whether the template has replicas that a scheduler places.
 func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }
 
-// Divided tells whether the replicas are spread over the clusters, instead of
-// all of them running in every cluster.
+// Divided reports whether the replicas are divided among the clusters. Otherwise each cluster
+// runs all of them.
 func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
@@ -23,13 +23,13 @@ func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Placement.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided
 }
 
-// Targets are the clusters that must run the current template: the scheduled
-// ones in their order, then those which a binding that depends on this one
-// needs, in the order in which they are listed. Each cluster occurs once.
+// Targets returns the clusters that must run the current template: the scheduled ones in their
+// order, then those that dependent bindings need, in the order in which they are listed. Each
+// cluster occurs once.
 //
-// The replicas recorded in a dependent binding's snapshot are that binding's own
-// and say nothing about this template. A workload that is in a cluster only as a
-// dependency therefore runs with the replicas of its template there.
+// The replicas in the snapshot of a dependent binding belong to that binding and not to this
+// template. So a workload that is in a cluster only as a dependency runs with the replicas of
+// its template there.
 func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(spec.Clusters))
 	seen := sets.New[string]()
@@ -57,9 +57,8 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 	return targets
 }
 
-// Expected are the clusters in which a Work of the binding has a reason to be:
-// its targets, and clusters being evicted that are to be emptied later. A Work
-// anywhere else is an orphan.
+// Expected returns the clusters in which the binding may have a Work: its targets, and
+// clusters under graceful eviction. A Work in any other cluster is an orphan.
 func Expected(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	expected := sets.New[string]()
 	for _, cluster := range spec.Clusters {
@@ -78,10 +77,10 @@ func Expected(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return expected
 }
 
-// DirectlyPurged are the clusters that must be empty before any other cluster
-// is brought up to date: state handed from one cluster to the next may never be
-// in use in both. A cluster that is expected to have a Work, because it became a
-// target again meanwhile, is not one of them: nobody will ever empty it.
+// DirectlyPurged returns the clusters that must be empty before any other cluster gets
+// changes, because state that is passed from one cluster to the next must never be in use in
+// both. An expected cluster is excluded, because it became a target again and will not be
+// emptied.
 func DirectlyPurged(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := sets.New[string]()
 	for _, task := range spec.GracefulEvictionTasks {
@@ -92,8 +91,8 @@ func DirectlyPurged(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return purged.Difference(Expected(spec))
 }
 
-// Suspended tells whether the user holds back changes to a cluster: because
-// dispatching stands still altogether, or for this cluster by name.
+// Suspended reports whether the user suspended the dispatching of changes to a cluster: for
+// all clusters, or for this one by name.
 func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	suspension := spec.Suspension
 	if suspension == nil {

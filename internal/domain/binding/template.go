@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Template is the template of a binding as far as the binding knows it: enough to
-// tell events about, which users look for there.
+// Template returns the reference to the template of a binding as an object without content. It
+// is used for events, which users look for at the template.
 func Template(of Object) *unstructured.Unstructured {
 	reference := of.BindingSpec().Resource
 	template := &unstructured.Unstructured{}

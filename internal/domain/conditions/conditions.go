@@ -1,15 +1,15 @@
-// Package conditions answers: what may a status condition say, and when does
-// writing it make a difference?
+// Package conditions answers: what may a status condition contain, and when does writing it
+// make a difference?
 //
 // Invariants:
 //   - every type and reason that this project writes is a row of Table;
-//   - lastTransitionTime moves only when the status flips, so it tells how long
-//     the present status has held;
-//   - observedGeneration is stored on every write, so readers can tell an
-//     answer about the current spec from one about an older spec;
-//   - messages are bounded, because a condition is rewritten often and is read
-//     by everyone who watches the object;
-//   - the package has no clock: the caller says what time it is.
+//   - lastTransitionTime changes only with the status, so it shows how long the current status
+//     has lasted;
+//   - observedGeneration is stored on every write, so readers can distinguish a condition of
+//     the current spec from one of an older spec;
+//   - messages are limited in size, because a condition is rewritten often and every watcher
+//     of the object reads it;
+//   - the package has no clock: the caller passes the time.
 package conditions
 
 import (
@@ -19,18 +19,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxMessageBytes bounds the message of a condition. Longer messages are cut
-// at the last whole rune that leaves room for the ellipsis.
+// MaxMessageBytes limits the message of a condition. Longer messages are cut at the last whole
+// rune that leaves space for the ellipsis.
 const MaxMessageBytes = 1024
 
 const ellipsis = "..."
 
-// Set stores c in conditions and reports whether anything changed, so that the
-// caller can leave out a write that would change nothing.
+// Set stores c in conditions and reports whether anything changed, so that the caller can skip
+// a write that would change nothing.
 //
-// c.LastTransitionTime is the present time. It is stored when the condition is
-// new or its status differs from the stored one, and ignored otherwise.
-// c.ObservedGeneration is the generation of the object that c judges.
+// c.LastTransitionTime is the current time. It is stored if the condition is new or its status
+// differs from the stored one, and ignored otherwise. c.ObservedGeneration is the generation
+// of the object that c describes.
 func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
 	c.Message = Clip(c.Message)
 	stored := Get(*conditions, c.Type)
@@ -48,8 +48,7 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
 	return true
 }
 
-// Get returns the condition of that type, or nil. The result points into
-// conditions.
+// Get returns the condition with that type, or nil. The result points into conditions.
 func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition {
 	for i := range conditions {
 		if conditions[i].Type == conditionType {
@@ -59,15 +58,15 @@ func Get(conditions []metav1.Condition, conditionType string) *metav1.Condition 
 	return nil
 }
 
-// Remove drops the condition of that type and reports whether there was one.
+// Remove deletes the condition with that type and reports whether it existed.
 func Remove(conditions *[]metav1.Condition, conditionType string) (changed bool) {
 	before := len(*conditions)
 	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
 	return len(*conditions) != before
 }
 
-// Is reports whether the condition exists and has that status. A missing
-// condition is never True, False or Unknown: nobody has looked yet.
+// Is reports whether the condition exists and has that status. A missing condition is never
+// True, False or Unknown.
 func Is(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
 	c := Get(conditions, conditionType)
 	return c != nil && c.Status == status
@@ -76,8 +75,8 @@ func Is(conditions []metav1.Condition, conditionType string, status metav1.Condi
 // Clip shortens message to MaxMessageBytes; see Shorten.
 func Clip(message string) string { return Shorten(message, MaxMessageBytes) }
 
-// Shorten cuts text to that many bytes, at least 8, without splitting a rune. An
-// ellipsis shows that it was cut. Bytes that are no UTF-8 are kept as they are.
+// Shorten cuts text to the given number of bytes, at least 8, without splitting a rune. An
+// ellipsis shows that it was cut. Bytes that are not UTF-8 are kept.
 func Shorten(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text

@@ -11,19 +11,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-func at(minute int) metav1.Time {
+func atMinute(minute int) metav1.Time {
 	return metav1.NewTime(time.Date(2024, 5, 1, 10, minute, 0, 0, time.UTC))
 }
 
-func condition(status metav1.ConditionStatus, reason string, generation int64, minute int) metav1.Condition {
+func newCondition(status metav1.ConditionStatus, reason string, generation int64, minute int) metav1.Condition {
 	return metav1.Condition{
 		Type: "Applied", Status: status, Reason: reason, Message: "m",
-		ObservedGeneration: generation, LastTransitionTime: at(minute),
+		ObservedGeneration: generation, LastTransitionTime: atMinute(minute),
 	}
 }
 
 func TestSet(t *testing.T) {
-	stored := condition(metav1.ConditionTrue, "AppliedSuccessful", 1, 0)
+	stored := newCondition(metav1.ConditionTrue, "AppliedSuccessful", 1, 0)
 	tests := map[string]struct {
 		before  []metav1.Condition
 		set     metav1.Condition
@@ -35,27 +35,27 @@ func TestSet(t *testing.T) {
 			want:    []metav1.Condition{stored},
 			changed: true,
 		},
-		"the same judgement later changes nothing": {
+		"the same condition later changes nothing": {
 			before: []metav1.Condition{stored},
-			set:    condition(metav1.ConditionTrue, "AppliedSuccessful", 1, 5),
+			set:    newCondition(metav1.ConditionTrue, "AppliedSuccessful", 1, 5),
 			want:   []metav1.Condition{stored},
 		},
 		"a status flip moves the transition time": {
 			before:  []metav1.Condition{stored},
-			set:     condition(metav1.ConditionFalse, "AppliedFailed", 1, 5),
-			want:    []metav1.Condition{condition(metav1.ConditionFalse, "AppliedFailed", 1, 5)},
+			set:     newCondition(metav1.ConditionFalse, "AppliedFailed", 1, 5),
+			want:    []metav1.Condition{newCondition(metav1.ConditionFalse, "AppliedFailed", 1, 5)},
 			changed: true,
 		},
 		"another reason for the same status keeps the transition time": {
 			before:  []metav1.Condition{stored},
-			set:     condition(metav1.ConditionTrue, "Other", 1, 5),
-			want:    []metav1.Condition{condition(metav1.ConditionTrue, "Other", 1, 0)},
+			set:     newCondition(metav1.ConditionTrue, "Other", 1, 5),
+			want:    []metav1.Condition{newCondition(metav1.ConditionTrue, "Other", 1, 0)},
 			changed: true,
 		},
-		"a newer generation is recorded though the judgement is the same": {
+		"a newer generation is stored although the status is the same": {
 			before:  []metav1.Condition{stored},
-			set:     condition(metav1.ConditionTrue, "AppliedSuccessful", 2, 5),
-			want:    []metav1.Condition{condition(metav1.ConditionTrue, "AppliedSuccessful", 2, 0)},
+			set:     newCondition(metav1.ConditionTrue, "AppliedSuccessful", 2, 5),
+			want:    []metav1.Condition{newCondition(metav1.ConditionTrue, "AppliedSuccessful", 2, 0)},
 			changed: true,
 		},
 		"other types are left alone": {
@@ -79,7 +79,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestIs(t *testing.T) {
-	stored := []metav1.Condition{condition(metav1.ConditionTrue, "r", 1, 0)}
+	stored := []metav1.Condition{newCondition(metav1.ConditionTrue, "r", 1, 0)}
 	if !Is(stored, "Applied", metav1.ConditionTrue) {
 		t.Error("a stored status is not recognised")
 	}
@@ -91,7 +91,7 @@ func TestIs(t *testing.T) {
 	}
 }
 
-func TestClipCutsOnARuneBoundary(t *testing.T) {
+func TestClipAtRuneBoundary(t *testing.T) {
 	for _, r := range []string{"a", "é", "世", "😀"} {
 		for pad := range 4 {
 			message := strings.Repeat("x", pad) + strings.Repeat(r, 2000)
@@ -107,9 +107,9 @@ func TestSetTwiceChangesOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var stored []metav1.Condition
 		for range rapid.IntRange(0, 5).Draw(t, "earlier writes") {
-			Set(&stored, draw(t))
+			Set(&stored, drawCondition(t))
 		}
-		c := draw(t)
+		c := drawCondition(t)
 		Set(&stored, c)
 		if Set(&stored, c) {
 			t.Fatalf("the second write of %+v reports a change", c)
@@ -120,13 +120,13 @@ func TestSetTwiceChangesOnce(t *testing.T) {
 	})
 }
 
-func draw(t *rapid.T) metav1.Condition {
+func drawCondition(t *rapid.T) metav1.Condition {
 	return metav1.Condition{
 		Type:               rapid.SampledFrom([]string{"A", "B"}).Draw(t, "type"),
 		Status:             rapid.SampledFrom([]metav1.ConditionStatus{"True", "False", "Unknown"}).Draw(t, "status"),
 		Reason:             rapid.SampledFrom([]string{"R", "S"}).Draw(t, "reason"),
 		Message:            rapid.StringN(0, 2000, -1).Draw(t, "message"),
 		ObservedGeneration: rapid.Int64Range(0, 3).Draw(t, "generation"),
-		LastTransitionTime: at(rapid.IntRange(0, 59).Draw(t, "minute")),
+		LastTransitionTime: atMinute(rapid.IntRange(0, 59).Draw(t, "minute")),
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text on one line without control characters: a terminal would obey
-// them. Each run of spaces, newlines and tabs becomes one space, each other character
-// that is not printable a question mark. Text that is printable is returned as it is.
+// Printable returns text on one line without control characters, which a terminal would
+// execute. Each run of spaces, newlines and tabs becomes one space. Each other character that
+// is not printable becomes a question mark. Printable text is returned unchanged.
 func Printable(text string) string {
 	if isPrintable(text) {
 		return text

@@ -7,13 +7,13 @@ import (
 
 func TestPrintable(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"plain text stays":                       {"cluster is ready", "cluster is ready"},
-		"letters of other languages stay":        {"größer 東京", "größer 東京"},
-		"newlines become spaces":                 {"one\n\n  two\r\n", "one two"},
-		"escape sequences lose their beginning":  {"\x1b[2J\x1b]0;owned\a", "?[2J?]0;owned?"},
-		"bytes that are no UTF-8 are marked":     {"a\xffb", "a?b"},
-		"characters that turn text are marked":   {"a\u202eb", "a?b"},
-		"control characters of 8 bit are marked": {"a\u009b2J", "a?2J"},
+		"plain text stays":                                        {"cluster is ready", "cluster is ready"},
+		"letters of other languages stay":                         {"größer 東京", "größer 東京"},
+		"newlines become spaces":                                  {"one\n\n  two\r\n", "one two"},
+		"escape characters become a question mark":                {"\x1b[2J\x1b]0;owned\a", "?[2J?]0;owned?"},
+		"bytes that are not UTF-8 become a question mark":         {"a\xffb", "a?b"},
+		"bidirectional control characters become a question mark": {"a\u202eb", "a?b"},
+		"8-bit control characters become a question mark":         {"a\u009b2J", "a?2J"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Printable(tc.text); got != tc.want {

@@ -12,19 +12,19 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Row is one thing that a condition can say.
+// Row is one condition that this project writes.
 type Row struct {
-	// Kinds that carry the condition.
+	// Kinds are the kinds of objects with the condition.
 	Kinds  []string
 	Type   string
 	Status metav1.ConditionStatus
 	Reason string
-	// When it is said, for documentation.
+	// When is the situation in which the condition is written, for documentation.
 	When string
 }
 
-// Table lists every condition that this project writes, kind by kind. Names that
-// are reserved in the API but never written are not in it.
+// Table lists every condition that this project writes, kind by kind. It does not contain
+// names that are reserved in the API but never written.
 func Table() []Row {
 	var table []Row
 	for _, rows := range [][]Row{clusterRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows()} {
@@ -65,20 +65,20 @@ func clusterRows() []Row {
 		{kinds, ready, no, clusterv1alpha1.ClusterReasonLeaving, "the cluster was deleted, and its Works are gone"},
 		{kinds, leaving, yes, clusterv1alpha1.LeavingWorksRemainReason, "the cluster was deleted; Works are still to be deleted"},
 		{kinds, leaving, yes, clusterv1alpha1.LeavingBindingsRemainReason, "the cluster was deleted; bindings are still scheduled to it"},
-		{kinds, leaving, yes, clusterv1alpha1.LeavingFinalizersRemainReason, "the cluster was deleted; finalizers of others hold it"},
-		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member reported, and stopped to"},
+		{kinds, leaving, yes, clusterv1alpha1.LeavingFinalizersRemainReason, "the cluster was deleted; finalizers of other controllers remain"},
+		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusUnknown, "the member stopped reporting"},
 		{kinds, ready, unknown, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "the member has never reported"},
 		{kinds, answering, yes, clusterv1alpha1.ClusterReasonReady, "the member answers again; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReachable, "the member was not reached; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonNotReady, "the health endpoint answered, but not ok; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.ClusterReasonStatusCollectionFailed, "no client could be made; Ready follows if that lasts"},
-		{kinds, credentials, yes, clusterv1alpha1.CredentialsValidReason, "the member takes the token, whose end is far or unknown"},
-		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason, "the last tenth of the life of token or CA certificate, a month at most"},
+		{kinds, credentials, yes, clusterv1alpha1.CredentialsValidReason, "the member accepts the token, whose expiry is distant or unknown"},
+		{kinds, credentials, yes, clusterv1alpha1.CredentialsExpireSoonReason, "the last tenth of the validity of the token or CA certificate, at most 30 days"},
 		{kinds, credentials, no, clusterv1alpha1.CredentialsExpiredReason, "the token or the CA certificate has expired"},
-		{kinds, credentials, no, clusterv1alpha1.CredentialsRefusedReason, "the member does not take the token"},
-		{kinds, credentials, no, clusterv1alpha1.CredentialsMissingReason, "the Secret is gone; what it held is used until the next restart"},
+		{kinds, credentials, no, clusterv1alpha1.CredentialsRefusedReason, "the member rejects the token"},
+		{kinds, credentials, no, clusterv1alpha1.CredentialsMissingReason, "the Secret is gone; the credentials that it held are used until the next restart"},
 		{kinds, ready, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster than the registered one"},
-		{kinds, ready, no, clusterv1alpha1.IdentityUnknownReason, "it cannot be found out which cluster the address leads to"},
+		{kinds, ready, no, clusterv1alpha1.IdentityUnknownReason, "the cluster behind the address could not be identified"},
 		{kinds, answering, no, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; Ready follows if that lasts"},
 		{kinds, answering, no, clusterv1alpha1.IdentityUnknownReason, "the cluster could not be identified; Ready follows if that lasts"},
 		{kinds, identity, yes, clusterv1alpha1.IdentityMismatchReason, "the address leads to another cluster; nothing is written or deleted there"},
@@ -97,11 +97,11 @@ func workRows() []Row {
 	return []Row{
 		{kinds, workv1alpha1.WorkApplied, yes, workv1alpha1.WorkAppliedSuccessfulReason, "the member holds every manifest"},
 		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkAppliedFailedReason, "a manifest could not be applied"},
-		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkMemberForbidsReason, "Karmada lacks a right in the member, which the message names"},
+		{kinds, workv1alpha1.WorkApplied, no, workv1alpha1.WorkMemberForbidsReason, "Karmada lacks a right in the member; the message names it"},
 		{kinds, workv1alpha1.WorkStatusCollected, no, workv1alpha1.WorkMemberForbidsReason, "Karmada may not watch a kind in the member"},
 		{kinds, workv1alpha1.WorkStatusCollected, yes, workv1alpha1.WorkStatusCollectedReason, "Karmada may watch all kinds again"},
-		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes reach the member"},
-		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching holds changes back"},
+		{kinds, workv1alpha1.WorkDispatching, yes, workv1alpha1.WorkDispatchingReason, "changes are delivered to the member"},
+		{kinds, workv1alpha1.WorkDispatching, no, workv1alpha1.WorkSuspendDispatchingReason, "suspendDispatching stops the delivery of changes"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkMassDeletionStoppedReason, "the deletion is part of a mass deletion that nothing explains"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkRestoreNotConfirmedReason, "the control plane is restored from a backup, and no user has confirmed that yet"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkFleetDeletionStoppedReason, "the deletion is one of many in many clusters that nothing explains"},
@@ -110,9 +110,9 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateUnknownReason, "the binding is gone, and its template cannot be read"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkTemplateKindNotServedReason, "the binding is gone, and the control plane does not serve the kind of its template"},
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member may store objects of a kind that it does not serve"},
-		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "somebody in the member undoes every repair"},
+		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "a client in the member undoes every repair"},
 		{kinds, workv1alpha1.WorkStatusCut, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
-		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "nobody undoes repairs any more"},
+		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "repairs are not undone any more"},
 	}
 }
 
@@ -121,19 +121,19 @@ func bindingRows() []Row {
 	return []Row{
 		{kinds, workv1alpha2.Scheduled, yes, workv1alpha2.BindingReasonSuccess, "the clusters are chosen"},
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonNoClusterFit, "no cluster passes the filters"},
-		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonUnschedulable, "the clusters that fit have no room"},
-		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonQuotaExceeded, "a FederatedResourceQuota refuses the replicas"},
-		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerError, "scheduling ended with an error, and is tried again"},
-		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerNotReporting, "no scheduler of the name in spec.schedulerName has reported"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonUnschedulable, "the clusters that fit have no capacity"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonQuotaExceeded, "a FederatedResourceQuota rejects the replicas"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerError, "scheduling failed and is retried"},
+		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonSchedulerNotReporting, "no scheduler with the name in spec.schedulerName has written a status"},
 		{kinds, workv1alpha2.Scheduled, no, workv1alpha2.BindingReasonClusterRemoved, "a cluster was removed, and no scheduler places its replicas elsewhere"},
 		{kinds, workv1alpha2.FullyApplied, yes, workv1alpha2.FullyAppliedSuccessReason, "every chosen cluster holds the template"},
 		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
-		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the time of an eviction is over, and no healthy copy stands in for the old one, which is kept"},
-		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the time of an eviction is over, and the old copy, which has to be gone first, is not"},
+		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the grace period of an eviction is over, and no healthy copy replaces the old one, which is kept"},
+		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the grace period of an eviction is over, and the old copy, which must be deleted first, still exists"},
 	}
 }
 
-// templateRows leaves out the reasons that members give.
+// templateRows does not contain the reasons that members set.
 func templateRows() []Row {
 	kinds := []string{"Deployment"}
 	var rows []Row
@@ -150,9 +150,9 @@ func serviceRows() []Row {
 	kinds := []string{"MultiClusterService"}
 	applied, dispatched := networkingv1alpha1.MCSServiceAppliedConditionType, networkingv1alpha1.MCSEndpointSliceDispatchedConditionType
 	return []Row{
-		{kinds, applied, yes, networkingv1alpha1.MCSServiceAppliedSucceed, "the Service is on its way to the clusters"},
+		{kinds, applied, yes, networkingv1alpha1.MCSServiceAppliedSucceed, "the Service is being propagated to the clusters"},
 		{kinds, applied, no, networkingv1alpha1.MCSServiceAppliedFailed, "the Service could not be propagated"},
-		{kinds, dispatched, yes, networkingv1alpha1.MCSEndpointSliceDispatchedSucceed, "the endpoints are on their way to the consumers"},
+		{kinds, dispatched, yes, networkingv1alpha1.MCSEndpointSliceDispatchedSucceed, "the endpoints are being sent to the consumers"},
 		{kinds, dispatched, no, networkingv1alpha1.MCSEndpointSliceDispatchedFailed, "the endpoints could not be sent"},
 	}
 }
@@ -160,9 +160,9 @@ func serviceRows() []Row {
 func operatorRows() []Row {
 	kinds, ready := []string{"Karmada"}, string(operatorv1alpha1.Ready)
 	return []Row{
-		{kinds, ready, yes, operatorv1alpha1.ReasonCompleted, "the control plane is installed as described"},
+		{kinds, ready, yes, operatorv1alpha1.ReasonCompleted, "the control plane is installed as specified"},
 		{kinds, ready, no, operatorv1alpha1.ReasonProgressing, "the control plane is being installed or changed"},
-		{kinds, ready, no, operatorv1alpha1.ReasonFailed, "a step of the installation ended with an error"},
-		{kinds, ready, no, operatorv1alpha1.ReasonValidationError, "the description cannot be installed"},
+		{kinds, ready, no, operatorv1alpha1.ReasonFailed, "a step of the installation failed"},
+		{kinds, ready, no, operatorv1alpha1.ReasonValidationError, "the specification cannot be installed"},
 	}
 }

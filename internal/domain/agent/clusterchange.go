@@ -12,54 +12,54 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReachFields are the fields of spec that say how a cluster is reached. Its agent may
-// change them at any time, and no other field after the registration.
+// ReachFields returns the fields of spec that describe the connection to a cluster. Its agent
+// may change only these fields after the registration.
 func ReachFields() []string {
 	return []string{"apiEndpoint", "secretRef", "impersonatorSecretRef", "insecureSkipTLSVerification", "proxyURL", "proxyHeader"}
 }
 
-// validateCreation returns what an agent may not say of its cluster even when it
-// registers: annotations are orders of people to the control plane, and finalizers
-// and owners decide when the Cluster goes.
+// validateCreation returns the metadata that an agent may not set even when it registers:
+// annotations are instructions of users to the control plane, and finalizers and owners
+// control the deletion of the Cluster.
 func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
 	var wrong field.ErrorList
 	metadata := field.NewPath("metadata")
 	for _, name := range sortedKeys(created.Annotations) {
 		if domain, _, _ := strings.Cut(name, "/"); domain == "karmada.io" || strings.HasSuffix(domain, ".karmada.io") {
-			wrong = append(wrong, forbidden(created.Name, metadata.Child("annotations").Key(name)))
+			wrong = append(wrong, forbiddenError(created.Name, metadata.Child("annotations").Key(name)))
 		}
 	}
 	if len(created.Finalizers) > 0 {
-		wrong = append(wrong, forbidden(created.Name, metadata.Child("finalizers")))
+		wrong = append(wrong, forbiddenError(created.Name, metadata.Child("finalizers")))
 	}
 	if len(created.OwnerReferences) > 0 {
-		wrong = append(wrong, forbidden(created.Name, metadata.Child("ownerReferences")))
+		wrong = append(wrong, forbiddenError(created.Name, metadata.Child("ownerReferences")))
 	}
 	return wrong
 }
 
-// validateChange returns what an agent changes of a stored Cluster and may not. Both
-// are in the form in which they are stored.
+// validateChange returns the fields of a stored Cluster that an agent changes without
+// permission. Both arguments are in the stored form.
 func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var wrong field.ErrorList
 	metadata := field.NewPath("metadata")
 	if !equality.Semantic.DeepEqual(written.Labels, stored.Labels) {
-		wrong = append(wrong, forbidden(stored.Name, metadata.Child("labels")))
+		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("labels")))
 	}
 	if !equality.Semantic.DeepEqual(written.Annotations, stored.Annotations) {
-		wrong = append(wrong, forbidden(stored.Name, metadata.Child("annotations")))
+		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("annotations")))
 	}
-	if !finalizersMayBecome(written.Finalizers, stored) {
-		wrong = append(wrong, forbidden(stored.Name, metadata.Child("finalizers")))
+	if !canSetFinalizers(written.Finalizers, stored) {
+		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("finalizers")))
 	}
 	if !equality.Semantic.DeepEqual(written.OwnerReferences, stored.OwnerReferences) {
-		wrong = append(wrong, forbidden(stored.Name, metadata.Child("ownerReferences")))
+		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("ownerReferences")))
 	}
 	return append(wrong, validateSpecChange(written, stored)...)
 }
 
-// validateSpecChange looks at all fields of the spec by their names, so that a field
-// that is added to the API belongs to people until it is named in ReachFields.
+// validateSpecChange compares all fields of the spec by name, so that an agent may not change
+// a field that is added to the API until ReachFields contains it.
 func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var wrong field.ErrorList
 	after, before := reflect.ValueOf(written.Spec), reflect.ValueOf(stored.Spec)
@@ -69,15 +69,14 @@ func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorLis
 		if same || slices.Contains(ReachFields(), name) || name == "id" && stored.Spec.ID == "" {
 			continue
 		}
-		wrong = append(wrong, forbidden(stored.Name, field.NewPath("spec", name)))
+		wrong = append(wrong, forbiddenError(stored.Name, field.NewPath("spec", name)))
 	}
 	return wrong
 }
 
-// finalizersMayBecome reports whether an agent may leave the Cluster with these
-// finalizers: unregister --force takes that of the control plane off a Cluster that is
-// being deleted.
-func finalizersMayBecome(after []string, stored *clusterv1alpha1.Cluster) bool {
+// canSetFinalizers reports whether an agent may set these finalizers: unregister --force
+// removes that of the control plane from a Cluster in deletion.
+func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true
 	}
@@ -85,8 +84,8 @@ func finalizersMayBecome(after []string, stored *clusterv1alpha1.Cluster) bool {
 	return stored.DeletionTimestamp != nil && slices.Equal(after, rest)
 }
 
-func forbidden(cluster string, path *field.Path) *field.Error {
-	return field.Forbidden(path, fmt.Sprintf("the agent of a cluster changes its status and of spec only how the cluster is reached (%s); a person changes this with: kubectl edit cluster %s",
+func forbiddenError(cluster string, path *field.Path) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf("the agent of a cluster may change only the status and these fields of spec: %s; an administrator changes this field with: kubectl edit cluster %s",
 		strings.Join(ReachFields(), ", "), cluster))
 }
 

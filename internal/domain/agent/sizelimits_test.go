@@ -9,7 +9,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-func TestAnEventOrRequestOfAnAgentIsSmall(t *testing.T) {
+func TestCheckObjectBytes(t *testing.T) {
 	for bytes, want := range map[int]bool{0: true, 16 << 10: true, 16<<10 + 1: false, 1400 << 10: false} {
 		if got := CheckObjectBytes("Event", bytes) == nil; got != want {
 			t.Errorf("%d bytes are accepted: %v", bytes, got)
@@ -17,22 +17,22 @@ func TestAnEventOrRequestOfAnAgentIsSmall(t *testing.T) {
 	}
 }
 
-func TestAReportOnAWorkIsSmall(t *testing.T) {
+func TestCheckReportBytes(t *testing.T) {
 	tests := map[string]struct {
 		manifests, before, bytes int
 		// large is the feature gate LargeStatus.
 		large, want bool
 	}{
-		"conditions of no manifest":              {0, 0, 32 << 10, false, true},
-		"more than that":                         {0, 0, 32<<10 + 1, false, false},
-		"statuses of 3 manifests":                {3, 0, 104 << 10, false, true},
-		"more than 3 statuses":                   {3, 0, 104<<10 + 1, false, false},
-		"what etcd cannot hold, of any number":   {1 << 40, 0, 1200<<10 + 1, false, false},
-		"statuses of manifests that are gone":    {1, 200 << 10, 200 << 10, false, true},
-		"statuses of manifests that go, in part": {1, 200 << 10, 190 << 10, false, true},
-		"growth of what was too large before":    {1, 200 << 10, 200<<10 + 1, false, false},
-		"with the gate, a large status":          {1, 0, 1200 << 10, true, true},
-		"with the gate, what etcd cannot hold":   {1, 0, 1200<<10 + 1, true, false},
+		"no manifests":                                       {0, 0, 32 << 10, false, true},
+		"no manifests, one byte too many":                    {0, 0, 32<<10 + 1, false, false},
+		"statuses of 3 manifests":                            {3, 0, 104 << 10, false, true},
+		"more than 3 statuses":                               {3, 0, 104<<10 + 1, false, false},
+		"more than the limit of etcd":                        {1 << 40, 0, 1200<<10 + 1, false, false},
+		"statuses of removed manifests":                      {1, 200 << 10, 200 << 10, false, true},
+		"fewer statuses of removed manifests":                {1, 200 << 10, 190 << 10, false, true},
+		"growth of a report that was too large":              {1, 200 << 10, 200<<10 + 1, false, false},
+		"a large status with the feature gate":               {1, 0, 1200 << 10, true, true},
+		"more than the limit of etcd, with the feature gate": {1, 0, 1200<<10 + 1, true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +43,8 @@ func TestAReportOnAWorkIsSmall(t *testing.T) {
 	}
 }
 
-// An honest agent reports a cut status for each manifest, its identifier, and
-// conditions.
-func TestNoHonestReportIsTooLarge(t *testing.T) {
+// A regular report contains a cut status for each manifest, its identifier, and conditions.
+func TestRegularReportIsAccepted(t *testing.T) {
 	const identifier, conditions = 2 << 10, 24 << 10
 	rapid.Check(t, func(t *rapid.T) {
 		manifests := rapid.IntRange(0, 48).Draw(t, "manifests")

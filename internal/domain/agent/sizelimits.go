@@ -7,20 +7,19 @@ import (
 )
 
 const (
-	// MaxObjectBytes bounds an Event and a request for a certificate by an agent, in
-	// bytes of JSON, metadata included.
+	// MaxObjectBytes limits an Event or a certificate request of an agent, in bytes of JSON
+	// including metadata.
 	MaxObjectBytes = 16 << 10
 
-	// An agent cuts the status of each object at 16 KiB. The rest is room for
-	// conditions, identifiers and the owners of fields.
-	reportBytes         = 32 << 10
-	reportManifestBytes = 24 << 10
+	// An agent cuts the status of each object at 16 KiB. The rest is for conditions, identifiers and
+	// managedFields.
+	baseReportBytes        = 32 << 10
+	reportBytesPerManifest = 24 << 10
 	// maxReportBytes leaves room for the spec: etcd accepts objects of 1.5 MiB.
 	maxReportBytes = 1200 << 10
 )
 
-// CheckObjectBytes returns an error for an Event or a request for a certificate that is
-// too large.
+// CheckObjectBytes returns an error for an Event or a certificate request that is too large.
 func CheckObjectBytes(kind string, bytes int) error {
 	if bytes <= MaxObjectBytes {
 		return nil
@@ -28,8 +27,8 @@ func CheckObjectBytes(kind string, bytes int) error {
 	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
 }
 
-// Report returns what an agent may change of a Work: the status, the finalizers and
-// the owners of fields.
+// Report returns the fields of a Work that an agent may change: the status, the finalizers and
+// managedFields.
 func Report(work map[string]any) map[string]any {
 	report := map[string]any{"status": work["status"]}
 	if metadata, ok := work["metadata"].(map[string]any); ok {
@@ -45,18 +44,18 @@ func Manifests(work map[string]any) int {
 	return len(list)
 }
 
-// ReportBytes returns how many bytes of JSON the Report on so many manifests may have.
-// With the feature gate LargeStatus statuses are not cut.
+// ReportBytes returns the limit for the Report on the given number of manifests, in bytes of
+// JSON. With the feature gate LargeStatus statuses are not cut.
 func ReportBytes(manifests int, large bool) int {
 	if large {
 		return maxReportBytes
 	}
-	return reportBytes + min(manifests, (maxReportBytes-reportBytes)/reportManifestBytes)*reportManifestBytes
+	return baseReportBytes + min(manifests, (maxReportBytes-baseReportBytes)/reportBytesPerManifest)*reportBytesPerManifest
 }
 
-// CheckReportBytes returns an error for a Report that is too large. One that was too
-// large before may stay, but not grow: manifests that are gone leave their statuses
-// until the agent reports again.
+// CheckReportBytes returns an error for a Report that is too large. One that was too large
+// before may stay but not grow: the statuses of removed manifests stay until the agent reports
+// again.
 func CheckReportBytes(manifests, before, bytes int, large bool) error {
 	limit := ReportBytes(manifests, large)
 	if bytes <= max(limit, before) {

@@ -1,0 +1,154 @@
+package agent
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+const (
+	roleNamePrefix     = "system:karmada:"
+	impersonatorSuffix = "-impersonator"
+
+	// LeaderLeasePrefix is the prefix of the Lease for leader election between the replicas of
+	// an agent. The name of the cluster follows.
+	LeaderLeasePrefix = "karmada-agent-"
+)
+
+// Object is an object of the API.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// RoleName returns the name of the ClusterRole of an agent. The role owns all other RBAC
+// objects of the agent, which are deleted with it.
+func RoleName(cluster string) string { return roleNamePrefix + cluster + ":agent" }
+
+// ExecutionNamespace returns the namespace that holds the Works of a cluster.
+func ExecutionNamespace(cluster string) string {
+	return clusterv1alpha1.ExecutionSpacePrefix + cluster
+}
+
+// Rights returns the roles and role bindings for the agent of a cluster, the ClusterRole
+// first. clusterNamespace holds the Secrets of the cluster. Its Lease is always in
+// karmada-cluster.
+//
+// Each rule names its objects if RBAC can check the name. It cannot for create requests, nor
+// for events.
+func Rights(cluster, clusterNamespace string) []Object {
+	role := RoleName(cluster)
+	space := ExecutionNamespace(cluster)
+	objects := []Object{
+		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta("", role), Rules: generalRules(cluster, clusterNamespace)},
+		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: agentSubjects(cluster)},
+	}
+	objects = append(objects, namespacedRole(cluster, clusterNamespace, role+"-secret", secretRules(cluster))...)
+	objects = append(objects, namespacedRole(cluster, clusterv1alpha1.NamespaceKarmadaCluster, role+"-lease", leaseRules(cluster))...)
+	return append(objects, namespacedRole(cluster, space, role+"-work", workRules())...)
+}
+
+// generalRules are the rules for the Cluster itself and for objects that no namespace
+// separates.
+func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		ruleForName(clusterv1alpha1.GroupName, "clusters", cluster, "get", "list", "watch", "update", "patch", "delete"),
+		ruleForAll(clusterv1alpha1.GroupName, "clusters", "create"),
+		ruleForName(clusterv1alpha1.GroupName, "clusters/status", cluster, "get", "update", "patch"),
+		{
+			APIGroups: []string{configv1alpha1.GroupName},
+			Resources: []string{"resourceinterpreterwebhookconfigurations", "resourceinterpretercustomizations"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+		{
+			APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, Verbs: []string{"get"},
+			ResourceNames: withoutDuplicates(ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
+		},
+		ruleForName(coordinationv1.GroupName, "leases", LeaderLeasePrefix+cluster, "get", "update", "patch"),
+		ruleForAll(coordinationv1.GroupName, "leases", "create"),
+		ruleForAll(certificatesv1.GroupName, "certificatesigningrequests", "get", "create"),
+		{APIGroups: []string{corev1.GroupName, "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		// An agent may delete its own role, for example after a failed registration. All its rights
+		// are deleted with this role.
+		ruleForName(rbacv1.GroupName, "clusterroles", RoleName(cluster), "get", "delete"),
+	}
+}
+
+func secretRules(cluster string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get", "patch", "update"},
+			ResourceNames: []string{cluster, cluster + impersonatorSuffix},
+		},
+		ruleForAll(corev1.GroupName, "secrets", "create"),
+	}
+}
+
+func leaseRules(cluster string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{ruleForName(coordinationv1.GroupName, "leases", cluster, "get", "update", "patch")}
+}
+
+// workRules let an agent write the status of Works and delete them. unregister deletes them
+// with the credentials of the agent. The admission policy karmada-agent restricts which fields
+// of a Work the agent may change.
+func workRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		ruleForAll(workv1alpha1.GroupName, "works", "get", "list", "watch", "update", "patch", "delete"),
+		ruleForAll(workv1alpha1.GroupName, "works/status", "get", "patch", "update"),
+	}
+}
+
+// namespacedRole returns a role in a namespace and its binding to the agent.
+func namespacedRole(cluster, namespace, name string, rules []rbacv1.PolicyRule) []Object {
+	return []Object{
+		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: objectMeta(namespace, name), Rules: rules},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: objectMeta(namespace, name), RoleRef: roleRef("Role", name), Subjects: agentSubjects(cluster)},
+	}
+}
+
+func ruleForName(group, resource, name string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: verbs}
+}
+
+func ruleForAll(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func objectMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: name,
+		Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
+	}
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+func agentSubjects(cluster string) []rbacv1.Subject {
+	return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: User(cluster)}}
+}
+
+// withoutDuplicates keeps the first of equal names.
+func withoutDuplicates(names ...string) []string {
+	var kept []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if !seen[name] {
+			kept = append(kept, name)
+		}
+		seen[name] = true
+	}
+	return kept
+}
