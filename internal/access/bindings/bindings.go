@@ -1,8 +1,8 @@
-// Package bindings answers "which bindings are there?": it reads and finds those of
-// one scope in the cache of a process.
+// Package bindings answers: which bindings exist? It reads the bindings of one scope from the
+// cache of a process.
 //
-// What it returns may be shared with that cache and must not be changed;
-// binding.Copy makes one that may.
+// The results may be shared with that cache and must not be changed. binding.Copy returns a
+// copy that may be changed.
 package bindings
 
 import (
@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Living is the binding of that name, nil when there is none or it is about to go.
+// Living returns the binding with that name, nil if there is none or it is in deletion.
 func Living(ctx context.Context, from client.Reader, namespaced bool, key types.NamespacedName) (binding.Object, error) {
 	found := binding.New(namespaced)
 	err := from.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
@@ -35,7 +35,7 @@ func Living(ctx context.Context, from client.Reader, namespaced bool, key types.
 	return found, nil
 }
 
-// List is the bindings of one scope that fit the options.
+// List returns the bindings of one scope that match the options.
 func List(ctx context.Context, from client.Reader, namespaced bool, options ...client.ListOption) ([]binding.Object, error) {
 	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
 	if namespaced {

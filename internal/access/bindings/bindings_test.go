@@ -20,10 +20,10 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-var errAway = errors.New("the control plane is away")
+var errUnavailable = errors.New("the control plane is unavailable")
 
-// made is a binding in m1 that leaves m2, unless a change makes it otherwise.
-func made(namespaced bool, name string, changes ...func(binding.Object)) binding.Object {
+// newBinding is a binding in m1 that is evicted from m2, unless a change sets other clusters.
+func newBinding(namespaced bool, name string, changes ...func(binding.Object)) binding.Object {
 	bound := binding.New(namespaced)
 	bound.SetName(name)
 	if namespaced {
@@ -37,16 +37,16 @@ func made(namespaced bool, name string, changes ...func(binding.Object)) binding
 	return bound
 }
 
-func going(bound binding.Object) {
+func inDeletion(bound binding.Object) {
 	bound.SetDeletionTimestamp(&metav1.Time{Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)})
 	bound.SetFinalizers([]string{"example.io/wait"})
 }
 
-func elsewhere(bound binding.Object) {
+func inOtherClusters(bound binding.Object) {
 	bound.BindingSpec().Clusters[0].Name, bound.BindingSpec().GracefulEvictionTasks[0].FromCluster = "m3", "m4"
 }
 
-func store(t *testing.T, answer error, objects ...client.Object) client.Client {
+func newStore(t *testing.T, answer error, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
@@ -66,20 +66,20 @@ func store(t *testing.T, answer error, objects ...client.Object) client.Client {
 	return builder.Build()
 }
 
-func TestLiving(t *testing.T) {
+func TestGetActive(t *testing.T) {
 	tests := map[string]struct {
 		stored     []client.Object
 		namespaced bool
 		answer     error
 		found      bool
 	}{
-		"one in a namespace is found":         {stored: []client.Object{made(true, "web")}, namespaced: true, found: true},
-		"one of the cluster is found":         {stored: []client.Object{made(false, "web")}, found: true},
-		"that of the other scope is another":  {stored: []client.Object{made(true, "web")}},
-		"none is none":                        {namespaced: true},
-		"one that is about to go is none":     {stored: []client.Object{made(true, "web", going)}, namespaced: true},
-		"one that cannot be read is an error": {stored: []client.Object{made(true, "web")}, namespaced: true, answer: errAway},
-		"whether there is one or not":         {namespaced: true, answer: errAway},
+		"a ResourceBinding":        {stored: []client.Object{newBinding(true, "web")}, namespaced: true, found: true},
+		"a ClusterResourceBinding": {stored: []client.Object{newBinding(false, "web")}, found: true},
+		"only the other scope":     {stored: []client.Object{newBinding(true, "web")}},
+		"none":                     {namespaced: true},
+		"in deletion":              {stored: []client.Object{newBinding(true, "web", inDeletion)}, namespaced: true},
+		"an existing binding that cannot be read": {stored: []client.Object{newBinding(true, "web")}, namespaced: true, answer: errUnavailable},
+		"a missing binding that cannot be read":   {namespaced: true, answer: errUnavailable},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLiving(t *testing.T) {
 			if test.namespaced {
 				key.Namespace = "shop"
 			}
-			got, err := Living(t.Context(), store(t, test.answer, test.stored...), test.namespaced, key)
+			got, err := Living(t.Context(), newStore(t, test.answer, test.stored...), test.namespaced, key)
 			if !errors.Is(err, test.answer) || (got != nil) != test.found {
 				t.Errorf("got %v and error %v, want one: %t, and error %v", got, err, test.found, test.answer)
 			}
@@ -95,23 +95,23 @@ func TestLiving(t *testing.T) {
 	}
 }
 
-func TestOfCluster(t *testing.T) {
-	stored := []client.Object{made(true, "web"), made(true, "off", elsewhere), made(true, "last", going), made(false, "wide")}
-	twice := made(true, "twice")
+func TestListByCluster(t *testing.T) {
+	stored := []client.Object{newBinding(true, "web"), newBinding(true, "off", inOtherClusters), newBinding(true, "last", inDeletion), newBinding(false, "wide")}
+	twice := newBinding(true, "twice")
 	twice.BindingSpec().GracefulEvictionTasks[0].FromCluster = "m1"
 	tests := map[string]struct {
 		namespaced bool
 		cluster    string
 		want       []string
 	}{
-		"those that are scheduled to it":        {true, "m1", []string{"last", "twice", "web"}},
-		"those that leave it":                   {true, "m2", []string{"last", "web"}},
-		"those of the other scope by their own": {false, "m1", []string{"wide"}},
-		"none":                                  {false, "m4", nil},
+		"scheduled to the cluster": {true, "m1", []string{"last", "twice", "web"}},
+		"evicted from the cluster": {true, "m2", []string{"last", "web"}},
+		"cluster-scoped bindings":  {false, "m1", []string{"wide"}},
+		"none":                     {false, "m4", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := OfCluster(t.Context(), store(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
+			found, err := OfCluster(t.Context(), newStore(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,8 +126,8 @@ func TestOfCluster(t *testing.T) {
 	}
 }
 
-func TestOfClusterTellsThatItCannotKnow(t *testing.T) {
-	if found, err := OfCluster(t.Context(), store(t, errAway, made(true, "web")), true, "m1"); !errors.Is(err, errAway) || found != nil {
-		t.Errorf("got %v and error %v, want %v", found, err, errAway)
+func TestListByClusterError(t *testing.T) {
+	if found, err := OfCluster(t.Context(), newStore(t, errUnavailable, newBinding(true, "web")), true, "m1"); !errors.Is(err, errUnavailable) || found != nil {
+		t.Errorf("got %v and error %v, want %v", found, err, errUnavailable)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// ClusterField of a binding is what ClustersOf tells of it.
+// ClusterField is the name of the index with the values of ClustersOf.
 const ClusterField = "bindings/cluster"
 
-// Index lets OfCluster find bindings in the cache of a process. It is called once
-// for each cache, before that starts: who finds bindings so shares one index.
+// Index adds the index that OfCluster needs to the cache of a process. It must be called once
+// for each cache, before the cache starts. All callers of OfCluster share the index.
 func Index(indexer client.FieldIndexer) error {
 	for _, namespaced := range []bool{true, false} {
-		// The context bounds a wait that there is none of before the start.
+		// The context is not used: before the start the call does not wait.
 		if err := indexer.IndexField(context.Background(), binding.New(namespaced), ClusterField, ClustersOf); err != nil {
 			return fmt.Errorf("indexing bindings by cluster: %w", err)
 		}
@@ -25,7 +25,8 @@ func Index(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// ClustersOf are the clusters that a binding is scheduled to or leaves, each once.
+// ClustersOf returns the clusters to which a binding is scheduled or from which it is evicted,
+// each once.
 func ClustersOf(object client.Object) []string {
 	bound, ok := object.(binding.Object)
 	if !ok {
@@ -43,7 +44,8 @@ func ClustersOf(object client.Object) []string {
 	return slices.Compact(names)
 }
 
-// OfCluster is the bindings of one scope that are scheduled to a cluster or leave it.
+// OfCluster returns the bindings of one scope that are scheduled to a cluster or evicted from
+// it.
 func OfCluster(ctx context.Context, from client.Reader, namespaced bool, cluster string) ([]binding.Object, error) {
 	found, err := List(ctx, from, namespaced, client.MatchingFields{ClusterField: cluster})
 	if err != nil {

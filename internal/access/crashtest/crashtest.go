@@ -1,5 +1,5 @@
-// Package crashtest answers "what if the process of a loop dies around one of its
-// writes?", for tests of loops over a store in memory.
+// Package crashtest answers: what happens if the process of a loop crashes before or after one
+// of its writes? It is for tests of loops over a store in memory.
 package crashtest
 
 import (
@@ -13,108 +13,109 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Case is a loop in a world that may be begun any number of times.
+// Case is a loop with a store that can be started any number of times.
 type Case struct {
-	// Store is a new store with what there is in the beginning.
+	// Store returns a new store with the initial objects.
 	Store func() client.WithWatch
-	// Start makes a loop that remembers nothing. A pass does what the loop would do
-	// next, and then whoever else is at work in the world, by the client of the others,
-	// who do not die. Time goes on by itself. An error is one that is tried again.
+	// Start returns one pass of a loop without any state in memory. A pass does one step of
+	// the loop, and then the steps of other components with the client others, which do not
+	// crash. Time continues. An error is retried.
 	Start func(karmada, others client.WithWatch) (pass func(context.Context) error)
-	// End is what is stored, without what differs between runs that end alike.
+	// End returns the final state, without values that may differ between equivalent runs.
 	End func(context.Context, client.Reader) (string, error)
 }
 
 const (
-	// passes is how many the longest way may take.
-	passes = 100
-	// calm is how many passes without a write are the end.
-	calm = 3
+	// maxPasses limits the passes of one run.
+	maxPasses = 100
+	// idlePasses is the number of passes without a write after which a run is complete.
+	idlePasses = 3
 )
 
-// Run lets the loop go its way undisturbed first. Then for each write that it made it
-// dies once before the write, which is never made, and once after it, of which it never
-// hears; it is started anew, and must come to the same end.
+// Run first runs the loop without a crash. Then, for each of its writes, it crashes the loop
+// once before the write, which is never sent, and once after it, whose response is lost. It
+// starts the loop again, which must reach the same final state.
 func (c Case) Run(t *testing.T) {
 	t.Helper()
-	undisturbed := &life{}
-	want, err := c.live(t.Context(), undisturbed, c.Store())
+	uncrashed := &process{}
+	want, err := c.runProcess(t.Context(), uncrashed, c.Store())
 	if err != nil {
-		t.Fatalf("undisturbed: %v", err)
+		t.Fatalf("without a crash: %v", err)
 	}
-	if undisturbed.writes == 0 {
+	if uncrashed.writes == 0 {
 		t.Fatalf("nothing was written on the way to %s", want)
 	}
-	for nth := 1; nth <= undisturbed.writes; nth++ {
+	for nth := 1; nth <= uncrashed.writes; nth++ {
 		for side, made := range map[string]bool{"before": false, "after": true} {
-			t.Run(fmt.Sprintf("it dies %s write %d", side, nth), func(t *testing.T) {
+			t.Run(fmt.Sprintf("crash %s write %d", side, nth), func(t *testing.T) {
 				store := c.Store()
-				if _, err := c.live(t.Context(), &life{last: nth, made: made}, store); !errors.Is(err, errDead) {
-					t.Fatalf("it lives on: %v", err)
+				if _, err := c.runProcess(t.Context(), &process{crashAtWrite: nth, writeBeforeCrash: made}, store); !errors.Is(err, errCrashed) {
+					t.Fatalf("the process did not crash: %v", err)
 				}
-				got, err := c.live(t.Context(), &life{}, store)
+				got, err := c.runProcess(t.Context(), &process{}, store)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("another end (-undisturbed +this):\n%s", diff)
+					t.Errorf("another final state (-without crash +with crash):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-// live starts a loop and lets it pass until nothing is written any more, or it dies.
-func (c Case) live(ctx context.Context, l *life, store client.WithWatch) (end string, err error) {
-	pass := c.Start(interceptor.NewClient(store, l.funcs()), store)
+// runProcess starts a loop and runs passes until nothing is written any more, or the process
+// crashes.
+func (c Case) runProcess(ctx context.Context, l *process, store client.WithWatch) (end string, err error) {
+	pass := c.Start(interceptor.NewClient(store, l.interceptorFuncs()), store)
 	var failed error
-	for n, before := 0, 0; n < passes; n++ {
+	for n, before := 0, 0; n < maxPasses; n++ {
 		wrote := l.writes
 		failed = pass(ctx)
 		switch {
-		case l.dead:
-			return "", errDead
+		case l.crashed:
+			return "", errCrashed
 		case failed != nil || l.writes != wrote:
 			before = n
-		case n-before >= calm:
+		case n-before >= idlePasses:
 			return c.End(ctx, store)
 		}
 	}
-	return "", fmt.Errorf("it has not come to an end after %d passes: %w", passes, failed)
+	return "", fmt.Errorf("the loop did not end after %d passes: %w", maxPasses, failed)
 }
 
-var errDead = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-// life is one life of a loop.
-type life struct {
-	// last is the number of the write around which it ends, 0 for none; made tells
-	// that the write is still made.
-	last int
-	made bool
+// process is one run of a loop.
+type process struct {
+	// crashAtWrite is the number of the write at which the process crashes, 0 for none.
+	// writeBeforeCrash reports whether that write is still sent.
+	crashAtWrite     int
+	writeBeforeCrash bool
 
-	writes int
-	dead   bool
+	writes  int
+	crashed bool
 }
 
-// write makes a write if the process lives.
-func (l *life) write(send func() error) error {
-	if l.dead {
-		return errDead
+// write sends a write unless the process has crashed.
+func (l *process) write(send func() error) error {
+	if l.crashed {
+		return errCrashed
 	}
 	l.writes++
-	if l.writes != l.last {
+	if l.writes != l.crashAtWrite {
 		return send()
 	}
-	l.dead = true
-	if l.made {
+	l.crashed = true
+	if l.writeBeforeCrash {
 		if err := send(); err != nil {
 			return err
 		}
 	}
-	return errDead
+	return errCrashed
 }
 
-func (l *life) funcs() interceptor.Funcs {
+func (l *process) interceptorFuncs() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			return l.write(func() error { return c.Create(ctx, object, o...) })

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func note(name string) *corev1.ConfigMap {
+func newConfigMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// moving is a loop that makes one object and deletes another, in an order.
-func moving(do ...func(context.Context, client.Client) error) Case {
+// newCase is a loop that creates one object and deletes another, in the given order.
+func newCase(do ...func(context.Context, client.Client) error) Case {
 	return Case{
-		Store: func() client.WithWatch { return fake.NewClientBuilder().WithObjects(note("old")).Build() },
+		Store: func() client.WithWatch { return fake.NewClientBuilder().WithObjects(newConfigMap("old")).Build() },
 		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
 			return func(ctx context.Context) error {
 				for _, each := range do {
@@ -42,53 +42,55 @@ func moving(do ...func(context.Context, client.Client) error) Case {
 	}
 }
 
-// unlessThere creates an object that is not there.
-func unlessThere(ctx context.Context, karmada client.Client) error {
-	if err := karmada.Get(ctx, client.ObjectKeyFromObject(note("new")), note("new")); err == nil {
+// createIfMissing creates the object "new" if it does not exist.
+func createIfMissing(ctx context.Context, karmada client.Client) error {
+	if err := karmada.Get(ctx, client.ObjectKeyFromObject(newConfigMap("new")), newConfigMap("new")); err == nil {
 		return nil
 	}
-	return karmada.Create(ctx, note("new"))
+	return karmada.Create(ctx, newConfigMap("new"))
 }
 
-// ifThere deletes one that is.
-func ifThere(ctx context.Context, karmada client.Client) error {
-	if err := karmada.Get(ctx, client.ObjectKeyFromObject(note("old")), note("old")); err != nil {
+// deleteIfPresent deletes the object "old" if it exists.
+func deleteIfPresent(ctx context.Context, karmada client.Client) error {
+	if err := karmada.Get(ctx, client.ObjectKeyFromObject(newConfigMap("old")), newConfigMap("old")); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return karmada.Delete(ctx, note("old"))
+	return karmada.Delete(ctx, newConfigMap("old"))
 }
 
-func TestALoopThatLooksAtWhatIsStoredEndsAlike(t *testing.T) { moving(unlessThere, ifThere).Run(t) }
+func TestRobustLoopPasses(t *testing.T) { newCase(createIfMissing, deleteIfPresent).Run(t) }
 
-// forgetful makes the new object only as long as the old one is there.
-func forgetful(ctx context.Context, karmada client.Client) error {
-	if err := karmada.Get(ctx, client.ObjectKeyFromObject(note("old")), note("old")); err != nil {
+// deleteThenCreate creates the object "new" only if "old" exists, which it deletes first.
+func deleteThenCreate(ctx context.Context, karmada client.Client) error {
+	if err := karmada.Get(ctx, client.ObjectKeyFromObject(newConfigMap("old")), newConfigMap("old")); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := karmada.Delete(ctx, note("old")); err != nil {
+	if err := karmada.Delete(ctx, newConfigMap("old")); err != nil {
 		return err
 	}
-	return karmada.Create(ctx, note("new"))
+	return karmada.Create(ctx, newConfigMap("new"))
 }
 
-func TestALoopThatLosesItsWayIsFound(t *testing.T) {
-	c := moving(forgetful)
-	want, err := c.live(t.Context(), &life{}, c.Store())
+func TestLostWriteIsDetected(t *testing.T) {
+	c := newCase(deleteThenCreate)
+	want, err := c.runProcess(t.Context(), &process{}, c.Store())
 	if err != nil || want != "new" {
-		t.Fatalf("undisturbed %q, error %v", want, err)
+		t.Fatalf("without a crash %q, error %v", want, err)
 	}
 	store := c.Store()
-	if _, err := c.live(t.Context(), &life{last: 1, made: true}, store); !errors.Is(err, errDead) {
-		t.Fatalf("it lives on: %v", err)
+	if _, err := c.runProcess(t.Context(), &process{crashAtWrite: 1, writeBeforeCrash: true}, store); !errors.Is(err, errCrashed) {
+		t.Fatalf("the process did not crash: %v", err)
 	}
-	if got, err := c.live(t.Context(), &life{}, store); err != nil || got != "" {
-		t.Errorf("it ends with %q and error %v, want nothing", got, err)
+	if got, err := c.runProcess(t.Context(), &process{}, store); err != nil || got != "" {
+		t.Errorf("final state %q and error %v, want nothing", got, err)
 	}
 }
 
-func TestALoopWithoutAnEndIsFound(t *testing.T) {
-	c := moving(func(ctx context.Context, karmada client.Client) error { return karmada.Update(ctx, note("old")) })
-	if end, err := c.live(t.Context(), &life{}, c.Store()); err == nil {
-		t.Errorf("it ends with %q", end)
+func TestEndlessLoopIsDetected(t *testing.T) {
+	c := newCase(func(ctx context.Context, karmada client.Client) error {
+		return karmada.Update(ctx, newConfigMap("old"))
+	})
+	if end, err := c.runProcess(t.Context(), &process{}, c.Store()); err == nil {
+		t.Errorf("final state %q", end)
 	}
 }

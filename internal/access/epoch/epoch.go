@@ -31,22 +31,22 @@ import (
 // process knows.
 var ErrAnother = errors.New("the storage of the control plane was replaced, so that what this process remembers is not true any more")
 
-// errNotBegun says that the storage was replaced, and that no epoch which a user has to
+// errNoNewEpoch says that the storage was replaced, and that no epoch which a user has to
 // confirm began since.
-var errNotBegun = errors.New("the storage of the control plane was replaced and no epoch has begun since, so that nothing is deleted in member clusters: let a controller manager begin one, or begin it as for a restore by hand")
+var errNoNewEpoch = errors.New("the storage of the control plane was replaced and no epoch has begun since, so that nothing is deleted in member clusters: let a controller manager begin one, or begin it as for a restore by hand")
 
 const (
-	// period is how often a Watch looks.
-	period = 5 * time.Second
-	// lookTimeout bounds one look.
-	lookTimeout = 30 * time.Second
-	// memory is for how long a look answers questions about deletions.
-	memory = time.Second
-	// refusalLimit is how long an agent that was refused from its start takes that for
+	// pollInterval is how often a Watch looks.
+	pollInterval = 5 * time.Second
+	// readTimeout bounds one look.
+	readTimeout = 30 * time.Second
+	// maxReadAge is for how long a look answers questions about deletions.
+	maxReadAge = time.Second
+	// forbiddenGracePeriod is how long an agent that was refused from its start takes that for
 	// something that passes: an API server that starts refuses what it allows a moment
 	// later. A control plane of an earlier version lets no agent read the ConfigMap. The
 	// components of a control plane are of one version and need the right.
-	refusalLimit = 30 * time.Second
+	forbiddenGracePeriod = 30 * time.Second
 )
 
 // Options say how a Watch reaches the storage.
@@ -70,13 +70,13 @@ type Watch struct {
 	options Options
 	memory  *Memory
 
-	// at is when the last look succeeded.
-	at time.Time
-	// refusedSince is when the API server first refused the look, zero once it allowed
+	// lastReadAt is when the last look succeeded.
+	lastReadAt time.Time
+	// forbiddenSince is when the API server first refused the look, zero once it allowed
 	// one.
-	refusedSince time.Time
-	// another is set once the storage is not the one that this Watch knows.
-	another bool
+	forbiddenSince time.Time
+	// isReplaced is set once the storage is not the one that this Watch knows.
+	isReplaced bool
 }
 
 // New makes a Watch, which has seen nothing yet.
@@ -100,10 +100,10 @@ func (*Watch) NeedLeaderElection() bool { return false }
 // Start looks at the epoch until ctx ends. It returns ErrAnother when the storage is
 // another one.
 func (w *Watch) Start(ctx context.Context) error {
-	ticker := time.NewTicker(period)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		if err := w.look(ctx, 0); errors.Is(err, ErrAnother) {
+		if err := w.check(ctx, 0); errors.Is(err, ErrAnother) {
 			klog.FromContext(ctx).Info("Beginning anew", "reason", err.Error())
 			return err
 		} else if err != nil && ctx.Err() == nil {
@@ -121,7 +121,7 @@ func (w *Watch) Start(ctx context.Context) error {
 // reads the storage unless that was done within the last second. The epoch that comes
 // with an error allows no deletion.
 func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
-	if err := w.look(ctx, memory); err != nil {
+	if err := w.check(ctx, maxReadAge); err != nil {
 		return domain.Epoch{Cause: domain.Unknown}, err
 	}
 	w.memory.mu.Lock()
@@ -129,61 +129,61 @@ func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 	return w.memory.last.Epoch, nil
 }
 
-// look reads the epoch unless that was done lately, and compares it with what was seen
+// check reads the epoch unless that was done lately, and compares it with what was seen
 // before. Callers wait for each other, so that one of them asks for all.
-func (w *Watch) look(ctx context.Context, lately time.Duration) error {
+func (w *Watch) check(ctx context.Context, lately time.Duration) error {
 	w.memory.mu.Lock()
 	defer w.memory.mu.Unlock()
-	if w.another {
+	if w.isReplaced {
 		return ErrAnother
 	}
-	if lately > 0 && !w.at.IsZero() && w.options.Now().Sub(w.at) < lately {
+	if lately > 0 && !w.lastReadAt.IsZero() && w.options.Now().Sub(w.lastReadAt) < lately {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	sight, stored, err := w.read(ctx)
+	sight, stored, err := w.readEpoch(ctx)
 	if apierrors.IsForbidden(err) {
-		return w.refused(err)
+		return w.handleForbidden(err)
 	}
 	if err != nil {
 		return err
 	}
-	w.refusedSince = time.Time{}
-	return w.judge(ctx, sight, stored)
+	w.forbiddenSince = time.Time{}
+	return w.compare(ctx, sight, stored)
 }
 
-// refused decides about a look that the API server did not allow. An agent that never
+// handleForbidden decides about a look that the API server did not allow. An agent that never
 // was allowed one serves a control plane that has no epochs.
-func (w *Watch) refused(err error) error {
+func (w *Watch) handleForbidden(err error) error {
 	now := w.options.Now()
-	if w.refusedSince.IsZero() {
-		w.refusedSince = now
+	if w.forbiddenSince.IsZero() {
+		w.forbiddenSince = now
 	}
-	if w.options.Writer != nil || w.memory.known || w.memory.replaced != nil || now.Sub(w.refusedSince) < refusalLimit {
+	if w.options.Writer != nil || w.memory.isKnown || w.memory.replaced != nil || now.Sub(w.forbiddenSince) < forbiddenGracePeriod {
 		return fmt.Errorf("%w: allow the user of this process to list this ConfigMap", err)
 	}
-	w.at = now
+	w.lastReadAt = now
 	return nil
 }
 
-// judge compares a look with the one before.
-func (w *Watch) judge(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
+// compare compares a look with the one before.
+func (w *Watch) compare(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
 	before, verdict := w.memory.last, domain.Same
-	if w.memory.known {
+	if w.memory.isKnown {
 		verdict = domain.Judge(before, now)
 	}
 	if verdict == domain.Same {
-		return w.goOn(ctx, now, stored)
+		return w.acceptStorage(ctx, now, stored)
 	}
 	announced := verdict == domain.Another && now.Epoch.Follows(before.Epoch)
 	if !announced {
-		if err := w.begin(ctx, stored, domain.StorageReplaced); err != nil {
+		if err := w.beginEpoch(ctx, stored, domain.StorageReplaced); err != nil {
 			return err
 		}
 	}
-	w.memory.forget(announced || !w.expectsEpochs(before.Epoch))
-	w.another = true
+	w.memory.reset(announced || !w.expectsEpochs(before.Epoch))
+	w.isReplaced = true
 	return fmt.Errorf("%w: epoch %q at resourceVersion %s, before %q at %s",
 		ErrAnother, now.Epoch.ID, now.Version, before.Epoch.ID, before.Version)
 }
@@ -194,25 +194,25 @@ func (w *Watch) expectsEpochs(before domain.Epoch) bool {
 	return w.options.Writer != nil || before != domain.Epoch{}
 }
 
-// goOn notes a look at the storage that is known, or the first look at one. If the
+// acceptStorage notes a look at the storage that is known, or the first look at one. If the
 // storage was replaced, it waits for the epoch that follows.
-func (w *Watch) goOn(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
-	if w.memory.awaitsAfter(now.Epoch) {
-		if err := w.begin(ctx, stored, domain.StorageReplaced); err != nil {
+func (w *Watch) acceptStorage(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
+	if w.memory.awaitsNewEpoch(now.Epoch) {
+		if err := w.beginEpoch(ctx, stored, domain.StorageReplaced); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: ConfigMap %s/%s holds epoch %q, and before the replacement it held %q",
-			errNotBegun, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, now.Epoch.ID, w.memory.replaced.ID)
+			errNoNewEpoch, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, now.Epoch.ID, w.memory.replaced.ID)
 	}
-	w.memory.note(now)
-	w.at = w.options.Now()
-	w.options.Metrics.show(now.Epoch)
-	return w.begin(ctx, stored, domain.Installed)
+	w.memory.store(now)
+	w.lastReadAt = w.options.Now()
+	w.options.Metrics.setEpoch(now.Epoch)
+	return w.beginEpoch(ctx, stored, domain.Installed)
 }
 
-// read lists the ConfigMap, for a list tells the resourceVersion of the storage. The
+// readEpoch lists the ConfigMap, for a list tells the resourceVersion of the storage. The
 // ConfigMap is nil where there is none.
-func (w *Watch) read(ctx context.Context) (domain.Sight, *corev1.ConfigMap, error) {
+func (w *Watch) readEpoch(ctx context.Context) (domain.Sight, *corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
 		client.MatchingFields{"metadata.name": clusterv1alpha1.EpochName})
@@ -229,9 +229,9 @@ func (w *Watch) read(ctx context.Context) (domain.Sight, *corev1.ConfigMap, erro
 	return sight, nil, nil
 }
 
-// begin writes a new epoch, the first one only where there is none. Another process may
+// beginEpoch writes a new epoch, the first one only where there is none. Another process may
 // have done so first, and a process need not have the right.
-func (w *Watch) begin(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
+func (w *Watch) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
 	if w.options.Writer == nil || cause == domain.Installed && stored != nil {
 		return nil
 	}

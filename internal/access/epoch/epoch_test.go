@@ -21,30 +21,30 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// storage is a store whose resourceVersion the test sets.
-type storage struct {
+// fakeStorage is a store whose resourceVersion the test sets.
+type fakeStorage struct {
 	client.WithWatch
 	version string
 	failure error
 	now     time.Time
-	looks   int
-	// writes is what writers get.
-	writes error
+	reads   int
+	// writeError is what writers get.
+	writeError error
 	// memory is that of the process.
 	memory Memory
 }
 
-func newStorage(t *testing.T, objects ...client.Object) *storage {
+func newStorage(t *testing.T, objects ...client.Object) *fakeStorage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &storage{version: "100", now: noon}
+	s := &fakeStorage{version: "100", now: noon}
 	byName := func(object client.Object) []string { return []string{object.GetName()} }
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&corev1.ConfigMap{}, "metadata.name", byName).
 		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			s.looks++
+			s.reads++
 			if s.failure != nil {
 				return s.failure
 			}
@@ -52,15 +52,15 @@ func newStorage(t *testing.T, objects ...client.Object) *storage {
 			list.SetResourceVersion(s.version)
 			return err
 		}, Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			if s.writes != nil {
-				return s.writes
+			if s.writeError != nil {
+				return s.writeError
 			}
 			return c.Create(ctx, object, o...)
 		}}).Build()
 	return s
 }
 
-func (s *storage) watch(writes bool) *Watch {
+func (s *fakeStorage) watch(writes bool) *Watch {
 	o := Options{Reader: s, Memory: &s.memory, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
 	if writes {
 		o.Writer = s
@@ -68,7 +68,7 @@ func (s *storage) watch(writes bool) *Watch {
 	return New(o)
 }
 
-func (s *storage) stored(t *testing.T) domain.Epoch {
+func (s *fakeStorage) stored(t *testing.T) domain.Epoch {
 	t.Helper()
 	found := Object(domain.Epoch{})
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
@@ -77,7 +77,7 @@ func (s *storage) stored(t *testing.T) domain.Epoch {
 	return domain.Read(found.Data, found.Annotations)
 }
 
-func (s *storage) replace(t *testing.T, e domain.Epoch) {
+func (s *fakeStorage) replace(t *testing.T, e domain.Epoch) {
 	t.Helper()
 	found := Object(e)
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
@@ -89,11 +89,11 @@ func (s *storage) replace(t *testing.T, e domain.Epoch) {
 	}
 }
 
-func TestTheFirstLookBeginsTheFirstEpoch(t *testing.T) {
+func TestFirstEpoch(t *testing.T) {
 	s := newStorage(t)
 	w := s.watch(true)
 	for range 2 {
-		if err := w.look(t.Context(), 0); err != nil {
+		if err := w.check(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,28 +102,28 @@ func TestTheFirstLookBeginsTheFirstEpoch(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsWhenTheStorageIsAnotherOne(t *testing.T) {
+func TestReplacedStorageStopsWatch(t *testing.T) {
 	restored := domain.New("b", domain.Restored, noon, noon)
 	tests := map[string]struct {
-		change func(*testing.T, *storage)
+		change func(*testing.T, *fakeStorage)
 		writes bool
 		// cause is that of the epoch afterwards.
 		cause domain.Cause
 	}{
-		"a restore begins another epoch": {func(t *testing.T, s *storage) { s.replace(t, restored) }, true, domain.Restored},
-		"a resourceVersion went back":    {func(_ *testing.T, s *storage) { s.version = "99" }, true, domain.StorageReplaced},
-		"a resourceVersion leapt ahead":  {func(_ *testing.T, s *storage) { s.version = "1000000100" }, true, domain.StorageReplaced},
-		"an agent may write nothing":     {func(_ *testing.T, s *storage) { s.version = "99" }, false, domain.Installed},
+		"a restore begins another epoch": {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.Restored},
+		"a resourceVersion went back":    {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, true, domain.StorageReplaced},
+		"a resourceVersion leapt ahead":  {func(_ *testing.T, s *fakeStorage) { s.version = "1000000100" }, true, domain.StorageReplaced},
+		"an agent may write nothing":     {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, false, domain.Installed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
 			w := s.watch(test.writes)
-			if err := w.look(t.Context(), 0); err != nil {
+			if err := w.check(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 			test.change(t, s)
-			if err := w.look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+			if err := w.check(t.Context(), 0); !errors.Is(err, ErrAnother) {
 				t.Fatalf("error %v, want %v", err, ErrAnother)
 			}
 			if now, err := w.Epoch(t.Context()); !now.Unconfirmed() || !errors.Is(err, ErrAnother) {
@@ -132,14 +132,14 @@ func TestAWatchEndsWhenTheStorageIsAnotherOne(t *testing.T) {
 			if got := s.stored(t); got.Cause != test.cause {
 				t.Errorf("epoch %+v, want cause %s", got, test.cause)
 			}
-			if err := s.watch(test.writes).look(t.Context(), 0); errors.Is(err, ErrAnother) {
+			if err := s.watch(test.writes).check(t.Context(), 0); errors.Is(err, ErrAnother) {
 				t.Errorf("the next life ends as well: %v", err)
 			}
 		})
 	}
 }
 
-func (s *storage) remove(t *testing.T) {
+func (s *fakeStorage) remove(t *testing.T) {
 	t.Helper()
 	if err := s.Delete(t.Context(), Object(domain.Epoch{})); err != nil {
 		t.Fatal(err)
@@ -148,19 +148,19 @@ func (s *storage) remove(t *testing.T) {
 
 // The next life of a process knows what the one before saw: until an epoch of a restore is
 // there, the storage is not one of a first start.
-func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
+func TestNoDeletionAfterReplacement(t *testing.T) {
 	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon.Add(time.Hour), noon)
 	first := domain.New("c", domain.Installed, noon.Add(2*time.Hour), time.Time{})
 	confirmed := Object(restored)
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
-	gone := func(t *testing.T, s *storage) { s.remove(t) }
-	begunAnew := func(t *testing.T, s *storage) { s.replace(t, first) }
-	older := func(_ *testing.T, s *storage) { s.version = "99" }
-	unreadable := func(t *testing.T, s *storage) { s.remove(t); s.failure = refused }
+	gone := func(t *testing.T, s *fakeStorage) { s.remove(t) }
+	begunAnew := func(t *testing.T, s *fakeStorage) { s.replace(t, first) }
+	older := func(_ *testing.T, s *fakeStorage) { s.version = "99" }
+	unreadable := func(t *testing.T, s *fakeStorage) { s.remove(t); s.failure = refused }
 	tests := map[string]struct {
 		object  *corev1.ConfigMap
-		replace func(*testing.T, *storage)
+		replace func(*testing.T, *fakeStorage)
 		writes  bool
 		refused error
 		// begun is the cause of the epoch that is stored afterwards; empty is none.
@@ -173,7 +173,7 @@ func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
 		"it is gone for who may not write it":               {Object(installed), gone, true, refused, ""},
 		"another process took it for a first start":         {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
 		"the same as an agent sees it":                      {Object(installed), begunAnew, false, nil, domain.Installed},
-		"a first epoch came back":                           {confirmed, func(t *testing.T, s *storage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
+		"a first epoch came back":                           {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
 		"revisions went back":                               {Object(installed), older, true, nil, domain.StorageReplaced},
 		"revisions of a confirmed epoch went back":          {confirmed, older, true, nil, domain.StorageReplaced},
 		"the same as an agent sees it, without a new epoch": {confirmed, older, false, nil, domain.Restored},
@@ -182,10 +182,10 @@ func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t, test.object.DeepCopy())
-			if err := s.watch(test.writes).look(t.Context(), 0); err != nil {
+			if err := s.watch(test.writes).check(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
-			s.writes = test.refused
+			s.writeError = test.refused
 			test.replace(t, s)
 			for life := range 3 {
 				w := s.watch(test.writes)
@@ -197,7 +197,7 @@ func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
 				}
 			}
 			s.failure = nil
-			stored, object, err := s.watch(false).read(t.Context())
+			stored, object, err := s.watch(false).readEpoch(t.Context())
 			if err != nil || (object == nil) != (test.begun == "") || object != nil && stored.Epoch.Cause != test.begun {
 				t.Errorf("epoch %+v, want cause %q; error %v", stored.Epoch, test.begun, err)
 			}
@@ -205,15 +205,15 @@ func TestTheLifeAfterAReplacementDeletesNothing(t *testing.T) {
 	}
 }
 
-func TestAnAgentGoesOnAfterTheConfirmation(t *testing.T) {
+func TestAgentContinuesAfterConfirmation(t *testing.T) {
 	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
 	for _, change := range []func(){
 		func() { s.version = "99" },
 		func() { s.replace(t, domain.New("b", domain.StorageReplaced, noon.Add(time.Minute), time.Time{})) },
 	} {
-		_ = s.watch(false).look(t.Context(), 0)
+		_ = s.watch(false).check(t.Context(), 0)
 		change()
-		_ = s.watch(false).look(t.Context(), 0)
+		_ = s.watch(false).check(t.Context(), 0)
 	}
 	confirmed := Object(domain.Epoch{})
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(confirmed), confirmed); err != nil {
@@ -229,24 +229,24 @@ func TestAnAgentGoesOnAfterTheConfirmation(t *testing.T) {
 }
 
 // An agent loses its Lease while the API server is away, and begins anew for that reason.
-func TestAStorageThatWasReplacedBetweenTwoLivesIsNoticed(t *testing.T) {
+func TestReplacementBetweenRestartsIsDetected(t *testing.T) {
 	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
-	if err := s.watch(false).look(t.Context(), 0); err != nil {
+	if err := s.watch(false).check(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.version = "99"
-	if err := s.watch(false).look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrAnother) {
 		t.Errorf("error %v, want %v", err, ErrAnother)
 	}
 }
 
-func TestAnAgentOfAControlPlaneWithoutEpochsAwaitsNone(t *testing.T) {
+func TestAgentOfControlPlaneWithoutEpochs(t *testing.T) {
 	s := newStorage(t)
-	if err := s.watch(false).look(t.Context(), 0); err != nil {
+	if err := s.watch(false).check(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.version = "99"
-	if err := s.watch(false).look(t.Context(), 0); !errors.Is(err, ErrAnother) {
+	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrAnother) {
 		t.Errorf("error %v, want %v", err, ErrAnother)
 	}
 	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.Unconfirmed() {
@@ -254,7 +254,7 @@ func TestAnAgentOfAControlPlaneWithoutEpochsAwaitsNone(t *testing.T) {
 	}
 }
 
-func TestWhoMayDelete(t *testing.T) {
+func TestEpochAllowsDeletion(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
 	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon, noon)
 	confirmed := Object(restored)

@@ -18,7 +18,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, observe.Register(registry, &m.unconfirmed)
 }
 
-func (m *Metrics) show(e domain.Epoch) {
+func (m *Metrics) setEpoch(e domain.Epoch) {
 	if m == nil {
 		return
 	}

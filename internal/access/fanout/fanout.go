@@ -70,8 +70,8 @@ type pool struct {
 	cancel context.CancelFunc
 
 	mu sync.Mutex
-	// waiting are the keys whose last try failed: Wake tries them at once.
-	waiting map[types.NamespacedName]struct{}
+	// backoffKeys are the keys whose last try failed: Wake tries them at once.
+	backoffKeys map[types.NamespacedName]struct{}
 }
 
 // New makes pools that call reconcile.
@@ -119,7 +119,7 @@ func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 	if p.ctx.Err() != nil {
 		return
 	}
-	if pool := p.poolFor(item.cluster); pool != nil {
+	if pool := p.getOrCreatePool(item.cluster); pool != nil {
 		pool.queue.AddWithOpts(opts, item.key)
 	}
 }
@@ -134,8 +134,8 @@ func (p *Pools) Wake(cluster string) {
 		return
 	}
 	pool.mu.Lock()
-	keys := make([]types.NamespacedName, 0, len(pool.waiting))
-	for key := range pool.waiting {
+	keys := make([]types.NamespacedName, 0, len(pool.backoffKeys))
+	for key := range pool.backoffKeys {
 		keys = append(keys, key)
 	}
 	pool.mu.Unlock()
@@ -156,9 +156,9 @@ func (p *Pools) Drop(cluster string) {
 	}
 }
 
-// poolFor returns the pool of a cluster, nil if the cluster is not served; p.mu is
+// getOrCreatePool returns the pool of a cluster, nil if the cluster is not served; p.mu is
 // held, so that a Drop which follows the end of the cluster sees the pool.
-func (p *Pools) poolFor(cluster string) *pool {
+func (p *Pools) getOrCreatePool(cluster string) *pool {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
 	}
@@ -168,7 +168,7 @@ func (p *Pools) poolFor(cluster string) *pool {
 	ctx, cancel := context.WithCancel(p.ctx)
 	created := &pool{
 		cancel:  cancel,
-		waiting: map[types.NamespacedName]struct{}{},
+		backoffKeys: map[types.NamespacedName]struct{}{},
 		queue: queues.Ending(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
 			o.RateLimiter = queues.Limiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
@@ -176,12 +176,12 @@ func (p *Pools) poolFor(cluster string) *pool {
 	}
 	p.pools[cluster] = created
 	for range p.options.Workers {
-		p.wg.Go(func() { p.work(ctx, cluster, created) })
+		p.wg.Go(func() { p.runWorker(ctx, cluster, created) })
 	}
 	return created
 }
 
-func (p *Pools) work(ctx context.Context, cluster string, pool *pool) {
+func (p *Pools) runWorker(ctx context.Context, cluster string, pool *pool) {
 	for {
 		key, priority, shutdown := pool.queue.GetWithPriority()
 		if shutdown {
@@ -194,44 +194,44 @@ func (p *Pools) work(ctx context.Context, cluster string, pool *pool) {
 func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key types.NamespacedName, priority int) {
 	defer pool.queue.Done(key)
 	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
-	result, err := p.try(klog.NewContext(ctx, logger), cluster, key)
+	result, err := p.reconcileSafely(klog.NewContext(ctx, logger), cluster, key)
 	switch {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		pool.setWaiting(key, true)
+		pool.setInBackoff(key, true)
 		logger.V(2).Info("Will be tried again", "cause", err)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
 	case result.RequeueAfter > 0:
-		pool.setWaiting(key, false)
+		pool.setInBackoff(key, false)
 		pool.queue.Forget(key)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: &priority}, key)
 	default:
-		pool.setWaiting(key, false)
+		pool.setInBackoff(key, false)
 		pool.queue.Forget(key)
 	}
 }
 
-var errPanic = errors.New("it panicked")
+var errPanicked = errors.New("it panicked")
 
-// try turns a panic into an error: a bug met by one object must not stop the
+// reconcileSafely turns a panic into an error: a bug met by one object must not stop the
 // delivery of all others.
-func (p *Pools) try(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
+func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanic, r)
+			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanicked, r)
 			klog.FromContext(ctx).Error(err, "Recovered")
 		}
 	}()
 	return p.reconcile(ctx, cluster, key)
 }
 
-func (p *pool) setWaiting(key types.NamespacedName, waiting bool) {
+func (p *pool) setInBackoff(key types.NamespacedName, waiting bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if waiting {
-		p.waiting[key] = struct{}{}
+		p.backoffKeys[key] = struct{}{}
 		return
 	}
-	delete(p.waiting, key)
+	delete(p.backoffKeys, key)
 }

@@ -14,10 +14,10 @@ import (
 	"karmada.io/karmada/internal/access/queues"
 )
 
-func key(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// run starts pools and returns a function that stops them and waits.
-func run(t *testing.T, options Options, reconcile Reconcile) *Pools {
+// startPools starts pools and returns a function that stops them and waits.
+func startPools(t *testing.T, options Options, reconcile Reconcile) *Pools {
 	t.Helper()
 	pools := New(options, reconcile)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,11 +38,11 @@ func receive(t *testing.T, from <-chan string) string {
 	}
 }
 
-var options = Options{Name: "test", Workers: 1, Backoff: queues.Backoff{Base: time.Hour, Max: time.Hour}}
+var defaultOptions = Options{Name: "test", Workers: 1, Backoff: queues.Backoff{Base: time.Hour, Max: time.Hour}}
 
-func TestAClusterThatHangsDoesNotDelayAnother(t *testing.T) {
+func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 	done := make(chan string, 1)
-	pools := run(t, options, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		if cluster == "frozen" {
 			<-ctx.Done()
 			return reconcile.Result{}, nil
@@ -50,17 +50,17 @@ func TestAClusterThatHangsDoesNotDelayAnother(t *testing.T) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("frozen", key("a"), Live, 0)
-	pools.Add("healthy", key("b"), Live, 0)
+	pools.Add("frozen", namedKey("a"), Live, 0)
+	pools.Add("healthy", namedKey("b"), Live, 0)
 	if got := receive(t, done); got != "healthy/b" {
 		t.Errorf("handled %s", got)
 	}
 }
 
-func TestWakeTriesAtOnceWhatWaitsInBackOff(t *testing.T) {
+func TestRetryNow(t *testing.T) {
 	tries := make(chan string, 2)
 	failed := false
-	pools := run(t, options, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		tries <- key.Name
 		if !failed {
 			failed = true
@@ -68,13 +68,13 @@ func TestWakeTriesAtOnceWhatWaitsInBackOff(t *testing.T) {
 		}
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", key("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), Live, 0)
 	receive(t, tries)
 	// The failure is recorded a moment after the handler returned.
 	pool := pools.pools["member1"]
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		pool.mu.Lock()
-		waiting := len(pool.waiting)
+		waiting := len(pool.backoffKeys)
 		pool.mu.Unlock()
 		if waiting == 1 {
 			break
@@ -89,29 +89,29 @@ func TestWakeTriesAtOnceWhatWaitsInBackOff(t *testing.T) {
 	}
 }
 
-func TestAPanicIsARetryAndNotTheEnd(t *testing.T) {
+func TestPanicIsRetried(t *testing.T) {
 	done := make(chan string, 1)
-	pools := run(t, options, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		if key.Name == "bad" {
 			panic("a bug")
 		}
 		done <- key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", key("bad"), Live, 0)
-	pools.Add("member1", key("good"), Live, 0)
+	pools.Add("member1", namedKey("bad"), Live, 0)
+	pools.Add("member1", namedKey("good"), Live, 0)
 	if got := receive(t, done); got != "good" {
 		t.Errorf("handled %s", got)
 	}
 }
 
-func TestKeysAddedBeforeTheStartAreHandled(t *testing.T) {
+func TestKeysAddedBeforeStart(t *testing.T) {
 	done := make(chan string, 1)
-	pools := New(options, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+	pools := New(defaultOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", key("early"), Initial, 0)
+	pools.Add("member1", namedKey("early"), Initial, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
@@ -121,11 +121,11 @@ func TestKeysAddedBeforeTheStartAreHandled(t *testing.T) {
 	}
 }
 
-func TestDropEndsTheWorkersOfOneCluster(t *testing.T) {
+func TestRemoveCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ended := make(chan string, 1)
 	started := make(chan string, 1)
-	pools := New(options, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		<-ctx.Done()
 		ended <- cluster
@@ -134,7 +134,7 @@ func TestDropEndsTheWorkersOfOneCluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
-	pools.Add("member1", key("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), Live, 0)
 	receive(t, started)
 	pools.Drop("member1")
 	if got := receive(t, ended); got != "member1" {
@@ -144,11 +144,11 @@ func TestDropEndsTheWorkersOfOneCluster(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAnEventThatComesAfterTheEndOfItsClusterMakesNoPool(t *testing.T) {
+func TestNoPoolForRemovedCluster(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var gone sync.Map
 	handled := make(chan string, 2)
-	served := options
+	served := defaultOptions
 	served.Serves = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
 	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		handled <- cluster + "/" + key.Name
@@ -158,12 +158,12 @@ func TestAnEventThatComesAfterTheEndOfItsClusterMakesNoPool(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	defer func() { cancel(); wg.Wait() }()
-	pools.Add("member1", key("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), Live, 0)
 	receive(t, handled)
 
 	gone.Store("member1", true)
 	pools.Drop("member1")
-	pools.Add("member1", key("late"), Live, 0)
+	pools.Add("member1", namedKey("late"), Live, 0)
 	pools.mu.Lock()
 	left := len(pools.pools)
 	pools.mu.Unlock()
@@ -172,17 +172,17 @@ func TestAnEventThatComesAfterTheEndOfItsClusterMakesNoPool(t *testing.T) {
 	}
 
 	gone.Delete("member1")
-	pools.Add("member1", key("again"), Live, 0)
+	pools.Add("member1", namedKey("again"), Live, 0)
 	if got := receive(t, handled); got != "member1/again" {
 		t.Errorf("after the cluster came again: %s", got)
 	}
 }
 
-func TestKeysAddedBeforeTheStartAreKeptOnceWithTheHigherPriority(t *testing.T) {
-	pools := New(options, nil)
+func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
+	pools := New(defaultOptions, nil)
 	for range 3 {
-		pools.Add("member1", key("a"), Initial, 0)
-		pools.Add("member1", key("a"), Live, 0)
+		pools.Add("member1", namedKey("a"), Initial, 0)
+		pools.Add("member1", namedKey("a"), Live, 0)
 	}
 	if len(pools.pending) != 1 {
 		t.Errorf("%d entries for one key", len(pools.pending))
@@ -194,10 +194,10 @@ func TestKeysAddedBeforeTheStartAreKeptOnceWithTheHigherPriority(t *testing.T) {
 	}
 }
 
-func TestEverythingEndsWithTheContext(t *testing.T) {
+func TestWorkersStopWithContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	started := make(chan string, 3)
-	pools := New(options, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
 		started <- cluster
 		if cluster == "frozen" {
 			<-ctx.Done()
@@ -208,7 +208,7 @@ func TestEverythingEndsWithTheContext(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	for _, cluster := range []string{"frozen", "failing", "healthy"} {
-		pools.Add(cluster, key("a"), Live, 0)
+		pools.Add(cluster, namedKey("a"), Live, 0)
 		receive(t, started)
 	}
 	cancel()

@@ -6,21 +6,21 @@ import "k8s.io/client-go/util/workqueue"
 // is not bounded, and the controllers count what they do per member anyway.
 type noMetrics struct{}
 
-type nothing struct{}
+type noopMetric struct{}
 
-func (nothing) Inc()            {}
-func (nothing) Dec()            {}
-func (nothing) Set(float64)     {}
-func (nothing) Observe(float64) {}
+func (noopMetric) Inc()            {}
+func (noopMetric) Dec()            {}
+func (noopMetric) Set(float64)     {}
+func (noopMetric) Observe(float64) {}
 
-func (noMetrics) NewDepthMetric(string) workqueue.GaugeMetric            { return nothing{} }
-func (noMetrics) NewAddsMetric(string) workqueue.CounterMetric           { return nothing{} }
-func (noMetrics) NewLatencyMetric(string) workqueue.HistogramMetric      { return nothing{} }
-func (noMetrics) NewWorkDurationMetric(string) workqueue.HistogramMetric { return nothing{} }
+func (noMetrics) NewDepthMetric(string) workqueue.GaugeMetric            { return noopMetric{} }
+func (noMetrics) NewAddsMetric(string) workqueue.CounterMetric           { return noopMetric{} }
+func (noMetrics) NewLatencyMetric(string) workqueue.HistogramMetric      { return noopMetric{} }
+func (noMetrics) NewWorkDurationMetric(string) workqueue.HistogramMetric { return noopMetric{} }
 func (noMetrics) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
+	return noopMetric{}
 }
 func (noMetrics) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
+	return noopMetric{}
 }
-func (noMetrics) NewRetriesMetric(string) workqueue.CounterMetric { return nothing{} }
+func (noMetrics) NewRetriesMetric(string) workqueue.CounterMetric { return noopMetric{} }

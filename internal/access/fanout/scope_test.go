@@ -10,19 +10,19 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func cluster(mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
+func newCluster(mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "member-" + string(mode)}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode},
 	}
 }
 
-func TestAProcessServesTheClustersOfItsModeThatAreThere(t *testing.T) {
+func TestScopeIsServed(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	seen := fake.NewClientBuilder().WithScheme(scheme).
-		WithObjects(cluster(clusterv1alpha1.Push), cluster(clusterv1alpha1.Pull)).Build()
+		WithObjects(newCluster(clusterv1alpha1.Push), newCluster(clusterv1alpha1.Pull)).Build()
 	tests := map[string]struct {
 		mode    clusterv1alpha1.ClusterSyncMode
 		cluster string
@@ -43,7 +43,7 @@ func TestAProcessServesTheClustersOfItsModeThatAreThere(t *testing.T) {
 	}
 }
 
-func TestASwitchOfTheModeHandsAClusterOver(t *testing.T) {
+func TestScopeSyncModeChange(t *testing.T) {
 	push, pull := clusterv1alpha1.Push, clusterv1alpha1.Pull
 	tests := map[string]struct {
 		before, after clusterv1alpha1.ClusterSyncMode
@@ -57,7 +57,7 @@ func TestASwitchOfTheModeHandsAClusterOver(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			scope := Scope{Mode: push}
-			left, joined := scope.Left(cluster(tc.before), cluster(tc.after)), scope.Joined(cluster(tc.before), cluster(tc.after))
+			left, joined := scope.Left(newCluster(tc.before), newCluster(tc.after)), scope.Joined(newCluster(tc.before), newCluster(tc.after))
 			if left != tc.left || joined != tc.joined {
 				t.Errorf("left: %v, joined: %v; want %v, %v", left, joined, tc.left, tc.joined)
 			}

@@ -1,5 +1,5 @@
-// Package kinds answers "what does an API server say about a kind now?": it asks
-// discovery without a cache.
+// Package kinds answers: does an API server serve a kind now? It calls discovery without a
+// cache.
 package kinds
 
 import (
@@ -14,14 +14,14 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// Discovery is what is asked of an API server.
+// Discovery are the discovery requests to an API server.
 type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 	GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error)
 }
 
-// Ask returns what a server says about a kind. The error says why the answer is
-// Unknown; it is nil for an empty answer.
+// Ask returns whether a server serves a kind. The error explains why the answer is Unknown; it
+// is nil for an empty answer.
 func Ask(api Discovery, kind schema.GroupVersionKind) (served.Answer, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
@@ -39,7 +39,7 @@ func Ask(api Discovery, kind schema.GroupVersionKind) (served.Answer, error) {
 	return answer, nil
 }
 
-// AskGroup returns the versions in which a server serves a kind. The error says why the
+// AskGroup returns the versions in which a server serves a kind. The error explains why the
 // answer is Unknown.
 func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, error) {
 	groups, resources, failed, err := api.GroupsAndMaybeResources()

@@ -11,14 +11,14 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// server answers each question in the same way.
-type server struct {
+// fakeServer gives the same answer to each request.
+type fakeServer struct {
 	err, groupsErr error
 	groups         *metav1.APIGroupList
 	failed         map[schema.GroupVersion]error
 }
 
-func (s server) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+func (s fakeServer) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -27,25 +27,25 @@ func (s server) ServerResourcesForGroupVersion(version string) (*metav1.APIResou
 	}}, nil
 }
 
-func (s server) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+func (s fakeServer) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	return s.groups, nil, s.failed, s.groupsErr
 }
 
-func TestOnlyAHealthyListOfGroupsShowsThatAGroupVersionIsGone(t *testing.T) {
+func TestLookup(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	notFound := apierrors.NewNotFound(schema.GroupResource{}, "")
 	others := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
 	tests := map[string]struct {
-		server server
+		server fakeServer
 		want   served.Answer
 		failed bool
 	}{
-		"the kind is listed":                            {server{}, served.Served, false},
-		"its group is not among the groups":             {server{err: notFound, groups: others}, served.Absent, false},
-		"the groups cannot be listed":                   {server{err: notFound, groups: others, groupsErr: errors.New("EOF")}, served.Unknown, true},
-		"its group version is known to be out of reach": {server{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, served.Unknown, true},
-		"another group version is out of reach":         {server{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, served.Absent, false},
-		"the server does not answer":                    {server{err: errors.New("EOF")}, served.Unknown, true},
+		"the kind is listed":                   {fakeServer{}, served.Served, false},
+		"its group is not listed":              {fakeServer{err: notFound, groups: others}, served.Absent, false},
+		"the groups cannot be listed":          {fakeServer{err: notFound, groups: others, groupsErr: errors.New("EOF")}, served.Unknown, true},
+		"its group version is unavailable":     {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, served.Unknown, true},
+		"another group version is unavailable": {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, served.Absent, false},
+		"the server does not answer":           {fakeServer{err: errors.New("EOF")}, served.Unknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

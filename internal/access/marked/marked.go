@@ -1,7 +1,7 @@
-// Package marked answers "which objects in this member bear the label of Karmada?".
+// Package marked answers: which objects in this member have the label of Karmada?
 //
-// Invariants: a kind that could not be read completely is not among the kinds of the
-// answer, so that objects which are missing there are unknown and not gone.
+// Invariants: a kind that could not be read completely is not among the kinds of the result.
+// Objects of that kind that are missing in the result are unknown, not deleted.
 package marked
 
 import (
@@ -27,29 +27,30 @@ import (
 )
 
 const (
-	// pageSize is how many objects one request returns, readers how many kinds of a
-	// member are read at once.
-	pageSize = 500
-	readers  = 8
+	// pageSize is the number of objects in one response. maxParallelLists is the number of
+	// kinds of a member that are listed at once.
+	pageSize         = 500
+	maxParallelLists = 8
 )
 
-// Object has the metadata and the kind of an object in a member.
+// Object has the metadata and the kind of a member object.
 type Object struct {
 	*unstructured.Unstructured
 	Resource schema.GroupVersionResource
 }
 
-// Listing is what was found in a member.
+// Listing is the result for a member.
 type Listing struct {
 	Objects []Object
-	// Kinds were read completely.
+	// Kinds are the kinds that were read completely.
 	Kinds sets.Set[schema.GroupKind]
 }
 
-// List returns the objects of all kinds that can be listed and deleted, in no order. The
-// error names the kinds that could not be read; the other kinds are in the listing.
+// List returns the labelled objects of all kinds that can be listed and deleted, in no order.
+// The error names the kinds that could not be read. The objects of the other kinds are in the
+// result.
 func List(ctx context.Context, config *rest.Config) (Listing, error) {
-	// Each deprecated kind would be a warning.
+	// Otherwise each deprecated kind would log a warning.
 	config = rest.CopyConfig(config)
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	found := Listing{Kinds: sets.New[schema.GroupKind]()}
@@ -68,15 +69,15 @@ func List(ctx context.Context, config *rest.Config) (Listing, error) {
 	failures := []error{failure}
 	var mu sync.Mutex
 	var reading errgroup.Group
-	reading.SetLimit(readers)
-	for kind, resource := range kindsOf(lists) {
+	reading.SetLimit(maxParallelLists)
+	for kind, resource := range listableKinds(lists) {
 		reading.Go(func() error {
 			objects, err := listKind(ctx, member, kind, resource)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-				// The member names the kind and does not let it be listed.
+				// Discovery returned the kind, but the member cannot list it.
 			case err != nil:
 				failures = append(failures, fmt.Errorf("%s could not be listed: %w", resource.GroupResource(), err))
 			default:
@@ -87,19 +88,19 @@ func List(ctx context.Context, config *rest.Config) (Listing, error) {
 		})
 	}
 	_ = reading.Wait()
-	return found, joinSorted(failures)
+	return found, joinSortedErrors(failures)
 }
 
-// joinSorted joins errors in the order of their texts.
-func joinSorted(failures []error) error {
+// joinSortedErrors joins errors in the order of their texts.
+func joinSortedErrors(failures []error) error {
 	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
 	slices.SortFunc(failures, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(failures...)
 }
 
-// kindsOf returns the kinds whose objects can be read one by one. Events and metrics are
-// never delivered.
-func kindsOf(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]schema.GroupVersionResource {
+// listableKinds returns the kinds whose objects can be listed and deleted. Events and metrics
+// are skipped because they are never delivered.
+func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]schema.GroupVersionResource {
 	kinds := map[schema.GroupVersionKind]schema.GroupVersionResource{}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)

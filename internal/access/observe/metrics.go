@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers a metric, or puts the one of that name that is there already
-// in its place: one process may run several control planes.
+// Register registers a metric, or replaces it with the registered one of that name, because
+// one process may run several control planes.
 func Register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
 	err := registry.Register(*metric)
 	var taken prometheus.AlreadyRegisteredError

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestAMetricIsRegisteredOnce(t *testing.T) {
+func TestRegisterMetric(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := func(labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tries_total", Help: "Tries."}, labels)
@@ -18,14 +18,14 @@ func TestAMetricIsRegisteredOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first != made || second != made {
-		t.Errorf("the first of a name became %p and the second %p; both should be %p", first, second, made)
+		t.Errorf("the first metric became %p and the second %p; both should be %p", first, second, made)
 	}
 	other := counter("result", "member")
 	if err := Register(registry, &other); err == nil {
-		t.Error("two metrics of one name with other labels are taken")
+		t.Error("two metrics with one name and other labels are registered")
 	}
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tries_total", Help: "Tries."}, []string{"result"})
 	if err := Register(registry, &gauge); err == nil {
-		t.Error("a gauge is taken for a counter")
+		t.Error("a gauge is registered over a counter")
 	}
 }

@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Mode selects the successes that a component writes as events.
+// Mode selects the successes that a component records as events.
 type Mode string
 
 const (
 	// Changes is the mode in which only decisions and failures are events.
 	Changes Mode = "changes"
-	// All is the mode in which each success is an event as well, once for an object
-	// after each change of it, and after a start of the component.
+	// All is the mode in which each success is also an event, once after each change of the
+	// object and after each start of the component.
 	All Mode = "all"
 )
 
-// Modes are all modes.
+// Modes returns all modes.
 func Modes() []Mode { return []Mode{Changes, All} }
 
-// ParseMode returns the mode that a text names.
+// ParseMode parses the name of a mode.
 func ParseMode(text string) (Mode, error) {
 	if mode := Mode(text); slices.Contains(Modes(), mode) {
 		return mode, nil
@@ -37,40 +37,40 @@ func ParseMode(text string) (Mode, error) {
 	return "", fmt.Errorf("%q: must be one of %s", text, strings.Join([]string{string(Changes), string(All)}, ", "))
 }
 
-// In returns the events in a mode.
+// In sets the mode and returns the events.
 func (e *Events) In(mode Mode) *Events {
-	e.succeeded = nil
+	e.lastSuccess = nil
 	if mode == All {
-		e.succeeded = lru.New(remembered)
+		e.lastSuccess = lru.New(maxTrackedObjects)
 	}
 	return e
 }
 
-// Succeeded writes a Normal event, in the mode All only, and only for the first success
-// with this reason since the object changed. A decision with the same reason counts.
+// Succeeded records a Normal event, only in the mode All, and only for the first success with
+// this reason since the object changed. A decision with the same reason counts as success.
 func (e *Events) Succeeded(object client.Object, reason, format string, args ...any) {
 	if e.isFirstSuccess(object, reason) {
 		e.recorder.Event(object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...))
 	}
 }
 
-// isFirstSuccess notes a success and reports whether it is the first in this state of
-// the object; it is not in the mode Changes.
+// isFirstSuccess stores a success and reports whether it is the first for the current content
+// of the object. It reports false in the mode Changes.
 func (e *Events) isFirstSuccess(object client.Object, reason string) bool {
-	if e.succeeded == nil {
+	if e.lastSuccess == nil {
 		return false
 	}
-	key, state := subject{uid: object.GetUID(), reason: reason}, stateOf(object)
+	key, state := failureKey{uid: object.GetUID(), reason: reason}, contentVersion(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last, ok := e.succeeded.Get(key)
-	e.succeeded.Add(key, state)
+	last, ok := e.lastSuccess.Get(key)
+	e.lastSuccess.Add(key, state)
 	return !ok || last != state
 }
 
-// stateOf identifies what an object says apart from its metadata and status. Kinds that
-// count no generations are told apart by their content.
-func stateOf(object client.Object) string {
+// contentVersion identifies the content of an object without its metadata and status. For
+// kinds without a generation it is a hash of the content.
+func contentVersion(object client.Object) string {
 	if generation := object.GetGeneration(); generation != 0 {
 		return strconv.FormatInt(generation, 10)
 	}
@@ -82,7 +82,7 @@ func stateOf(object client.Object) string {
 	encoder := json.NewEncoder(hash)
 	for _, field := range slices.Sorted(maps.Keys(whole.Object)) {
 		if field != "metadata" && field != "status" {
-			_ = encoder.Encode([]any{field, whole.Object[field]}) // a hash takes everything
+			_ = encoder.Encode([]any{field, whole.Object[field]}) // writing to a hash cannot fail
 		}
 	}
 	return strconv.FormatUint(hash.Sum64(), 16)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestSuccessesAreEventsInTheModeAllOnly(t *testing.T) {
+func TestRecordSuccess(t *testing.T) {
 	counted := func(generation int64) client.Object {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: generation}}
 	}
@@ -40,20 +40,20 @@ func TestSuccessesAreEventsInTheModeAllOnly(t *testing.T) {
 		do   func(*Events)
 		want []string
 	}{
-		"none in the mode changes":                     {Changes, succeed(counted(1), counted(2)), nil},
-		"none without a mode":                          {"", succeed(counted(1)), nil},
-		"the first of an object":                       {All, succeed(counted(1), counted(1)), []string{event(0)}},
-		"the first of each generation":                 {All, succeed(counted(1), counted(2), counted(2)), []string{event(0), event(1)}},
-		"each object by itself":                        {All, succeed(counted(1), content("1", blue)), []string{event(0), event(1)}},
-		"one without generations when it changes":      {All, succeed(content("1", blue), content("2", red), content("3", red)), []string{event(0), event(1)}},
-		"one without generations not for its metadata": {All, succeed(content("1", blue), content("2", blue)), []string{event(0)}},
-		"one without generations not for its status":   {All, succeed(content("1", blue), content("2", settled)), []string{event(0)}},
-		"a decision of the same reason is the success": {All, func(e *Events) {
+		"no event in the mode changes":                   {Changes, succeed(counted(1), counted(2)), nil},
+		"no event without a mode":                        {"", succeed(counted(1)), nil},
+		"the first success of an object":                 {All, succeed(counted(1), counted(1)), []string{event(0)}},
+		"the first success of each generation":           {All, succeed(counted(1), counted(2), counted(2)), []string{event(0), event(1)}},
+		"each object separately":                         {All, succeed(counted(1), content("1", blue)), []string{event(0), event(1)}},
+		"an object without generation, content changed":  {All, succeed(content("1", blue), content("2", red), content("3", red)), []string{event(0), event(1)}},
+		"an object without generation, metadata changed": {All, succeed(content("1", blue), content("2", blue)), []string{event(0)}},
+		"an object without generation, status changed":   {All, succeed(content("1", blue), content("2", settled)), []string{event(0)}},
+		"a decision with the same reason counts": {All, func(e *Events) {
 			e.Decided(counted(1), reason, "decided")
 			e.Succeeded(counted(1), reason, "success 0")
 			e.Decided(counted(1), reason, "decided again")
 		}, []string{"Normal SyncSucceed decided", "Normal SyncSucceed decided again"}},
-		"a failure in between is no change": {All, func(e *Events) {
+		"a failure in between does not reset it": {All, func(e *Events) {
 			e.Succeeded(counted(1), reason, "success 0")
 			e.Failed(counted(1), "SyncFailed", errors.New("refused"))
 			e.Succeeded(counted(1), reason, "success 1")
@@ -63,7 +63,7 @@ func TestSuccessesAreEventsInTheModeAllOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
 			tc.do(NewEvents(recorder).In(tc.mode))
-			if diff := cmp.Diff(tc.want, told(recorder)); diff != "" {
+			if diff := cmp.Diff(tc.want, recordedEvents(recorder)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})

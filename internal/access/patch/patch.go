@@ -1,13 +1,13 @@
-// Package patch answers "what is the least write that turns what is stored into
-// what we want?": nothing when nothing differs, else one merge patch.
+// Package patch answers: what is the smallest write that brings a stored object to its desired
+// state? There is none if nothing differs, else one merge patch.
 //
-// A patch carries the resourceVersion it was computed from. Lists are replaced
-// whole by a merge patch, so a writer that saw an older list must fail (with a
-// conflict, which callers retry on a fresh read) and not undo another's entry.
+// A patch contains the resourceVersion from which it was computed. A merge patch replaces
+// whole lists. So a writer that read an older list must get a conflict, which callers retry
+// with a fresh read, and must not undo the entry of another writer.
 //
-// A merge patch cannot say that a field is null, only that it goes. So an object
-// that holds a null inside of a list, like a Work whose manifest does, is written
-// whole: otherwise the null would be lost, and missed again in every pass.
+// In a merge patch null means that a field is removed. So an object with a null inside a list,
+// such as a Work with such a manifest, is written by an update: otherwise the null would be
+// lost and missing again in every pass.
 package patch
 
 import (
@@ -22,31 +22,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object writes the difference between before and after, status left out, and
-// reports whether there was any. after receives what the server stored.
+// Object writes the difference between before and after without the status, and reports
+// whether there was any. after receives the stored object.
 func Object(ctx context.Context, karmada client.Writer, before, after client.Object) (changed bool, err error) {
 	if Same(before, after) {
 		return false, nil
 	}
-	difference := from(before)
+	difference := newMergePatch(before)
 	data, err := difference.Data(after)
 	if err != nil {
-		return false, fmt.Errorf("computing the patch of %s: %w", name(after), err)
+		return false, fmt.Errorf("computing the patch of %s: %w", describeObject(after), err)
 	}
-	if listedNull(data) {
+	if hasNullInList(data) {
 		if err := karmada.Update(ctx, after); err != nil {
-			return false, fmt.Errorf("updating %s: %w", name(after), err)
+			return false, fmt.Errorf("updating %s: %w", describeObject(after), err)
 		}
 		return true, nil
 	}
 	if err := karmada.Patch(ctx, after, client.RawPatch(difference.Type(), data)); err != nil {
-		return false, fmt.Errorf("patching %s: %w", name(after), err)
+		return false, fmt.Errorf("patching %s: %w", describeObject(after), err)
 	}
 	return true, nil
 }
 
-// listedNull tells whether a patch holds a field that is null inside of a list.
-func listedNull(patch []byte) bool {
+// hasNullInList reports whether a patch contains a field that is null inside a list.
+func hasNullInList(patch []byte) bool {
 	if !bytes.Contains(patch, []byte("null")) {
 		return false
 	}
@@ -68,25 +68,25 @@ func hasNull(value any, listed bool) bool {
 	return false
 }
 
-// Status writes the status of after if it differs from that of before, and
-// reports whether it did. after receives what the server stored. It is an update
-// and not a patch because the server then need not work out what it would change;
-// it carries the resourceVersion of after, so a conflict is possible.
+// Status writes the status of after if it differs from that of before, and reports whether it
+// did. after receives the stored object. It uses an update instead of a patch, because the
+// server then need not compute the result. The update contains the resourceVersion of after,
+// so a conflict is possible.
 func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
 	if Same(before, after) {
 		return false, nil
 	}
 	if err := karmada.Status().Update(ctx, after); err != nil {
-		return false, fmt.Errorf("updating status of %s: %w", name(after), err)
+		return false, fmt.Errorf("updating status of %s: %w", describeObject(after), err)
 	}
 	return true, nil
 }
 
-func from(before client.Object) client.Patch {
+func newMergePatch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-func name(object client.Object) string {
+func describeObject(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
 		kind = reflect.Indirect(reflect.ValueOf(object)).Type().Name()

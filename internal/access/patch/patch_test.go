@@ -14,22 +14,22 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func workWith(manifest string) *workv1alpha1.Work {
+func newWork(manifest string) *workv1alpha1.Work {
 	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
 	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
 	return of
 }
 
-func TestObjectWritesTheLeastThatStoresWhatIsWanted(t *testing.T) {
+func TestObject(t *testing.T) {
 	tests := map[string]struct {
 		after string
 		want  []string
 	}{
-		"nothing differs":            {`{"a":1}`, nil},
-		"a difference is a patch":    {`{"a":2}`, []string{"patch"}},
-		"a null is written whole":    {`{"a":2,"b":{"c":null}}`, []string{"update"}},
-		"a word is not a null":       {`{"a":"null"}`, []string{"patch"}},
-		"a null in a list is a null": {`{"a":[null,{"b":null}]}`, []string{"update"}},
+		"nothing differs":      {`{"a":1}`, nil},
+		"a difference":         {`{"a":2}`, []string{"patch"}},
+		"a null in a manifest": {`{"a":2,"b":{"c":null}}`, []string{"update"}},
+		"the text null":        {`{"a":"null"}`, []string{"patch"}},
+		"a null in a list":     {`{"a":[null,{"b":null}]}`, []string{"update"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestObjectWritesTheLeastThatStoresWhatIsWanted(t *testing.T) {
 			if err := workv1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(workWith(`{"a":1}`)).WithInterceptorFuncs(interceptor.Funcs{
+			store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(newWork(`{"a":1}`)).WithInterceptorFuncs(interceptor.Funcs{
 				Update: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.UpdateOption) error {
 					writes = append(writes, "update")
 					return c.Update(ctx, object, o...)
@@ -49,7 +49,7 @@ func TestObjectWritesTheLeastThatStoresWhatIsWanted(t *testing.T) {
 				},
 			}).Build()
 			before := &workv1alpha1.Work{}
-			if err := store.Get(t.Context(), client.ObjectKeyFromObject(workWith("{}")), before); err != nil {
+			if err := store.Get(t.Context(), client.ObjectKeyFromObject(newWork("{}")), before); err != nil {
 				t.Fatal(err)
 			}
 			after := before.DeepCopy()

@@ -8,19 +8,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Backoff is how long what failed waits until it is tried again: Base, doubled with
-// every failure in a row, and Max at most. The zero value is DefaultBackoff.
+// Backoff is the delay before a failed item is retried: Base, doubled with each consecutive
+// failure, and at most Max. The zero value is DefaultBackoff.
 type Backoff struct {
 	Base, Max time.Duration
 }
 
-// DefaultBackoff ends within a minute: what failed for as long as something was away
-// goes on soon after that is back, which for many objects nothing else tells.
+// DefaultBackoff has a maximum of one minute. After an outage items are retried soon, although
+// for many of them there is no event that shows its end.
 func DefaultBackoff() Backoff {
 	return Backoff{Base: 5 * time.Millisecond, Max: time.Minute}
 }
 
-// Limiter lets each item wait for itself.
+// Limiter returns a rate limiter with a separate backoff for each item.
 func Limiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
 	if retry == (Backoff{}) {
 		retry = DefaultBackoff()
@@ -28,9 +28,9 @@ func Limiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)
 }
 
-// Options are what every controller of a manager has to say: how many workers it has,
-// at least one, and how long what failed waits. Without a word on that it would be
-// a quarter of an hour.
+// Options returns the options for a controller of a manager: the number of workers, at least
+// one, and the backoff. The maximum backoff of controller-runtime would be about a quarter of
+// an hour.
 func Options[T comparable](mgr manager.Manager, workers int, retry Backoff) controller.TypedOptions[T] {
 	return controller.TypedOptions[T]{
 		MaxConcurrentReconciles: max(workers, 1), NewQueue: For[T](mgr), RateLimiter: Limiter[T](retry),

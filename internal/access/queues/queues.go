@@ -1,11 +1,10 @@
-// Package queues answers "what do the workers of a controller get their work from,
-// and how does that end?": a queue by priority that lets every worker go when it is
-// shut down.
+// Package queues answers: from which queue do the workers of a controller get items, and how
+// does it shut down? It is a priority queue whose workers all return when it is shut down.
 //
-// That of controller-runtime may hand an item to a worker that has left at the same
-// moment, and waits for it for ever. A worker that is then done with its last item
-// waits for the queue, the process waits for the worker, and in the end it gives
-// up, with an error and after the time that others need to take over from it.
+// The queue of controller-runtime may hand an item to a worker that has returned at the same
+// moment, and then waits for it for ever. Other workers wait for the queue, and the process
+// waits for the workers. It ends after its shutdown timeout with an error. Until then no other
+// replica can take over.
 package queues
 
 import (
@@ -16,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// For makes the queues of the controllers of a manager; nil, which means those of
-// controller-runtime, when they are not to be by priority.
+// For returns the function that makes the queues for the controllers of a manager. It returns
+// nil, which selects the queues of controller-runtime, if priority queues are disabled.
 func For[T comparable](mgr manager.Manager) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	if by := mgr.GetControllerOptions().UsePriorityQueue; by != nil && !*by {
 		return nil
@@ -25,86 +24,86 @@ func For[T comparable](mgr manager.Manager) func(string, workqueue.TypedRateLimi
 	return ByPriority[T]
 }
 
-// ByPriority makes a queue by priority with that name in metrics.
+// ByPriority returns a priority queue with that name in metrics.
 func ByPriority[T comparable](name string, limit workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return Ending(priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limit }))
 }
 
-// Ending lets the workers of a queue go when it is shut down.
+// Ending wraps a queue so that its workers return when it is shut down.
 func Ending[T comparable](of priorityqueue.PriorityQueue[T]) priorityqueue.PriorityQueue[T] {
-	e := &ending[T]{PriorityQueue: of}
-	e.left = sync.NewCond(&e.mu)
+	e := &safeShutdownQueue[T]{PriorityQueue: of}
+	e.workerLeft = sync.NewCond(&e.mu)
 	return e
 }
 
-// ending shuts a queue down only when nobody waits for an item of it any more.
-type ending[T comparable] struct {
+// safeShutdownQueue shuts down the inner queue only after no worker waits for an item of it.
+type safeShutdownQueue[T comparable] struct {
 	priorityqueue.PriorityQueue[T]
 
-	mu      sync.Mutex
-	left    *sync.Cond
-	waiting int
-	ended   bool
+	mu             sync.Mutex
+	workerLeft     *sync.Cond
+	waitingWorkers int
+	isShutDown     bool
 }
 
-// GetWithPriority waits for an item, or for the end.
-func (e *ending[T]) GetWithPriority() (item T, priority int, ended bool) {
+// GetWithPriority waits for an item or for the shutdown.
+func (e *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bool) {
 	var none T
-	if !e.enter() {
+	if !e.startWaiting() {
 		return none, 0, true
 	}
 	item, priority, ended = e.PriorityQueue.GetWithPriority()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting--
-	if e.ended {
-		// It may be what the next one is to be woken with.
+	e.waitingWorkers--
+	if e.isShutDown {
+		// It may be the item that wakes the next worker.
 		e.PriorityQueue.Done(item)
-		e.left.Signal()
+		e.workerLeft.Signal()
 		return none, 0, true
 	}
 	return item, priority, ended
 }
 
-// enter counts somebody who is about to wait, unless the end has come.
-func (e *ending[T]) enter() bool {
+// startWaiting counts a worker that is about to wait. It returns false after the shutdown.
+func (e *safeShutdownQueue[T]) startWaiting() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.ended {
-		e.waiting++
+	if !e.isShutDown {
+		e.waitingWorkers++
 	}
-	return !e.ended
+	return !e.isShutDown
 }
 
 // Get is GetWithPriority without the priority.
-func (e *ending[T]) Get() (item T, ended bool) {
+func (e *safeShutdownQueue[T]) Get() (item T, ended bool) {
 	item, _, ended = e.GetWithPriority()
 	return item, ended
 }
 
-// ShuttingDown tells whether the end has come.
-func (e *ending[T]) ShuttingDown() bool {
+// ShuttingDown reports whether ShutDown was called.
+func (e *safeShutdownQueue[T]) ShuttingDown() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ended
+	return e.isShutDown
 }
 
-// ShutDown wakes those who wait, one after the other, with an item that none of them
-// gets to see, and then ends the queue. Calling it again does nothing.
-func (e *ending[T]) ShutDown() {
+// ShutDown wakes the waiting workers, one after the other, with an item that they do not
+// return. Then it shuts the inner queue down. Calling it again does nothing.
+func (e *safeShutdownQueue[T]) ShutDown() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended {
+	if e.isShutDown {
 		return
 	}
-	e.ended = true
-	for e.waiting > 0 {
+	e.isShutDown = true
+	for e.waitingWorkers > 0 {
 		var wake T
 		e.Add(wake)
-		e.left.Wait()
+		e.workerLeft.Wait()
 	}
 	e.PriorityQueue.ShutDown()
 }
 
-// ShutDownWithDrain is ShutDown: no controller waits for what is still queued.
-func (e *ending[T]) ShutDownWithDrain() { e.ShutDown() }
+// ShutDownWithDrain is ShutDown: no controller waits for queued items.
+func (e *safeShutdownQueue[T]) ShutDownWithDrain() { e.ShutDown() }

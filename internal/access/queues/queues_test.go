@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// What hangs does so in few of the ends only, so there are many.
-func TestWorkersLeaveAQueueThatEndsWhileThereIsWork(t *testing.T) {
+// Only few shutdowns would hang, so there are many.
+func TestWorkersLeaveQueueOnShutdown(t *testing.T) {
 	const ends, workers, items = 2000, 8, 100
 	for range ends {
 		made := ByPriority("test", workqueue.DefaultTypedControllerRateLimiter[int]())
@@ -38,19 +38,19 @@ func TestWorkersLeaveAQueueThatEndsWhileThereIsWork(t *testing.T) {
 		<-begun
 		queue.ShutDown()
 		if !queue.ShuttingDown() {
-			t.Fatal("the queue does not know that it has ended")
+			t.Fatal("ShuttingDown is false after ShutDown")
 		}
 		left := make(chan struct{})
 		go func() { running.Wait(); close(left) }()
 		select {
 		case <-left:
 		case <-time.After(time.Minute):
-			t.Fatal("a worker is still there a minute after the end")
+			t.Fatal("a worker still runs a minute after the shutdown")
 		}
 	}
 }
 
-func TestItemsComeByPriorityAndOnlyOnceAtATime(t *testing.T) {
+func TestPriorityOrder(t *testing.T) {
 	made := ByPriority("test", workqueue.DefaultTypedControllerRateLimiter[string]())
 	queue, ok := made.(priorityqueue.PriorityQueue[string])
 	if !ok {

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// outages are the times in which one server does not answer.
-type outages struct {
+// outageTracker are the times in which one server does not answer.
+type outageTracker struct {
 	mu  sync.Mutex
-	now *outage
+	current *outage
 }
 
-// groups are the outages of the servers behind one, by API group.
-type groups struct {
+// groupOutages are the outages of the servers behind one, by API group.
+type groupOutages struct {
 	mu      sync.Mutex
-	outages map[string]*outages
+	outages map[string]*outageTracker
 }
 
 // of returns the outages of the API group that a path leads to. What is none is one
 // of its own.
-func (g *groups) of(path string) *outages {
+func (g *groupOutages) of(path string) *outageTracker {
 	name := ""
 	if _, after, grouped := strings.Cut(path, "/apis/"); grouped {
 		name, _, _ = strings.Cut(after, "/")
@@ -29,10 +29,10 @@ func (g *groups) of(path string) *outages {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.outages == nil {
-		g.outages = map[string]*outages{}
+		g.outages = map[string]*outageTracker{}
 	}
 	if g.outages[name] == nil {
-		g.outages[name] = &outages{}
+		g.outages[name] = &outageTracker{}
 	}
 	return g.outages[name]
 }
@@ -41,32 +41,32 @@ func (g *groups) of(path string) *outages {
 // try whether it has come, or is told.
 type outage struct {
 	since time.Time
-	over  chan struct{}
+	ended  chan struct{}
 	turn  chan struct{}
 }
 
-// begin returns the outage that is, and whether it has just begun.
-func (o *outages) begin(now time.Time) (*outage, bool) {
+// getOrBegin returns the outage that is, and whether it has just begun.
+func (o *outageTracker) getOrBegin(now time.Time) (*outage, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.now != nil {
-		return o.now, false
+	if o.current != nil {
+		return o.current, false
 	}
-	o.now = &outage{since: now, over: make(chan struct{}), turn: make(chan struct{}, 1)}
-	o.now.turn <- struct{}{}
-	return o.now, true
+	o.current = &outage{since: now, ended: make(chan struct{}), turn: make(chan struct{}, 1)}
+	o.current.turn <- struct{}{}
+	return o.current, true
 }
 
 // end ends the outage, if there is one, and tells how long it took.
-func (o *outages) end(now time.Time) (took time.Duration, was bool) {
+func (o *outageTracker) end(now time.Time) (took time.Duration, was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.now == nil {
+	if o.current == nil {
 		return 0, false
 	}
-	ended := o.now
-	o.now = nil
-	close(ended.over)
+	ended := o.current
+	o.current = nil
+	close(ended.ended)
 	return now.Sub(ended.since), true
 }
 
@@ -77,7 +77,7 @@ func (o *outage) await(ctx context.Context, ended <-chan struct{}, pause time.Du
 	select {
 	case <-ended:
 		return false
-	case <-o.over:
+	case <-o.ended:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
@@ -88,18 +88,18 @@ func (o *outage) await(ctx context.Context, ended <-chan struct{}, pause time.Du
 	select {
 	case <-timer.C:
 		return true
-	case <-o.over:
+	case <-o.ended:
 		return ctx.Err() == nil
 	case <-ended:
 	case <-ctx.Done():
 	}
-	o.tried()
+	o.releaseTurn()
 	return false
 }
 
-// tried gives the turn to the next one. Somebody who was told of the end may say
+// releaseTurn gives the turn to the next one. Somebody who was told of the end may say
 // it without having had it.
-func (o *outage) tried() {
+func (o *outage) releaseTurn() {
 	select {
 	case o.turn <- struct{}{}:
 	default:

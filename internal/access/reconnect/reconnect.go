@@ -63,48 +63,48 @@ func Transport(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.WatchLimit == 0 {
 		o.WatchLimit = o.Limit
 	}
-	return &transport{next: next, options: o}
+	return &retryingTransport{next: next, options: o}
 }
 
-type transport struct {
+type retryingTransport struct {
 	next    http.RoundTripper
 	options Options
-	// unreached are the times in which no connection comes about, and unavailable,
+	// unreachable are the times in which no connection comes about, and unavailable,
 	// by API group, those in which the server of the group is away.
-	unreached   outages
-	unavailable groups
+	unreachable   outageTracker
+	unavailable groupOutages
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper: whoever closes idle
 // connections finds them.
-func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t *retryingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
-func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
-	away := t.away(request, response, err)
+	away := t.outagesFor(request, response, err)
 	if away == nil || !OnlyReads(request) {
 		return response, err
 	}
-	ctx, cancel := t.within(request)
+	ctx, cancel := t.withTimeout(request)
 	defer cancel()
 	for away != nil {
-		lost := t.lost(away, response, err)
+		lost := t.beginOutage(away, response, err)
 		if !lost.await(ctx, t.options.Ended, t.options.Pause) {
 			return response, err
 		}
-		discard(response)
+		closeBody(response)
 		// With the request's own context: the limit is for waiting, and what is
 		// answered may take its time.
 		response, err = t.next.RoundTrip(request)
-		lost.tried()
-		away = t.away(request, response, err)
+		lost.releaseTurn()
+		away = t.outagesFor(request, response, err)
 	}
 	return response, err
 }
 
-// within bounds how long a request waits.
-func (t *transport) within(request *http.Request) (context.Context, context.CancelFunc) {
+// withTimeout bounds how long a request waits.
+func (t *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
 	limit := t.options.Limit
 	if Watches(request) {
 		limit = t.options.WatchLimit
@@ -115,16 +115,16 @@ func (t *transport) within(request *http.Request) (context.Context, context.Canc
 	return context.WithTimeout(request.Context(), limit)
 }
 
-// away ends the outages that an answer disproves, and returns those that the lack of
+// outagesFor ends the outages that an answer disproves, and returns those that the lack of
 // one belongs to; nil is an answer.
-func (t *transport) away(request *http.Request, response *http.Response, err error) *outages {
+func (t *retryingTransport) outagesFor(request *http.Request, response *http.Response, err error) *outageTracker {
 	switch {
-	case err != nil && noAnswer(err):
-		return &t.unreached
+	case err != nil && isConnectionFailure(err):
+		return &t.unreachable
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil
 	}
-	t.answered(&t.unreached)
+	t.endOutage(&t.unreachable)
 	if err != nil || !t.options.Unavailable {
 		return nil
 	}
@@ -133,12 +133,12 @@ func (t *transport) away(request *http.Request, response *http.Response, err err
 		(response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable) {
 		return group
 	}
-	t.answered(group)
+	t.endOutage(group)
 	return nil
 }
 
-func (t *transport) lost(of *outages, response *http.Response, err error) *outage {
-	lost, first := of.begin(time.Now())
+func (t *retryingTransport) beginOutage(of *outageTracker, response *http.Response, err error) *outage {
+	lost, first := of.getOrBegin(time.Now())
 	if first && t.options.Lost != nil {
 		if err == nil {
 			err = errors.New("it answers " + response.Status)
@@ -148,27 +148,27 @@ func (t *transport) lost(of *outages, response *http.Response, err error) *outag
 	return lost
 }
 
-func (t *transport) answered(of *outages) {
+func (t *retryingTransport) endOutage(of *outageTracker) {
 	if took, was := of.end(time.Now()); was && t.options.Back != nil {
 		t.options.Back(took)
 	}
 }
 
-// noAnswer tells that a connection did not come about, or ended before anything
+// isConnectionFailure tells that a connection did not come about, or ended before anything
 // came back. What a server says that can be reached, such as that it is not the
 // one it should be, is an answer.
-func noAnswer(err error) bool {
+func isConnectionFailure(err error) bool {
 	var dialling *net.OpError
 	if errors.As(err, &dialling) && dialling.Op == "dial" {
 		return true
 	}
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || tookTooLong(err)
+		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isConnectionTimeout(err)
 }
 
-// tookTooLong tells that a limit of the connection was reached, such as that of its
+// isConnectionTimeout tells that a limit of the connection was reached, such as that of its
 // TLS handshake, and not one of the request.
-func tookTooLong(err error) bool {
+func isConnectionTimeout(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
@@ -184,8 +184,8 @@ func Watches(request *http.Request) bool {
 	return asked == "true" || asked == "1"
 }
 
-// discard gives back the connection of an answer that nobody wants.
-func discard(response *http.Response) {
+// closeBody gives back the connection of an answer that nobody wants.
+func closeBody(response *http.Response) {
 	if response != nil && response.Body != nil {
 		_ = response.Body.Close()
 	}

@@ -20,15 +20,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// server answers as it is told; it counts how often it was tried.
-type server struct {
+// fakeServer answers as it is told; it counts how often it was tried.
+type fakeServer struct {
 	mu     sync.Mutex
 	err    error
 	status int
 	tries  int
 }
 
-func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
+func (s *fakeServer) RoundTrip(*http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tries++
@@ -38,38 +38,38 @@ func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.status, Status: http.StatusText(s.status), Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-func (s *server) set(status int, err error) {
+func (s *fakeServer) set(status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.err = status, err
 }
 
-func (s *server) tried() int {
+func (s *fakeServer) tryCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tries
 }
 
-var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// lateHandshakeError is what net/http says of a TLS handshake that took too long.
-type lateHandshakeError struct{}
+// handshakeTimeoutError is what net/http says of a TLS handshake that took too long.
+type handshakeTimeoutError struct{}
 
-func (lateHandshakeError) Timeout() bool   { return true }
-func (lateHandshakeError) Temporary() bool { return true }
-func (lateHandshakeError) Error() string   { return "net/http: TLS handshake timeout" }
+func (handshakeTimeoutError) Timeout() bool   { return true }
+func (handshakeTimeoutError) Temporary() bool { return true }
+func (handshakeTimeoutError) Error() string   { return "net/http: TLS handshake timeout" }
 
-func ask(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
+func request(ctx context.Context, t *testing.T, through http.RoundTripper, method, query string) (int, error) {
 	t.Helper()
-	return answer(ctx, t, through, method, "/api"+query)
+	return roundTrip(ctx, t, through, method, "/api"+query)
 }
 
-func askAt(ctx context.Context, t *testing.T, through http.RoundTripper, path string) (int, error) {
+func requestPath(ctx context.Context, t *testing.T, through http.RoundTripper, path string) (int, error) {
 	t.Helper()
-	return answer(ctx, t, through, http.MethodGet, path)
+	return roundTrip(ctx, t, through, http.MethodGet, path)
 }
 
-func answer(ctx context.Context, t *testing.T, through http.RoundTripper, method, path string) (int, error) {
+func roundTrip(ctx context.Context, t *testing.T, through http.RoundTripper, method, path string) (int, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, "https://server"+path, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func answer(ctx context.Context, t *testing.T, through http.RoundTripper, method
 	return response.StatusCode, nil
 }
 
-func TestWhatIsTriedAgain(t *testing.T) {
+func TestTransportRetries(t *testing.T) {
 	tests := map[string]struct {
 		method, query string
 		err           error
@@ -91,17 +91,17 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		options       Options
 		waits         time.Duration
 	}{
-		"a list whose connection is refused":              {err: refused, waits: 30 * time.Second},
-		"a watch whose connection is refused":             {query: "?watch=true", err: refused, waits: 30 * time.Second},
+		"a list whose connection is refused":              {err: errRefused, waits: 30 * time.Second},
+		"a watch whose connection is refused":             {query: "?watch=true", err: errRefused, waits: 30 * time.Second},
 		"a server whose name is not known yet":            {err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, waits: 30 * time.Second},
 		"a connection that is reset":                      {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, waits: 30 * time.Second},
 		"a connection that ends":                          {err: io.EOF, waits: 30 * time.Second},
 		"a connection that ends in the middle":            {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
 		"a connection that is lost":                       {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
-		"a handshake that takes too long":                 {err: lateHandshakeError{}, waits: 30 * time.Second},
-		"for as long as was asked for":                    {err: refused, options: Options{Limit: time.Minute}, waits: time.Minute},
-		"a watch has a limit of its own":                  {query: "?watch=1", err: refused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
-		"not what changes something":                      {method: http.MethodPost, err: refused},
+		"a handshake that takes too long":                 {err: handshakeTimeoutError{}, waits: 30 * time.Second},
+		"for as long as was asked for":                    {err: errRefused, options: Options{Limit: time.Minute}, waits: time.Minute},
+		"a watch has a limit of its own":                  {query: "?watch=1", err: errRefused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
+		"not what changes something":                      {method: http.MethodPost, err: errRefused},
 		"not a server that is not who it should be":       {err: x509.UnknownAuthorityError{}},
 		"not an answer":                                   {status: http.StatusInternalServerError},
 		"not that a server behind is away, if not asked":  {status: http.StatusServiceUnavailable},
@@ -112,27 +112,27 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked, began := &server{status: test.status, err: test.err}, time.Now()
-				status, err := ask(t.Context(), t, Transport(asked, test.options), test.method, test.query)
+				asked, began := &fakeServer{status: test.status, err: test.err}, time.Now()
+				status, err := request(t.Context(), t, Transport(asked, test.options), test.method, test.query)
 				if took := time.Since(began); took != test.waits {
 					t.Errorf("it took %s, want %s", took, test.waits)
 				}
 				if status != test.status || !errors.Is(err, test.err) {
 					t.Errorf("answered %d and %v, want %d and %v", status, err, test.status, test.err)
 				}
-				if again := asked.tried() > 1; again != (test.waits > 0) {
-					t.Errorf("tried %d times", asked.tried())
+				if again := asked.tryCount() > 1; again != (test.waits > 0) {
+					t.Errorf("tried %d times", asked.tryCount())
 				}
 			})
 		})
 	}
 }
 
-func TestEverythingThatWaitsGoesOnWhenOneIsAnswered(t *testing.T) {
+func TestWaitingRequestsContinueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many, outage = 100, 10 * time.Second
 		var told []string
-		asked := &server{err: refused}
+		asked := &fakeServer{err: errRefused}
 		through := Transport(asked, Options{
 			Lost: func(err error) { told = append(told, "lost: "+err.Error()) },
 			Back: func(after time.Duration) { told = append(told, "back after "+after.String()) },
@@ -142,14 +142,14 @@ func TestEverythingThatWaitsGoesOnWhenOneIsAnswered(t *testing.T) {
 		began := time.Now()
 		for range many {
 			answers.Go(func() {
-				if status, err := ask(t.Context(), t, through, http.MethodGet, "?watch=true"); status != http.StatusOK || err != nil {
+				if status, err := request(t.Context(), t, through, http.MethodGet, "?watch=true"); status != http.StatusOK || err != nil {
 					t.Errorf("answered %d and %v", status, err)
 				}
 				latest.Store(int64(time.Since(began)))
 			})
 		}
 		<-time.After(outage - time.Millisecond)
-		if tries := asked.tried(); tries > many+int(outage/DefaultPause) {
+		if tries := asked.tryCount(); tries > many+int(outage/DefaultPause) {
 			t.Errorf("a server that is away was tried %d times by %d", tries, many)
 		}
 		asked.set(http.StatusOK, nil)
@@ -163,16 +163,16 @@ func TestEverythingThatWaitsGoesOnWhenOneIsAnswered(t *testing.T) {
 	})
 }
 
-func TestOneThatGivesUpLetsAnotherOneTry(t *testing.T) {
+func TestCanceledRequestPassesTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := &server{err: refused}
+		asked := &fakeServer{err: errRefused}
 		through := Transport(asked, Options{})
 		var answers sync.WaitGroup
 		for _, patience := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
 			answers.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				_, err := ask(ctx, t, through, http.MethodGet, "")
+				_, err := request(ctx, t, through, http.MethodGet, "")
 				if patience < 10*time.Second != (err != nil) {
 					t.Errorf("after at most %s: %v", patience, err)
 				}
@@ -191,15 +191,15 @@ func TestOneThatGivesUpLetsAnotherOneTry(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForAServerThatIsWantedNoMore(t *testing.T) {
+func TestClosedTransportStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away, ended := &server{err: refused}, make(chan struct{})
+		away, ended := &fakeServer{err: errRefused}, make(chan struct{})
 		through := Transport(away, Options{Limit: time.Hour, Ended: ended})
 		began := time.Now()
 		var asking sync.WaitGroup
 		for range 3 {
 			asking.Go(func() {
-				if _, err := ask(context.WithoutCancel(t.Context()), t, through, http.MethodGet, ""); !errors.Is(err, syscall.ECONNREFUSED) {
+				if _, err := request(context.WithoutCancel(t.Context()), t, through, http.MethodGet, ""); !errors.Is(err, syscall.ECONNREFUSED) {
 					t.Errorf("error %v, want the last one of the server", err)
 				}
 			})
@@ -213,12 +213,12 @@ func TestNobodyWaitsForAServerThatIsWantedNoMore(t *testing.T) {
 	})
 }
 
-func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
+func TestSlowAnswerAfterRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int32
 		slow := roundTripper(func(request *http.Request) (*http.Response, error) {
 			if tries.Add(1) == 1 {
-				return nil, refused
+				return nil, errRefused
 			}
 			select {
 			case <-request.Context().Done():
@@ -227,7 +227,7 @@ func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			}
 		})
-		if status, err := ask(t.Context(), t, Transport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
+		if status, err := request(t.Context(), t, Transport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
 			t.Errorf("answered %d and %v", status, err)
 		}
 	})
@@ -235,7 +235,7 @@ func TestAnAnswerMayTakeLongerThanTheLimit(t *testing.T) {
 
 // The server of one API group may be away for long, while thousands of requests
 // for others are answered.
-func TestWhoWaitsForAGroupIsNotDisturbedByAnswersOfOthers(t *testing.T) {
+func TestOutagesByAPIGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const away = 10 * time.Second
 		var tries atomic.Int32
@@ -252,7 +252,7 @@ func TestWhoWaitsForAGroupIsNotDisturbedByAnswersOfOthers(t *testing.T) {
 		}), Options{Unavailable: true})
 		var waits sync.WaitGroup
 		waits.Go(func() {
-			if status, err := askAt(t.Context(), t, through, "/apis/cluster.karmada.io/v1alpha1/clusters"); status != http.StatusOK || err != nil {
+			if status, err := requestPath(t.Context(), t, through, "/apis/cluster.karmada.io/v1alpha1/clusters"); status != http.StatusOK || err != nil {
 				t.Errorf("answered %d and %v", status, err)
 			}
 			if took := time.Since(began); took > away+DefaultPause {
@@ -260,7 +260,7 @@ func TestWhoWaitsForAGroupIsNotDisturbedByAnswersOfOthers(t *testing.T) {
 			}
 		})
 		for time.Since(began) < away {
-			if status, err := askAt(t.Context(), t, through, "/apis/apps/v1/deployments"); status != http.StatusOK || err != nil {
+			if status, err := requestPath(t.Context(), t, through, "/apis/apps/v1/deployments"); status != http.StatusOK || err != nil {
 				t.Errorf("another group answered %d and %v", status, err)
 			}
 			<-time.After(10 * time.Millisecond)
@@ -278,7 +278,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // A server that accepts connections and says nothing, not even in the handshake, is
 // waited for as one that is away.
-func TestAServerThatHangsInTheHandshakeIsWaitedFor(t *testing.T) {
+func TestHangingHandshakeIsRetried(t *testing.T) {
 	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	hangs := &hangingOnce{Listener: served.Listener}
 	served.Listener = hangs

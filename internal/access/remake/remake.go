@@ -1,9 +1,9 @@
-// Package remake answers "when is a Work that was deleted made again?".
+// Package remake answers: when is a deleted Work created again?
 //
-// In push mode at once. In pull mode after a pause: command lines that unregister a
-// cluster delete all of its Works first and delete the Cluster when they have seen that
-// none is left. A Work that is made again at once keeps them waiting for ever. The
-// objects of the Work stay in the member meanwhile.
+// In push mode at once. In pull mode after a delay: command lines that unregister a cluster
+// first delete all of its Works, and delete the Cluster after they have seen that no Work is
+// left. A Work that is created again at once would make them wait for ever. The member objects
+// of the Work stay meanwhile.
 package remake
 
 import (
@@ -17,11 +17,11 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Pause is how long a Work of a cluster in pull mode stays away.
+// Pause is the delay for a Work of a cluster in pull mode.
 const Pause = 5 * time.Second
 
-// Delay returns how long to wait before the Work that was deleted is made again. A
-// cluster that cannot be read delays nothing.
+// Delay returns how long to wait before a deleted Work is created again. It returns 0 if the
+// cluster cannot be read.
 func Delay(ctx context.Context, from client.Reader, deleted client.Object) time.Duration {
 	name, ok := work.ClusterOf(deleted.GetNamespace())
 	if !ok {

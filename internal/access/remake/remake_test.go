@@ -25,11 +25,11 @@ func TestDelay(t *testing.T) {
 		namespace string
 		want      time.Duration
 	}{
-		"a cluster in push mode":             {"karmada-es-pushed", 0},
-		"a cluster in pull mode":             {"karmada-es-pulls", Pause},
-		"a cluster that is not there":        {"karmada-es-gone", 0},
-		"what is in no execution namespace":  {"default", 0},
-		"a namespace whose name says little": {"karmada-es-", 0},
+		"a cluster in push mode":                        {"karmada-es-pushed", 0},
+		"a cluster in pull mode":                        {"karmada-es-pulls", Pause},
+		"a missing cluster":                             {"karmada-es-gone", 0},
+		"another namespace":                             {"default", 0},
+		"an execution namespace without a cluster name": {"karmada-es-", 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

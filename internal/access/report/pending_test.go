@@ -11,9 +11,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// TestWhatCouldNotBeWrittenIsKept gives back a report on the Work with UID 1, of which
+// TestPutBackAfterFailedWrite gives back a report on the Work with UID 1, of which
 // part a says old and b says old, that was handed in at noon.
-func TestWhatCouldNotBeWrittenIsKept(t *testing.T) {
+func TestPutBackAfterFailedWrite(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	key := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
 	tests := map[string]struct {
@@ -40,30 +40,30 @@ func TestWhatCouldNotBeWrittenIsKept(t *testing.T) {
 			}
 			hand("1", "a", "old")
 			hand("1", "b", "old")
-			entry, _ := w.take(key)
+			entry, _ := w.takePending(key)
 			now = noon.Add(time.Minute)
 			for part, text := range test.since {
 				hand(test.uid, part, text)
 			}
-			w.giveBack(key, entry)
+			w.putBack(key, entry)
 			kept := w.pending[key]
-			for _, each := range kept.statements {
+			for _, each := range kept.changes {
 				each.change(nil)
 			}
-			if diff := cmp.Diff(test.want, said); diff != "" || !kept.first.Equal(test.first) {
-				t.Errorf("waiting since %s, said (-want +got):\n%s", kept.first, diff)
+			if diff := cmp.Diff(test.want, said); diff != "" || !kept.firstAt.Equal(test.first) {
+				t.Errorf("waiting since %s, said (-want +got):\n%s", kept.firstAt, diff)
 			}
 		})
 	}
 }
 
-func TestAWorkSaysNothingOfWhatOneOfItsNameWasAboutToSay(t *testing.T) {
+func TestPendingUpdateOfFormerWorkIsDropped(t *testing.T) {
 	w := NewWorks(nil, DefaultOptions())
 	defer w.queue.ShutDown()
 	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}, "a", Later, nil)
 	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}}, "b", Later, nil)
 	kept := w.pending[types.NamespacedName{Namespace: "ns", Name: "web"}]
-	if _, stale := kept.statements["a"]; kept.uid != "2" || stale || len(kept.statements) != 1 {
-		t.Errorf("pending for %s: %v", kept.uid, kept.statements)
+	if _, stale := kept.changes["a"]; kept.uid != "2" || stale || len(kept.changes) != 1 {
+		t.Errorf("pending for %s: %v", kept.uid, kept.changes)
 	}
 }

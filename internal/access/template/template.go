@@ -28,12 +28,12 @@ import (
 )
 
 const (
-	// patience is how long readers of a kind wait for its first list, counted from
+	// firstListTimeout is how long readers of a kind wait for its first list, counted from
 	// the begin of the watch.
-	patience = 5 * time.Second
-	// limit bounds a request to the API server, behind which another server may be
+	firstListTimeout = 5 * time.Second
+	// requestTimeout bounds a request to the API server, behind which another server may be
 	// the one that does not answer.
-	limit = 10 * time.Second
+	requestTimeout = 10 * time.Second
 )
 
 // Cache is what a process has seen, of the kinds that it watches.
@@ -47,30 +47,30 @@ type Cache interface {
 type Reader struct {
 	cache    Cache
 	live     client.Reader
-	patience time.Duration
+	firstListTimeout time.Duration
 
-	// changing is held while a watch begins or ends, mu also while the cache is
+	// watchMu is held while a watch begins or ends, mu also while the cache is
 	// read, so that no watch ends meanwhile.
-	changing sync.Mutex
+	watchMu sync.Mutex
 	mu       sync.RWMutex
-	watched  map[schema.GroupVersionKind]watched
+	watched  map[schema.GroupVersionKind]kindWatch
 }
 
-// watched is the watch of one kind.
-type watched struct {
+// kindWatch is the watch of one kind.
+type kindWatch struct {
 	informer cache.Informer
-	// kept is true if the caller of Watch ends the watch, false if Follow began it.
-	kept bool
+	// permanent is true if the caller of Watch ends the watch, false if Follow began it.
+	permanent bool
 	// ended is closed when the watch is.
 	ended chan struct{}
-	// due is when readers wait for the first list no longer.
-	due time.Time
+	// firstListDeadline is when readers wait for the first list no longer.
+	firstListDeadline time.Time
 }
 
 // NewReader returns a reader of what a cache holds and, where that does not tell,
 // of what the API server says.
 func NewReader(shared Cache, live client.Reader) *Reader {
-	return &Reader{cache: shared, live: live, patience: patience, watched: map[schema.GroupVersionKind]watched{}}
+	return &Reader{cache: shared, live: live, firstListTimeout: firstListTimeout, watched: map[schema.GroupVersionKind]kindWatch{}}
 }
 
 // Watch begins to watch a kind, which must be served, unless it is watched
@@ -78,19 +78,19 @@ func NewReader(shared Cache, live client.Reader) *Reader {
 // may be put on it and taken off it. The caller ends the watch by Unwatch when the
 // kind is not served.
 func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	return r.begin(ctx, kind, true)
+	return r.startWatch(ctx, kind, true)
 }
 
 // Follow is Watch for a caller that ends the watch by Unfollow when the kind is not
 // served.
 func (r *Reader) Follow(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	return r.begin(ctx, kind, false)
+	return r.startWatch(ctx, kind, false)
 }
 
-func (r *Reader) begin(ctx context.Context, kind schema.GroupVersionKind, keep bool) (cache.Informer, error) {
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	informer, err := r.cache.GetInformer(ctx, blank(kind), cache.BlockUntilSynced(false))
+func (r *Reader) startWatch(ctx context.Context, kind schema.GroupVersionKind, keep bool) (cache.Informer, error) {
+	r.watchMu.Lock()
+	defer r.watchMu.Unlock()
+	informer, err := r.cache.GetInformer(ctx, emptyObject(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", kind, err)
 	}
@@ -98,9 +98,9 @@ func (r *Reader) begin(ctx context.Context, kind schema.GroupVersionKind, keep b
 	defer r.mu.Unlock()
 	entry := r.watched[kind]
 	if entry.informer != informer {
-		entry = watched{informer: informer, ended: make(chan struct{}), due: time.Now().Add(r.patience)}
+		entry = kindWatch{informer: informer, ended: make(chan struct{}), firstListDeadline: time.Now().Add(r.firstListTimeout)}
 	}
-	entry.kept = entry.kept || keep
+	entry.permanent = entry.permanent || keep
 	r.watched[kind] = entry
 	return informer, nil
 }
@@ -109,35 +109,35 @@ func (r *Reader) begin(ctx context.Context, kind schema.GroupVersionKind, keep b
 func (r *Reader) Keeps(kind schema.GroupVersionKind) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.watched[kind].kept
+	return r.watched[kind].permanent
 }
 
 // Unfollow ends the watch of a kind for the whole process, unless a caller of Watch
 // looks after it.
 func (r *Reader) Unfollow(ctx context.Context, kind schema.GroupVersionKind) error {
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.watchMu.Lock()
+	defer r.watchMu.Unlock()
 	if r.Keeps(kind) {
 		return nil
 	}
-	return r.end(ctx, kind)
+	return r.stopWatch(ctx, kind)
 }
 
 // Unwatch ends the watch of a kind for the whole process.
 func (r *Reader) Unwatch(ctx context.Context, kind schema.GroupVersionKind) error {
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	return r.end(ctx, kind)
+	r.watchMu.Lock()
+	defer r.watchMu.Unlock()
+	return r.stopWatch(ctx, kind)
 }
 
-func (r *Reader) end(ctx context.Context, kind schema.GroupVersionKind) error {
+func (r *Reader) stopWatch(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if entry, ok := r.watched[kind]; ok {
 		close(entry.ended)
 		delete(r.watched, kind)
 	}
-	if err := r.cache.RemoveInformer(ctx, blank(kind)); err != nil {
+	if err := r.cache.RemoveInformer(ctx, emptyObject(kind)); err != nil {
 		return fmt.Errorf("ending the watch of %s: %w", kind, err)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (r *Reader) end(ctx context.Context, kind schema.GroupVersionKind) error {
 // Seen is a template as the process has seen it; nil when there is none. It must
 // not be changed.
 func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	found, _, err := r.get(ctx, kind, key)
+	found, _, err := r.getCachedOrLive(ctx, kind, key)
 	return found, err
 }
 
@@ -154,7 +154,7 @@ func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key typ
 // refers to a template may have been seen earlier than the template. It must not
 // be changed.
 func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	found, cached, err := r.get(ctx, kind, key)
+	found, cached, err := r.getCachedOrLive(ctx, kind, key)
 	if cached && found == nil && err == nil {
 		return r.Live(ctx, kind, key)
 	}
@@ -163,9 +163,9 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key type
 
 // Live is a template as the API server says; nil when there is none.
 func (r *Reader) Live(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return get(ctx, r.live, kind, key)
+	return getObject(ctx, r.live, kind, key)
 }
 
 // List are the objects in a namespace that a selector matches, as the process has
@@ -173,21 +173,21 @@ func (r *Reader) Live(ctx context.Context, kind schema.GroupVersionKind, key typ
 func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	list := func(ctx context.Context, reader client.Reader) (err error) {
-		found, err = listOf(ctx, reader, kind, namespace, selector)
+		found, err = listObjects(ctx, reader, kind, namespace, selector)
 		return err
 	}
 	cached, err := r.fromCache(ctx, kind, list)
 	if !cached {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		err = list(ctx, r.live)
 	}
 	return found, err
 }
 
-func (r *Reader) get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (found *unstructured.Unstructured, cached bool, err error) {
+func (r *Reader) getCachedOrLive(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (found *unstructured.Unstructured, cached bool, err error) {
 	cached, err = r.fromCache(ctx, kind, func(ctx context.Context, reader client.Reader) (err error) {
-		found, err = get(ctx, reader, kind, key)
+		found, err = getObject(ctx, reader, kind, key)
 		return err
 	})
 	if !cached {
@@ -199,24 +199,24 @@ func (r *Reader) get(ctx context.Context, kind schema.GroupVersionKind, key type
 // fromCache reads the cache if that holds all objects of a kind, and reports
 // whether it does.
 func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, read func(context.Context, client.Reader) error) (bool, error) {
-	r.await(ctx, kind)
+	r.awaitFirstList(ctx, kind)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if entry, ok := r.watched[kind]; !ok || !entry.complete() {
+	if entry, ok := r.watched[kind]; !ok || !entry.isComplete() {
 		return false, nil
 	}
 	return true, read(ctx, r.cache)
 }
 
-// await waits for the first list of a kind, if there is still reason to.
-func (r *Reader) await(ctx context.Context, kind schema.GroupVersionKind) {
+// awaitFirstList waits for the first list of a kind, if there is still reason to.
+func (r *Reader) awaitFirstList(ctx context.Context, kind schema.GroupVersionKind) {
 	r.mu.RLock()
 	entry, ok := r.watched[kind]
 	r.mu.RUnlock()
 	if !ok || entry.informer.HasSynced() {
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, entry.due)
+	ctx, cancel := context.WithDeadline(ctx, entry.firstListDeadline)
 	defer cancel()
 	select {
 	case <-entry.informer.HasSyncedChecker().Done():
@@ -225,12 +225,12 @@ func (r *Reader) await(ctx context.Context, kind schema.GroupVersionKind) {
 	}
 }
 
-func (w watched) complete() bool { return w.informer.HasSynced() && !w.informer.IsStopped() }
+func (w kindWatch) isComplete() bool { return w.informer.HasSynced() && !w.informer.IsStopped() }
 
-func get(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	object := blank(kind)
+func getObject(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	object := emptyObject(kind)
 	err := reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
-	if absent(err) {
+	if isAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -243,13 +243,13 @@ func get(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind
 	return object, nil
 }
 
-func listOf(
+func listObjects(
 	ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, namespace string, selector labels.Selector,
 ) ([]*unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
-	if absent(err) {
+	if isAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -265,11 +265,11 @@ func listOf(
 	return found, nil
 }
 
-// absent tells that there is no such object, or no such kind.
-func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+// isAbsent tells that there is no such object, or no such kind.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// blank is an object of a kind that says nothing else.
-func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
+// emptyObject is an object of a kind that says nothing else.
+func emptyObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	return object

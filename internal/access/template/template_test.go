@@ -25,22 +25,22 @@ import (
 )
 
 var (
-	configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	nodes      = corev1.SchemeGroupVersion.WithKind("Node")
-	settings   = types.NamespacedName{Namespace: "shop", Name: "settings"}
+	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	nodeKind      = corev1.SchemeGroupVersion.WithKind("Node")
+	settingsKey   = types.NamespacedName{Namespace: "shop", Name: "settings"}
 )
 
-// world is a cache and an API server, which need not agree.
-type world struct {
+// fakeCluster is a cache and an API server, which need not agree.
+type fakeCluster struct {
 	client.Reader
 	t        *testing.T
 	informer *informer
-	asked    []string
-	*reader
+	requests    []string
+	*wrappedReader
 }
 
-// reader keeps the methods of Reader apart from those of the cache.
-type reader struct{ of *Reader }
+// wrappedReader keeps the methods of Reader apart from those of the cache.
+type wrappedReader struct{ reader *Reader }
 
 type informer struct {
 	*controllertest.FakeInformer
@@ -49,39 +49,39 @@ type informer struct {
 
 func (i *informer) IsStopped() bool { return i.stopped }
 
-func (w *world) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+func (w *fakeCluster) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	if w.informer == nil {
-		w.asked = append(w.asked, "watch "+of.GetObjectKind().GroupVersionKind().Kind)
+		w.requests = append(w.requests, "watch "+of.GetObjectKind().GroupVersionKind().Kind)
 		w.informer = &informer{FakeInformer: controllertest.NewFakeInformer()}
 	}
 	return w.informer, nil
 }
 
-func (w *world) RemoveInformer(context.Context, client.Object) error {
+func (w *fakeCluster) RemoveInformer(context.Context, client.Object) error {
 	w.informer.stopped = true
 	w.informer = nil
 	return nil
 }
 
-// newWorld stores an object for the cache and one for the API server; nil is
+// newFakeCluster stores an object for the cache and one for the API server; nil is
 // none, and a failure is what both answer with.
-func newWorld(t *testing.T, cached, live client.Object, failure error) *world {
+func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fakeCluster {
 	t.Helper()
-	w := &world{t: t}
+	w := &fakeCluster{t: t}
 	store := func(name string, holds client.Object) client.Reader {
 		builder := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-				w.asked = append(w.asked, name)
+				w.requests = append(w.requests, name)
 				if failure != nil {
 					return failure
 				}
-				if object.GetObjectKind().GroupVersionKind() == nodes {
+				if object.GetObjectKind().GroupVersionKind() == nodeKind {
 					key.Namespace = "" // as the path of a request has none
 				}
 				return c.Get(ctx, key, object, o...)
 			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-				w.asked = append(w.asked, name)
+				w.requests = append(w.requests, name)
 				if failure != nil {
 					return failure
 				}
@@ -94,36 +94,36 @@ func newWorld(t *testing.T, cached, live client.Object, failure error) *world {
 		return builder.Build()
 	}
 	w.Reader = store("cache", cached)
-	w.reader = &reader{NewReader(w, store("server", live))}
+	w.wrappedReader = &wrappedReader{NewReader(w, store("server", live))}
 	return w
 }
 
-func (w *world) watch(kind schema.GroupVersionKind) {
+func (w *fakeCluster) watch(kind schema.GroupVersionKind) {
 	w.t.Helper()
-	if _, err := w.of.Watch(w.t.Context(), kind); err != nil {
+	if _, err := w.reader.Watch(w.t.Context(), kind); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func configMap(version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: settings.Namespace, Name: settings.Name, Labels: map[string]string{"of": version},
+		Namespace: settingsKey.Namespace, Name: settingsKey.Name, Labels: map[string]string{"of": version},
 	}}
 }
 
-func versionOf(object *unstructured.Unstructured) string {
+func sourceOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
 	}
 	return object.GetLabels()["of"]
 }
 
-func TestWhatTheCacheDoesNotTellIsAsked(t *testing.T) {
-	unwatched := func(*world) {}
-	complete := func(w *world) { w.watch(configMaps); w.informer.Synced() }
+func TestReadFromCacheOrServer(t *testing.T) {
+	unwatched := func(*fakeCluster) {}
+	complete := func(w *fakeCluster) { w.watch(configMapKind); w.informer.Synced() }
 	tests := map[string]struct {
 		cached, live client.Object
-		prepare      func(*world)
+		prepare      func(*fakeCluster)
 		read         func(*Reader, context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error)
 		want         string
 		asked        []string
@@ -147,21 +147,21 @@ func TestWhatTheCacheDoesNotTellIsAsked(t *testing.T) {
 			configMap("cache"), configMap("server"), complete, (*Reader).Live, "server", []string{"watch ConfigMap", "server"},
 		},
 		"a kind whose watch was ended is asked for, and not watched anew": {
-			configMap("cache"), configMap("server"), func(w *world) {
+			configMap("cache"), configMap("server"), func(w *fakeCluster) {
 				complete(w)
-				if err := w.of.Unwatch(w.t.Context(), configMaps); err != nil {
+				if err := w.reader.Unwatch(w.t.Context(), configMapKind); err != nil {
 					w.t.Fatal(err)
 				}
 			}, (*Reader).Get, "server", []string{"watch ConfigMap", "server"},
 		},
 		"a kind whose watch came to its end is asked for": {
-			configMap("cache"), configMap("server"), func(w *world) { complete(w); w.informer.stopped = true },
+			configMap("cache"), configMap("server"), func(w *fakeCluster) { complete(w); w.informer.stopped = true },
 			(*Reader).Seen, "server", []string{"watch ConfigMap", "server"},
 		},
 		"a kind that is watched again is read from the cache again": {
-			configMap("cache"), configMap("server"), func(w *world) {
+			configMap("cache"), configMap("server"), func(w *fakeCluster) {
 				complete(w)
-				if err := w.of.Unwatch(w.t.Context(), configMaps); err != nil {
+				if err := w.reader.Unwatch(w.t.Context(), configMapKind); err != nil {
 					w.t.Fatal(err)
 				}
 				complete(w)
@@ -170,23 +170,23 @@ func TestWhatTheCacheDoesNotTellIsAsked(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.cached, tc.live, nil)
+			w := newFakeCluster(t, tc.cached, tc.live, nil)
 			tc.prepare(w)
-			found, err := tc.read(w.of, t.Context(), configMaps, settings)
+			found, err := tc.read(w.reader, t.Context(), configMapKind, settingsKey)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := versionOf(found); got != tc.want {
+			if got := sourceOf(found); got != tc.want {
 				t.Errorf("read that of %q, want %q", got, tc.want)
 			}
-			if diff := cmp.Diff(tc.asked, w.asked); diff != "" {
+			if diff := cmp.Diff(tc.asked, w.requests); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAbsenceIsNoFailure(t *testing.T) {
+func TestAbsentObjectIsNotAnError(t *testing.T) {
 	broken := errors.New("connection refused")
 	tests := map[string]struct {
 		live    client.Object
@@ -194,20 +194,20 @@ func TestAbsenceIsNoFailure(t *testing.T) {
 		kind    schema.GroupVersionKind
 		want    error
 	}{
-		"no such object":                        {kind: configMaps},
-		"a kind that is not served":             {failure: &meta.NoKindMatchError{GroupKind: configMaps.GroupKind()}, kind: configMaps},
-		"an object that answers as not found":   {failure: apierrors.NewNotFound(schema.GroupResource{}, "settings"), kind: configMaps},
-		"a server that does not answer":         {failure: broken, kind: configMaps, want: broken},
-		"an object of a kind without namespace": {live: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, kind: nodes},
+		"no such object":                        {kind: configMapKind},
+		"a kind that is not served":             {failure: &meta.NoKindMatchError{GroupKind: configMapKind.GroupKind()}, kind: configMapKind},
+		"an object that answers as not found":   {failure: apierrors.NewNotFound(schema.GroupResource{}, "settings"), kind: configMapKind},
+		"a server that does not answer":         {failure: broken, kind: configMapKind, want: broken},
+		"an object of a kind without namespace": {live: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, kind: nodeKind},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil, tc.live, tc.failure)
-			found, err := w.of.Get(t.Context(), tc.kind, settings)
+			w := newFakeCluster(t, nil, tc.live, tc.failure)
+			found, err := w.reader.Get(t.Context(), tc.kind, settingsKey)
 			if found != nil || !errors.Is(err, tc.want) {
 				t.Errorf("read %v, %v; want nothing, %v", found, err, tc.want)
 			}
-			listed, err := w.of.List(t.Context(), tc.kind, "shop", labels.Everything())
+			listed, err := w.reader.List(t.Context(), tc.kind, "shop", labels.Everything())
 			if len(listed) != 0 || !errors.Is(err, tc.want) {
 				t.Errorf("listed %v, %v; want nothing, %v", listed, err, tc.want)
 			}
@@ -215,7 +215,7 @@ func TestAbsenceIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestListsAreOfOnePlace(t *testing.T) {
+func TestListByNamespace(t *testing.T) {
 	tests := map[string]struct {
 		namespace string
 		selector  labels.Selector
@@ -230,18 +230,18 @@ func TestListsAreOfOnePlace(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, configMap("cache"), configMap("server"), nil)
+			w := newFakeCluster(t, configMap("cache"), configMap("server"), nil)
 			if tc.watched {
-				w.watch(configMaps)
+				w.watch(configMapKind)
 				w.informer.Synced()
 			}
-			listed, err := w.of.List(t.Context(), configMaps, tc.namespace, tc.selector)
+			listed, err := w.reader.List(t.Context(), configMapKind, tc.namespace, tc.selector)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, each := range listed {
-				got = append(got, versionOf(each))
+				got = append(got, sourceOf(each))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("listed (-want +got):\n%s", diff)
@@ -250,41 +250,41 @@ func TestListsAreOfOnePlace(t *testing.T) {
 	}
 }
 
-func TestAFirstListThatDoesNotComeIsWaitedForOnce(t *testing.T) {
+func TestMissingFirstListDelaysReadersOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, configMap("cache"), configMap("server"), nil)
-		w.watch(configMaps)
+		w := newFakeCluster(t, configMap("cache"), configMap("server"), nil)
+		w.watch(configMapKind)
 		started := time.Now()
 		for range 10 {
-			w.watch(configMaps) // whoever watches it too buys no time
-			if _, err := w.of.Get(t.Context(), configMaps, settings); err != nil {
+			w.watch(configMapKind) // whoever watches it too buys no time
+			if _, err := w.reader.Get(t.Context(), configMapKind, settingsKey); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if waited := time.Since(started); waited != patience {
-			t.Errorf("ten reads took %s, want %s in all", waited, patience)
+		if waited := time.Since(started); waited != firstListTimeout {
+			t.Errorf("ten reads took %s, want %s in all", waited, firstListTimeout)
 		}
-		if slices.Contains(w.asked, "cache") {
+		if slices.Contains(w.requests, "cache") {
 			t.Error("an incomplete cache was read")
 		}
 	})
 }
 
-func TestAFirstListThatComesIsReadAtOnce(t *testing.T) {
+func TestReaderWaitsForFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, configMap("cache"), configMap("server"), nil)
-		w.watch(configMaps)
+		w := newFakeCluster(t, configMap("cache"), configMap("server"), nil)
+		w.watch(configMapKind)
 		arrives := time.AfterFunc(time.Second, w.informer.Synced)
 		defer arrives.Stop()
 		started := time.Now()
-		found, err := w.of.Get(t.Context(), configMaps, settings)
-		if waited := time.Since(started); err != nil || versionOf(found) != "cache" || waited != time.Second {
-			t.Errorf("read that of %q after %s, %v", versionOf(found), waited, err)
+		found, err := w.reader.Get(t.Context(), configMapKind, settingsKey)
+		if waited := time.Since(started); err != nil || sourceOf(found) != "cache" || waited != time.Second {
+			t.Errorf("read that of %q after %s, %v", sourceOf(found), waited, err)
 		}
 	})
 }
 
-func TestAServerThatDoesNotAnswerHoldsAReaderForABoundedTime(t *testing.T) {
+func TestRequestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 			Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -293,8 +293,8 @@ func TestAServerThatDoesNotAnswerHoldsAReaderForABoundedTime(t *testing.T) {
 			},
 		})
 		started := time.Now()
-		_, err := NewReader(nil, hangs).Get(t.Context(), configMaps, settings)
-		if waited := time.Since(started); waited != limit || !errors.Is(err, context.DeadlineExceeded) {
+		_, err := NewReader(nil, hangs).Get(t.Context(), configMapKind, settingsKey)
+		if waited := time.Since(started); waited != requestTimeout || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ended after %s with %v", waited, err)
 		}
 	})

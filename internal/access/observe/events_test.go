@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-func told(recorder *record.FakeRecorder) []string {
+func recordedEvents(recorder *record.FakeRecorder) []string {
 	var events []string
 	for {
 		select {
@@ -22,7 +22,7 @@ func told(recorder *record.FakeRecorder) []string {
 	}
 }
 
-func TestAFailureIsToldOnceUntilItChangesOrIsOver(t *testing.T) {
+func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
@@ -33,12 +33,12 @@ func TestAFailureIsToldOnceUntilItChangesOrIsOver(t *testing.T) {
 	events.Recovered(object, "SyncFailed")
 	events.Failed(object, "SyncFailed", second)
 	want := []string{"Warning SyncFailed refused", "Warning SyncFailed not found", "Warning SyncFailed not found"}
-	if diff := cmp.Diff(want, told(recorder)); diff != "" {
+	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestFailuresOfOtherObjectsAndReasonsAreTheirOwn(t *testing.T) {
+func TestFailuresByObjectAndReason(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	events := NewEvents(recorder)
 	err := errors.New("refused")
@@ -47,26 +47,26 @@ func TestFailuresOfOtherObjectsAndReasonsAreTheirOwn(t *testing.T) {
 	events.Failed(a, "SyncFailed", err)
 	events.Failed(b, "SyncFailed", err)
 	events.Failed(a, "CleanupFailed", err)
-	if got := len(told(recorder)); got != 3 {
+	if got := len(recordedEvents(recorder)); got != 3 {
 		t.Errorf("%d events, want 3", got)
 	}
 }
 
-func TestEachClusterFailsByItself(t *testing.T) {
+func TestFailuresByCluster(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
-	for range 3 { // tries, one cluster after the other
+	for range 3 { // retries, one cluster after the other
 		events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
 		events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
 	}
 	if !events.RecoveredIn("m1", object, "SyncFailed") || events.RecoveredIn("m1", object, "SyncFailed") {
-		t.Error("a recovery is told other than once")
+		t.Error("a recovery must be reported exactly once")
 	}
 	events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
 	events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
 	want := []string{"Warning SyncFailed refused by m1", "Warning SyncFailed refused by m2", "Warning SyncFailed refused by m1"}
-	if diff := cmp.Diff(want, told(recorder)); diff != "" {
+	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -82,69 +82,69 @@ type Change func(status *workv1alpha1.WorkStatus)
 // Works writes the reports on Works.
 type Works struct {
 	options Options
-	// budget bounds the reports that are written only because their time is up.
-	budget  *rate.Limiter
+	// deferredLimiter bounds the reports that are written only because their time is up.
+	deferredLimiter  *rate.Limiter
 	karmada client.Client
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now     func() time.Time
-	catchUp time.Duration
+	cacheSyncDelay time.Duration
 
 	mu         sync.Mutex
-	deliveries deliveries
-	pending    map[types.NamespacedName]*pending
-	// written are Works as our last write left them, until the cache shows that
+	deliveries deliveryRate
+	pending    map[types.NamespacedName]*pendingUpdate
+	// lastWrites are Works as our last write left them, until the cache shows that
 	// write, for a minute at most: a difference computed from something older would be
 	// wrong.
-	written map[types.NamespacedName]written
+	lastWrites map[types.NamespacedName]lastWrite
 }
 
-// written is a Work as our write left it.
-type written struct {
+// lastWrite is a Work as our write left it.
+type lastWrite struct {
 	work *workv1alpha1.Work
 	at   time.Time
 }
 
-// pending is what was handed in and not written yet.
-type pending struct {
+// pendingUpdate is what was handed in and not written yet.
+type pendingUpdate struct {
 	uid         types.UID
-	statements  map[Part]statement
-	first, last time.Time
+	changes  map[Part]partChange
+	firstAt, lastAt time.Time
 }
 
-type statement struct {
-	pace   Pace
+type partChange struct {
+	urgency   Pace
 	change Change
 }
 
-// pace is that of the part that hurries most.
-func (p *pending) pace() Pace {
+// urgency is that of the part that hurries most.
+func (p *pendingUpdate) urgency() Pace {
 	pace := Later
-	for _, said := range p.statements {
-		pace = max(pace, said.pace)
+	for _, said := range p.changes {
+		pace = max(pace, said.urgency)
 	}
 	return pace
 }
 
-// progressPerSecond is how many reports on what is still under way are written in
+// deferredWritesPerSecond is how many reports on what is still under way are written in
 // a second, all together. How far objects are is worth a write as long as there
 // are few; when thousands are rolled out at once only where they arrive is.
-const progressPerSecond = 5
+const deferredWritesPerSecond = 5
 
-// longest is how long a report waits at most, budget or not: those that wait take
+// maxDeferredDelay is how long a report waits at most, budget or not: those that wait take
 // tokens from each other, and one may have bad luck for long.
-const longest = 30 * time.Second
+const maxDeferredDelay = 30 * time.Second
 
-// remembered is how long our last write of a Work is held against a cache that does not
+// maxLastWriteAge is how long our last write of a Work is held against a cache that does not
 // show it.
-const remembered = time.Minute
+const maxLastWriteAge = time.Minute
 
-// busyPoll is how often a report that waits for deliveries looks whether they are
+// busyPollInterval is how often a report that waits for deliveries looks whether they are
 // over.
-const busyPoll = time.Second
+const busyPollInterval = time.Second
 
-// catchUp is how long the cache gets to show what was written. Until then a copy of the
+// cacheSyncDelay is how long the cache gets to show what was written. Until then a copy of the
 // Work is held.
-const catchUp = 5 * time.Second
+const cacheSyncDelay = 5 * time.Second
 
 const (
 	retryBase = 50 * time.Millisecond
@@ -154,12 +154,12 @@ const (
 // NewWorks makes a writer that reads and writes by a cached client.
 func NewWorks(karmada client.Client, o Options) *Works {
 	return &Works{
-		options: o, karmada: karmada, now: time.Now, catchUp: catchUp,
-		budget: rate.NewLimiter(progressPerSecond, progressPerSecond),
+		options: o, karmada: karmada, now: time.Now, cacheSyncDelay: cacheSyncDelay,
+		deferredLimiter: rate.NewLimiter(deferredWritesPerSecond, deferredWritesPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
-		pending: map[types.NamespacedName]*pending{},
-		written: map[types.NamespacedName]written{},
+		pending: map[types.NamespacedName]*pendingUpdate{},
+		lastWrites: map[types.NamespacedName]lastWrite{},
 	}
 }
 
@@ -168,7 +168,7 @@ func (w *Works) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.options.Workers {
 		workers.Go(func() {
-			for w.next(ctx) {
+			for w.processNext(ctx) {
 			}
 		})
 	}
@@ -183,20 +183,20 @@ func (w *Works) Start(ctx context.Context) error {
 func (w *Works) Current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.current(cached)
+	return w.latestLocked(cached)
 }
 
-func (w *Works) current(cached *workv1alpha1.Work) *workv1alpha1.Work {
+func (w *Works) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	key := client.ObjectKeyFromObject(cached)
-	ours, ok := w.written[key]
+	ours, ok := w.lastWrites[key]
 	if !ok {
 		return cached
 	}
 	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.work.ResourceVersion)
-	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < remembered {
+	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < maxLastWriteAge {
 		return ours.work
 	}
-	delete(w.written, key)
+	delete(w.lastWrites, key)
 	return cached
 }
 
@@ -206,58 +206,58 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 	w.mu.Lock()
 	entry, ok := w.pending[key]
 	if !ok || entry.uid != of.UID {
-		entry = &pending{uid: of.UID, statements: map[Part]statement{}, first: w.now()}
+		entry = &pendingUpdate{uid: of.UID, changes: map[Part]partChange{}, firstAt: w.now()}
 		w.pending[key] = entry
 	}
-	entry.statements[part] = statement{pace: pace, change: change}
-	entry.last = w.now()
+	entry.changes[part] = partChange{urgency: pace, change: change}
+	entry.lastAt = w.now()
 	if part == Condition(workv1alpha1.WorkApplied) {
-		w.deliveries.note(entry.last)
+		w.deliveries.record(entry.lastAt)
 	}
-	wait := w.wait(entry)
+	wait := w.remainingDelay(entry)
 	w.mu.Unlock()
 	w.queue.AddAfter(key, wait)
 }
 
-// wait is how long what is pending should still wait.
-func (w *Works) wait(entry *pending) time.Duration {
-	held := entry.first.Add(w.options.BusyLimit).Sub(w.now())
-	if entry.pace() != Now && held > 0 && w.deliveries.perSecond(w.now()) > w.options.Busy {
-		return min(held, busyPoll)
+// remainingDelay is how long what is pending should still wait.
+func (w *Works) remainingDelay(entry *pendingUpdate) time.Duration {
+	held := entry.firstAt.Add(w.options.BusyLimit).Sub(w.now())
+	if entry.urgency() != Now && held > 0 && w.deliveries.perSecond(w.now()) > w.options.Busy {
+		return min(held, busyPollInterval)
 	}
-	due := entry.first.Add(w.options.Limit)
+	due := entry.firstAt.Add(w.options.Limit)
 	quiet := w.options.Calm
-	switch entry.pace() {
+	switch entry.urgency() {
 	case Now:
 		return 0
 	case Soon:
 		quiet = w.options.Quiet
 	case Later:
 	}
-	if calm := entry.last.Add(quiet); calm.Before(due) {
+	if calm := entry.lastAt.Add(quiet); calm.Before(due) {
 		due = calm
 	}
 	return due.Sub(w.now())
 }
 
-func (w *Works) next(ctx context.Context) bool {
+func (w *Works) processNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
 		return false
 	}
 	defer w.queue.Done(key)
-	entry, wait := w.take(key)
+	entry, wait := w.takePending(key)
 	switch {
 	case wait > 0:
 		w.queue.AddAfter(key, wait)
 		return true
 	case entry == nil:
-		w.settle(ctx, key)
+		w.dropSyncedWrite(ctx, key)
 		return true
 	}
 	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(2).Info("Report will be written again", "work", key, "cause", err)
-		w.giveBack(key, entry)
+		w.putBack(key, entry)
 		w.queue.AddRateLimited(key)
 		return true
 	}
@@ -265,26 +265,26 @@ func (w *Works) next(ctx context.Context) bool {
 	return true
 }
 
-// take removes what is pending for a Work, or tells how long it must still wait.
-func (w *Works) take(key types.NamespacedName) (*pending, time.Duration) {
+// takePending removes what is pending for a Work, or tells how long it must still wait.
+func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	entry, ok := w.pending[key]
 	if !ok {
 		return nil, 0
 	}
-	if wait := w.wait(entry); wait > 0 {
+	if wait := w.remainingDelay(entry); wait > 0 {
 		return nil, wait
 	}
-	if entry.pace() == Later && w.now().Sub(entry.first) < longest && !w.budget.AllowN(w.now(), 1) {
+	if entry.urgency() == Later && w.now().Sub(entry.firstAt) < maxDeferredDelay && !w.deferredLimiter.AllowN(w.now(), 1) {
 		return nil, w.options.Limit
 	}
 	delete(w.pending, key)
 	return entry, 0
 }
 
-// giveBack keeps what could not be written, unless something newer was handed in.
-func (w *Works) giveBack(key types.NamespacedName, entry *pending) {
+// putBack keeps what could not be written, unless something newer was handed in.
+func (w *Works) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	newer, ok := w.pending[key]
@@ -295,15 +295,15 @@ func (w *Works) giveBack(key types.NamespacedName, entry *pending) {
 	if newer.uid != entry.uid {
 		return
 	}
-	for part, said := range entry.statements {
-		if _, replaced := newer.statements[part]; !replaced {
-			newer.statements[part] = said
+	for part, said := range entry.changes {
+		if _, replaced := newer.changes[part]; !replaced {
+			newer.changes[part] = said
 		}
 	}
-	newer.first = entry.first
+	newer.firstAt = entry.firstAt
 }
 
-func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pending) error {
+func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
 	cached := &workv1alpha1.Work{}
 	if err := w.karmada.Get(ctx, key, cached); err != nil {
 		return client.IgnoreNotFound(err)
@@ -313,8 +313,8 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 	}
 	before := w.Current(cached)
 	after := before.DeepCopy()
-	for _, part := range slices.Sorted(maps.Keys(entry.statements)) {
-		entry.statements[part].change(&after.Status)
+	for _, part := range slices.Sorted(maps.Keys(entry.changes)) {
+		entry.changes[part].change(&after.Status)
 	}
 	changed, err := patch.Status(ctx, w.karmada, before, after)
 	if err != nil {
@@ -324,30 +324,30 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 		if apierrors.IsConflict(err) {
 			// What is remembered may be no state of the Work any more, as after the
 			// restore of a backup.
-			w.unlearn(key)
+			w.deleteLastWrite(key)
 		}
 		return fmt.Errorf("reporting on Work %s: %w", key, err)
 	}
 	if changed {
 		w.mu.Lock()
-		w.written[key] = written{work: after, at: w.now()}
+		w.lastWrites[key] = lastWrite{work: after, at: w.now()}
 		w.mu.Unlock()
-		w.queue.AddAfter(key, w.catchUp)
+		w.queue.AddAfter(key, w.cacheSyncDelay)
 	}
 	return nil
 }
 
-// unlearn drops our last write of a Work.
-func (w *Works) unlearn(key types.NamespacedName) {
+// deleteLastWrite drops our last write of a Work.
+func (w *Works) deleteLastWrite(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.written, key)
+	delete(w.lastWrites, key)
 }
 
-// settle lets go of our last write when the cache shows it, or the Work is gone.
-func (w *Works) settle(ctx context.Context, key types.NamespacedName) {
+// dropSyncedWrite lets go of our last write when the cache shows it, or the Work is gone.
+func (w *Works) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	w.mu.Lock()
-	_, held := w.written[key]
+	_, held := w.lastWrites[key]
 	w.mu.Unlock()
 	if !held {
 		return
@@ -356,9 +356,9 @@ func (w *Works) settle(ctx context.Context, key types.NamespacedName) {
 	err := w.karmada.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
-		w.unlearn(key)
+		w.deleteLastWrite(key)
 	case err != nil || w.Current(cached) != cached:
-		w.queue.AddAfter(key, w.catchUp)
+		w.queue.AddAfter(key, w.cacheSyncDelay)
 	}
 }
 
@@ -367,5 +367,5 @@ func (w *Works) Forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, key)
-	delete(w.written, key)
+	delete(w.lastWrites, key)
 }

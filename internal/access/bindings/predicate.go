@@ -8,8 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// While passes bindings for as long as something holds of them, and the change with
-// which that ceases: who remembers something of a binding must hear that it is over.
+// While returns a predicate for bindings that match before or after the event. So a controller
+// also gets the event with which a binding stops to match, and can drop its state for the
+// binding.
 func While(holds func(binding.Object) bool) predicate.Predicate {
 	of := func(object client.Object) bool {
 		bound, ok := object.(binding.Object)

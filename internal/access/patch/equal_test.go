@@ -11,10 +11,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestSame(t *testing.T) {
-	labelled := workWith(`{"a":1}`)
+func TestEqual(t *testing.T) {
+	labelled := newWork(`{"a":1}`)
 	labelled.Labels = map[string]string{}
-	parsed := workWith(`{"a":1}`)
+	parsed := newWork(`{"a":1}`)
 	parsed.Spec.Workload.Manifests[0].Object = &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Name: "parsed"}}
 	status := func(raw string) *workv1alpha2.ResourceBinding {
 		bound := &workv1alpha2.ResourceBinding{}
@@ -25,26 +25,26 @@ func TestSame(t *testing.T) {
 		a, b any
 		want bool
 	}{
-		"equal manifests":                  {workWith(`{"a":1}`), workWith(`{"a":1}`), true},
-		"nothing and empty":                {workWith(`{"a":1}`), labelled, true},
-		"other manifests":                  {workWith(`{"a":1}`), workWith(`{"a":2}`), false},
-		"one manifest more":                {workWith(`{"a":1}`), &workv1alpha1.Work{ObjectMeta: workWith("").ObjectMeta}, false},
-		"a manifest that is an object too": {workWith(`{"a":1}`), parsed, false},
-		"a reported status":                {status(`{"replicas":1}`), status(`{"replicas":1}`), true},
-		"another reported status":          {status(`{"replicas":1}`), status(`{"replicas":2}`), false},
-		"different types":                  {status(`{}`), workWith(`{}`), false},
+		"equal manifests":                 {newWork(`{"a":1}`), newWork(`{"a":1}`), true},
+		"nil and empty":                   {newWork(`{"a":1}`), labelled, true},
+		"other manifests":                 {newWork(`{"a":1}`), newWork(`{"a":2}`), false},
+		"an additional manifest":          {newWork(`{"a":1}`), &workv1alpha1.Work{ObjectMeta: newWork("").ObjectMeta}, false},
+		"a manifest with a parsed object": {newWork(`{"a":1}`), parsed, false},
+		"a reported status":               {status(`{"replicas":1}`), status(`{"replicas":1}`), true},
+		"another reported status":         {status(`{"replicas":1}`), status(`{"replicas":2}`), false},
+		"different types":                 {status(`{}`), newWork(`{}`), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := Same(test.a, test.b); got != test.want {
-				t.Errorf("same is %v", got)
+				t.Errorf("equal: %v", got)
 			}
 		})
 	}
 }
 
-func TestLongManifestsAreComparedAsTexts(t *testing.T) {
-	manifest := func(bytes int) *workv1alpha1.Work { return workWith(`{"text":"` + strings.Repeat("x", bytes) + `"}`) }
+func TestEqualAllocations(t *testing.T) {
+	manifest := func(bytes int) *workv1alpha1.Work { return newWork(`{"text":"` + strings.Repeat("x", bytes) + `"}`) }
 	cost := func(bytes int) float64 {
 		left, right := manifest(bytes), manifest(bytes)
 		return testing.AllocsPerRun(20, func() { Same(left, right) })
@@ -54,9 +54,9 @@ func TestLongManifestsAreComparedAsTexts(t *testing.T) {
 	}
 }
 
-func BenchmarkSame(b *testing.B) {
+func BenchmarkEqual(b *testing.B) {
 	manifest := `{"metadata":{"name":"` + strings.Repeat("x", 3000) + `"}}`
-	left, right := workWith(manifest), workWith(manifest)
+	left, right := newWork(manifest), newWork(manifest)
 	b.ReportAllocs()
 	for b.Loop() {
 		if !Same(left, right) {

@@ -14,21 +14,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// deaf is a connection that may be cut: what is written into it is lost, and nothing
+// cutConn is a connection that may be cut: what is written into it is lost, and nothing
 // comes out of it.
-type deaf struct {
+type cutConn struct {
 	net.Conn
 	cut *atomic.Bool
 }
 
-func (d deaf) Write(b []byte) (int, error) {
+func (d cutConn) Write(b []byte) (int, error) {
 	if d.cut.Load() {
 		return len(b), nil
 	}
 	return d.Conn.Write(b)
 }
 
-func TestAConnectionThatIsCutEndsPromptly(t *testing.T) {
+func TestCutConnectionIsReplaced(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -42,11 +42,11 @@ func TestAConnectionThatIsCutEndsPromptly(t *testing.T) {
 			if dials.Add(1) > 1 {
 				return dialled, err
 			}
-			return deaf{dialled, cut}, err
+			return cutConn{dialled, cut}, err
 		},
 	})
 	t.Cleanup(base.CloseIdleConnections)
-	transport := Transport(prompt(&around{base}, 100*time.Millisecond, 100*time.Millisecond), Options{Pause: time.Millisecond})
+	transport := Transport(setTransportPingTimeouts(&wrappingTransport{base}, 100*time.Millisecond, 100*time.Millisecond), Options{Pause: time.Millisecond})
 	get := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -71,16 +71,16 @@ func TestAConnectionThatIsCutEndsPromptly(t *testing.T) {
 	}
 }
 
-// around is something around a transport that shows what it is around.
-type around struct{ next http.RoundTripper }
+// wrappingTransport is something around a transport that shows what it is around.
+type wrappingTransport struct{ next http.RoundTripper }
 
-func (a *around) RoundTrip(request *http.Request) (*http.Response, error) {
+func (a *wrappingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-func (a *around) WrappedRoundTripper() http.RoundTripper { return a.next }
+func (a *wrappingTransport) WrappedRoundTripper() http.RoundTripper { return a.next }
 
-func TestPromptlyChangesWhatIsOurs(t *testing.T) {
+func TestSetPingTimeouts(t *testing.T) {
 	tests := map[string]struct {
 		config *rest.Config
 		said   string

@@ -19,24 +19,24 @@ const (
 	PingLimit = 4 * time.Second
 )
 
-// limits are the variables by which an operator gives other limits.
-var limits = []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"}
+// timeoutVariables are the variables by which an operator gives other limits.
+var timeoutVariables = []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"}
 
 // Promptly lets the connections of a configuration end within IdleLimit and PingLimit
 // of the moment in which nothing comes through them any more. It is called before
 // anything else is put around the transport. An operator who has said it otherwise is
 // heeded.
 func Promptly(config *rest.Config) {
-	for _, name := range limits {
+	for _, name := range timeoutVariables {
 		if os.Getenv(name) != "" {
 			return
 		}
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return prompt(next, IdleLimit, PingLimit) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return setTransportPingTimeouts(next, IdleLimit, PingLimit) })
 }
 
-// prompt changes a transport that has no connections yet.
-func prompt(next http.RoundTripper, idle, ping time.Duration) http.RoundTripper {
+// setTransportPingTimeouts changes a transport that has no connections yet.
+func setTransportPingTimeouts(next http.RoundTripper, idle, ping time.Duration) http.RoundTripper {
 	below := next
 	for {
 		switch under := below.(type) {

@@ -13,25 +13,25 @@ type Memory struct {
 	mu sync.Mutex
 	// last is what was seen last of the storage that is known.
 	last  domain.Sight
-	known bool
+	isKnown bool
 	// replaced is the epoch of a storage that was replaced, nil once another one followed.
 	replaced *domain.Epoch
 }
 
-// note notes what was seen.
-func (m *Memory) note(now domain.Sight) { m.last, m.known, m.replaced = now, true, nil }
+// store notes what was seen.
+func (m *Memory) store(now domain.Sight) { m.last, m.isKnown, m.replaced = now, true, nil }
 
-// forget forgets a storage that was replaced. Unless the epoch that followed was seen, it
+// reset forgets a storage that was replaced. Unless the epoch that followed was seen, it
 // is awaited.
-func (m *Memory) forget(followed bool) {
+func (m *Memory) reset(followed bool) {
 	if before := m.last.Epoch; !followed {
 		m.replaced = &before
 	}
-	m.last, m.known = domain.Sight{}, false
+	m.last, m.isKnown = domain.Sight{}, false
 }
 
-// awaitsAfter reports whether the storage was replaced, and the epoch that is stored now
+// awaitsNewEpoch reports whether the storage was replaced, and the epoch that is stored now
 // does not follow the one before.
-func (m *Memory) awaitsAfter(now domain.Epoch) bool {
+func (m *Memory) awaitsNewEpoch(now domain.Epoch) bool {
 	return m.replaced != nil && !now.Follows(*m.replaced)
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestRenderings(t *testing.T) {
+func TestRenderFailures(t *testing.T) {
 	type call struct {
 		binding  types.UID
 		failures map[string]string
@@ -77,14 +77,14 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
-func TestRenderingsChangeIsNewsWithoutSubscribers(t *testing.T) {
+func TestRenderFailuresWithoutSubscribers(t *testing.T) {
 	r := NewRenderings()
 	if !r.Set("a", map[string]string{"m1": "refused"}) || r.Set("a", map[string]string{"m1": "refused"}) {
 		t.Error("what is news depends on who listens")
 	}
 }
 
-func TestRenderingsKeepWhatWasSetWhenTheCallerGoesOnWithItsMap(t *testing.T) {
+func TestRenderFailuresCopyMap(t *testing.T) {
 	r, failures := NewRenderings(), map[string]string{"m1": "refused"}
 	r.Set("a", failures)
 	failures["m2"] = "refused too"
@@ -93,7 +93,7 @@ func TestRenderingsKeepWhatWasSetWhenTheCallerGoesOnWithItsMap(t *testing.T) {
 	}
 }
 
-func TestRenderingsAreSetAndReadAtOnce(t *testing.T) {
+func TestRenderFailuresConcurrency(t *testing.T) {
 	r := NewRenderings()
 	r.Subscribe(func(binding types.UID) { r.Of(binding) })
 	var workers sync.WaitGroup
@@ -111,7 +111,7 @@ func TestRenderingsAreSetAndReadAtOnce(t *testing.T) {
 	}
 }
 
-func TestABindingIsConcludedInItsOwnGenerationOnly(t *testing.T) {
+func TestRenderedGeneration(t *testing.T) {
 	r, web := NewRenderings(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 	want := func(uid types.UID, generation int64) {
 		t.Helper()

@@ -20,20 +20,20 @@ type Renderings struct {
 	// failures are by binding and cluster. The inner maps are never changed.
 	failures    map[types.UID]map[string]string
 	subscribers []func(binding types.UID)
-	// concluded are the newest states of bindings that were dealt with, by name.
-	concluded map[types.NamespacedName]conclusion
+	// rendered are the newest states of bindings that were dealt with, by name.
+	rendered map[types.NamespacedName]renderedState
 }
 
-// conclusion is a state of a binding of which every cluster has its Work, or a
+// renderedState is a state of a binding of which every cluster has its Work, or a
 // failure.
-type conclusion struct {
+type renderedState struct {
 	uid        types.UID
 	generation int64
 }
 
 // NewRenderings knows of no failure.
 func NewRenderings() *Renderings {
-	return &Renderings{failures: map[types.UID]map[string]string{}, concluded: map[types.NamespacedName]conclusion{}}
+	return &Renderings{failures: map[types.UID]map[string]string{}, rendered: map[types.NamespacedName]renderedState{}}
 }
 
 // Set replaces the failures of a binding: for each cluster the object, what went
@@ -41,7 +41,7 @@ func NewRenderings() *Renderings {
 // that the binding is gone. It returns whether that is news; only then
 // subscribers are called.
 func (r *Renderings) Set(binding types.UID, failures map[string]string) (changed bool) {
-	subscribers, changed := r.keep(binding, failures)
+	subscribers, changed := r.store(binding, failures)
 	if !changed {
 		return false
 	}
@@ -52,7 +52,7 @@ func (r *Renderings) Set(binding types.UID, failures map[string]string) (changed
 	return true
 }
 
-func (r *Renderings) keep(binding types.UID, failures map[string]string) (subscribers []func(types.UID), changed bool) {
+func (r *Renderings) store(binding types.UID, failures map[string]string) (subscribers []func(types.UID), changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if maps.Equal(r.failures[binding], failures) {
@@ -79,7 +79,7 @@ func (r *Renderings) Of(binding types.UID) map[string]string {
 func (r *Renderings) Conclude(of types.NamespacedName, uid types.UID, generation int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.concluded[of] = conclusion{uid: uid, generation: generation}
+	r.rendered[of] = renderedState{uid: uid, generation: generation}
 }
 
 // Concluded is the newest generation of a binding that was noted, 0 for none: then
@@ -88,7 +88,7 @@ func (r *Renderings) Conclude(of types.NamespacedName, uid types.UID, generation
 func (r *Renderings) Concluded(of types.NamespacedName, uid types.UID) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if noted := r.concluded[of]; noted.uid == uid {
+	if noted := r.rendered[of]; noted.uid == uid {
 		return noted.generation
 	}
 	return 0
@@ -98,7 +98,7 @@ func (r *Renderings) Concluded(of types.NamespacedName, uid types.UID) int64 {
 func (r *Renderings) Forget(of types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.concluded, of)
+	delete(r.rendered, of)
 }
 
 // Subscribe calls a function with each binding whose failures change from now on.

@@ -10,22 +10,22 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-func TestWhile(t *testing.T) {
-	leaving := made(true, "web")
-	stays := made(true, "web", func(bound binding.Object) { bound.BindingSpec().GracefulEvictionTasks = nil })
+func TestOldOrNewMatches(t *testing.T) {
+	leaving := newBinding(true, "web")
+	stays := newBinding(true, "web", func(bound binding.Object) { bound.BindingSpec().GracefulEvictionTasks = nil })
 	passes := While(func(bound binding.Object) bool { return len(bound.BindingSpec().GracefulEvictionTasks) > 0 })
 	tests := map[string]struct {
 		before, after client.Object
 		want          bool
 	}{
-		"one of which it holds":            {leaving, leaving, true},
-		"one of which it begins to hold":   {stays, leaving, true},
-		"one of which it ceases to hold":   {leaving, stays, true},
-		"one of which it never held":       {stays, stays, false},
-		"what is no binding":               {&corev1.Pod{}, &corev1.Pod{}, false},
-		"one that is new":                  {nil, leaving, true},
-		"a new one of which it never held": {nil, stays, false},
-		"one that is gone":                 {leaving, nil, true},
+		"matches before and after":          {leaving, leaving, true},
+		"matches after":                     {stays, leaving, true},
+		"matches before":                    {leaving, stays, true},
+		"matches never":                     {stays, stays, false},
+		"not a binding":                     {&corev1.Pod{}, &corev1.Pod{}, false},
+		"a new binding that matches":        {nil, leaving, true},
+		"a new binding that does not match": {nil, stays, false},
+		"a deleted binding that matched":    {leaving, nil, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,21 +17,21 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// store is a store that counts the writes of statuses.
-type store struct {
+// countingStore is a store that counts the writes of statuses.
+type countingStore struct {
 	client.Client
 	mu     sync.Mutex
 	writes int
 	wrote  chan struct{}
 }
 
-func newStore(t *testing.T, works ...client.Object) *store {
+func newStore(t *testing.T, works ...client.Object) *countingStore {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := workv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &store{wrote: make(chan struct{}, 100)}
+	s := &countingStore{wrote: make(chan struct{}, 100)}
 	s.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(works...).WithStatusSubresource(works...).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(
 			ctx context.Context, c client.Client, sub string, object client.Object, o ...client.SubResourceUpdateOption,
@@ -46,7 +46,7 @@ func newStore(t *testing.T, works ...client.Object) *store {
 	return s
 }
 
-func (s *store) await(t *testing.T) {
+func (s *countingStore) awaitWrite(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.wrote:
@@ -55,7 +55,7 @@ func (s *store) await(t *testing.T) {
 	}
 }
 
-func start(t *testing.T, s *store, o Options) *Works {
+func startWriter(t *testing.T, s *countingStore, o Options) *Works {
 	t.Helper()
 	w := NewWorks(s, o)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,31 +69,31 @@ func newWork() *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
 }
 
-func applied(status metav1.ConditionStatus) Change {
+func setApplied(status metav1.ConditionStatus) Change {
 	return func(s *workv1alpha1.WorkStatus) {
 		s.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: status, Reason: "R"}}
 	}
 }
 
-func healthy(health workv1alpha1.ResourceHealth) Change {
+func setHealth(health workv1alpha1.ResourceHealth) Change {
 	return func(s *workv1alpha1.WorkStatus) { s.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: health}} }
 }
 
-func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
+func TestChangesAreCoalesced(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
-	w := start(t, s, Options{Quiet: 20 * time.Millisecond, Calm: time.Minute, Limit: time.Minute, Workers: 2})
-	w.Report(of, Condition(workv1alpha1.WorkApplied), Later, applied(metav1.ConditionTrue))
-	w.Report(of, ManifestStatuses, Later, healthy(workv1alpha1.ResourceUnhealthy))
-	w.Report(of, ManifestStatuses, Soon, healthy(workv1alpha1.ResourceHealthy))
-	s.await(t)
+	w := startWriter(t, s, Options{Quiet: 20 * time.Millisecond, Calm: time.Minute, Limit: time.Minute, Workers: 2})
+	w.Report(of, Condition(workv1alpha1.WorkApplied), Later, setApplied(metav1.ConditionTrue))
+	w.Report(of, ManifestStatuses, Later, setHealth(workv1alpha1.ResourceUnhealthy))
+	w.Report(of, ManifestStatuses, Soon, setHealth(workv1alpha1.ResourceHealthy))
+	s.awaitWrite(t)
 	stored := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
 		t.Fatal(err)
 	}
 	want := workv1alpha1.WorkStatus{}
-	applied(metav1.ConditionTrue)(&want)
-	healthy(workv1alpha1.ResourceHealthy)(&want)
+	setApplied(metav1.ConditionTrue)(&want)
+	setHealth(workv1alpha1.ResourceHealthy)(&want)
 	if diff := cmp.Diff(want, stored.Status); diff != "" {
 		t.Error(diff)
 	}
@@ -102,15 +102,15 @@ func TestReportsOfSeveralAuthorsAreOneWrite(t *testing.T) {
 	}
 }
 
-func TestBadNewsDoesNotWait(t *testing.T) {
+func TestImmediateChange(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
-	w := start(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
-	w.Report(of, Condition(workv1alpha1.WorkApplied), Now, applied(metav1.ConditionFalse))
-	s.await(t)
+	w := startWriter(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
+	w.Report(of, Condition(workv1alpha1.WorkApplied), Now, setApplied(metav1.ConditionFalse))
+	s.awaitWrite(t)
 }
 
-func TestReportsWaitAsTheyShould(t *testing.T) {
+func TestDebounce(t *testing.T) {
 	type step struct {
 		after time.Duration
 		part  Part
@@ -146,8 +146,8 @@ func TestReportsWaitAsTheyShould(t *testing.T) {
 			w.now = func() time.Time { return clock }
 			for i, s := range steps {
 				clock = clock.Add(s.after)
-				w.Report(of, s.part, s.pace, healthy(workv1alpha1.ResourceUnknown))
-				if _, wait := w.take(client.ObjectKeyFromObject(of)); wait != s.wait {
+				w.Report(of, s.part, s.pace, setHealth(workv1alpha1.ResourceUnknown))
+				if _, wait := w.takePending(client.ObjectKeyFromObject(of)); wait != s.wait {
 					t.Errorf("step %d: waits %s, want %s", i, wait, s.wait)
 				}
 			}
@@ -155,7 +155,7 @@ func TestReportsWaitAsTheyShould(t *testing.T) {
 	}
 }
 
-func TestReportsGiveWayToDeliveries(t *testing.T) {
+func TestDeliveriesDelayStatusWrites(t *testing.T) {
 	start := time.Unix(1000, 0)
 	tests := map[string]struct {
 		deliveries int
@@ -164,8 +164,8 @@ func TestReportsGiveWayToDeliveries(t *testing.T) {
 		want       time.Duration
 	}{
 		"few deliveries leave good news its pace":  {deliveries: 3, pace: Soon, want: 80 * time.Millisecond},
-		"many deliveries hold good news":           {deliveries: 4, pace: Soon, want: busyPoll},
-		"many deliveries hold progress":            {deliveries: 4, pace: Later, want: busyPoll},
+		"many deliveries hold good news":           {deliveries: 4, pace: Soon, want: busyPollInterval},
+		"many deliveries hold progress":            {deliveries: 4, pace: Later, want: busyPollInterval},
 		"bad news waits for nothing":               {deliveries: 4, pace: Now, want: 0},
 		"nothing is held for good":                 {deliveries: 4, pace: Soon, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
 		"what was held for long enough is written": {deliveries: 4, pace: Soon, age: 5 * time.Second, want: -3 * time.Second},
@@ -177,17 +177,17 @@ func TestReportsGiveWayToDeliveries(t *testing.T) {
 			})
 			w.now = func() time.Time { return start }
 			for range test.deliveries {
-				w.deliveries.note(start)
+				w.deliveries.record(start)
 			}
-			entry := &pending{statements: map[Part]statement{ManifestStatuses: {pace: test.pace}}, first: start.Add(-test.age), last: start}
-			if got := w.wait(entry); got != test.want {
+			entry := &pendingUpdate{changes: map[Part]partChange{ManifestStatuses: {urgency: test.pace}}, firstAt: start.Add(-test.age), lastAt: start}
+			if got := w.remainingDelay(entry); got != test.want {
 				t.Errorf("wait() = %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-func TestProgressWaitsForTheBudgetButNotForGood(t *testing.T) {
+func TestDeferredWritesAreRateLimited(t *testing.T) {
 	start := time.Unix(1000, 0)
 	key := client.ObjectKeyFromObject(newWork())
 	for name, test := range map[string]struct {
@@ -195,29 +195,29 @@ func TestProgressWaitsForTheBudgetButNotForGood(t *testing.T) {
 		want time.Duration
 	}{
 		"for which there is no share yet":  {age: 3 * time.Second, want: 2 * time.Second},
-		"that had bad luck for too long":   {age: longest, want: 0},
+		"that had bad luck for too long":   {age: maxDeferredDelay, want: 0},
 		"that waits for the first time":    {age: 2 * time.Second, want: 2 * time.Second},
-		"that is one moment from the last": {age: longest - 1, want: 2 * time.Second},
+		"that is one moment from the last": {age: maxDeferredDelay - 1, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewWorks(nil, Options{Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3})
 			w.now = func() time.Time { return start }
-			w.budget.AllowN(start, progressPerSecond)
-			w.pending[key] = &pending{
-				statements: map[Part]statement{ManifestStatuses: {pace: Later}}, first: start.Add(-test.age), last: start.Add(-test.age),
+			w.deferredLimiter.AllowN(start, deferredWritesPerSecond)
+			w.pending[key] = &pendingUpdate{
+				changes: map[Part]partChange{ManifestStatuses: {urgency: Later}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
 			}
-			if entry, wait := w.take(key); wait != test.want || (entry != nil) != (test.want == 0) {
+			if entry, wait := w.takePending(key); wait != test.want || (entry != nil) != (test.want == 0) {
 				t.Errorf("take() = %v, %s, want to wait %s", entry, wait, test.want)
 			}
 		})
 	}
 }
 
-func TestDeliveriesAreForgottenAfterASecond(t *testing.T) {
+func TestDeliveryRate(t *testing.T) {
 	start := time.Unix(1000, 0)
-	var d deliveries
+	var d deliveryRate
 	for range 5 {
-		d.note(start)
+		d.record(start)
 	}
 	for after, want := range map[time.Duration]int{0: 5, 999 * time.Millisecond: 5, time.Second: 5} {
 		counted := d
@@ -230,13 +230,13 @@ func TestDeliveriesAreForgottenAfterASecond(t *testing.T) {
 	}
 }
 
-func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
+func TestReadYourWrites(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"
 	w := NewWorks(nil, DefaultOptions())
 	ours := of.DeepCopy()
 	ours.ResourceVersion = "9"
-	w.written[client.ObjectKeyFromObject(of)] = written{work: ours, at: w.now()}
+	w.lastWrites[client.ObjectKeyFromObject(of)] = lastWrite{work: ours, at: w.now()}
 	if got := w.Current(of); got != ours {
 		t.Error("a cache that lags behind our write is believed")
 	}
@@ -245,51 +245,51 @@ func TestADifferenceIsComputedFromOurLastWrite(t *testing.T) {
 	if got := w.Current(newer); got != newer {
 		t.Error("a newer cache is not believed")
 	}
-	if len(w.written) != 0 {
+	if len(w.lastWrites) != 0 {
 		t.Error("a write that the cache shows is still remembered")
 	}
 }
 
-func TestAWriteIsRememberedUntilTheCacheShowsIt(t *testing.T) {
+func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 	for name, gone := range map[string]bool{"and there is no more to tell": false, "or the Work is gone": true} {
 		t.Run(name, func(t *testing.T) {
 			of := newWork()
 			key := client.ObjectKeyFromObject(of)
 			s := newStore(t, of)
 			w := NewWorks(s, DefaultOptions())
-			w.catchUp = 0
-			said := &pending{uid: "1", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}}
+			w.cacheSyncDelay = 0
+			said := &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}
 			if err := w.write(t.Context(), key, said); err != nil {
 				t.Fatal(err)
 			}
-			if len(w.written) != 1 || w.queue.Len() != 1 {
-				t.Fatalf("%d remembered, %d to look at", len(w.written), w.queue.Len())
+			if len(w.lastWrites) != 1 || w.queue.Len() != 1 {
+				t.Fatalf("%d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
 			}
 			// The cache lags.
-			w.written[key].work.ResourceVersion = "1" + w.written[key].work.ResourceVersion + "0"
-			w.next(t.Context())
-			if len(w.written) != 1 || w.queue.Len() != 1 {
-				t.Fatalf("while the cache lags %d remembered, %d to look at", len(w.written), w.queue.Len())
+			w.lastWrites[key].work.ResourceVersion = "1" + w.lastWrites[key].work.ResourceVersion + "0"
+			w.processNext(t.Context())
+			if len(w.lastWrites) != 1 || w.queue.Len() != 1 {
+				t.Fatalf("while the cache lags %d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
 			}
 			if gone {
 				if err := s.Delete(t.Context(), of); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := s.Get(t.Context(), key, w.written[key].work); err != nil {
+			} else if err := s.Get(t.Context(), key, w.lastWrites[key].work); err != nil {
 				t.Fatal(err)
 			}
-			w.next(t.Context())
-			if len(w.written) != 0 || w.queue.Len() != 0 {
-				t.Errorf("%d remembered, %d to look at", len(w.written), w.queue.Len())
+			w.processNext(t.Context())
+			if len(w.lastWrites) != 0 || w.queue.Len() != 0 {
+				t.Errorf("%d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
 			}
 		})
 	}
 }
 
 // After the restore of a backup a Work is older than our last write of it.
-func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
-	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pending){
-		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, said *pending) {
+func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
+	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pendingUpdate){
+		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, said *pendingUpdate) {
 			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), said); !apierrors.IsConflict(err) {
 				t.Fatalf("the write over a lost state: %v", err)
 			}
@@ -297,10 +297,10 @@ func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"after a minute": func(t *testing.T, w *Works, of *workv1alpha1.Work, _ *pending) {
-			at := time.Now().Add(remembered)
+		"after a minute": func(t *testing.T, w *Works, of *workv1alpha1.Work, _ *pendingUpdate) {
+			at := time.Now().Add(maxLastWriteAge)
 			w.now = func() time.Time { return at }
-			if got := w.Current(of); got != of || len(w.written) != 0 {
+			if got := w.Current(of); got != of || len(w.lastWrites) != 0 {
 				t.Error("what is stored is not believed")
 			}
 		},
@@ -316,19 +316,19 @@ func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
 			lost := of.DeepCopy()
 			lost.ResourceVersion += "000"
 			w := NewWorks(s, DefaultOptions())
-			w.written[key] = written{work: lost, at: w.now()}
-			forget(t, w, of, &pending{uid: "1", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}})
+			w.lastWrites[key] = lastWrite{work: lost, at: w.now()}
+			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}})
 		})
 	}
 }
 
-func TestAReportOnAnEarlierWorkOfTheSameNameIsDropped(t *testing.T) {
+func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
 	w := NewWorks(s, DefaultOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pending{uid: "0", statements: map[Part]statement{Condition(workv1alpha1.WorkApplied): {Now, applied(metav1.ConditionTrue)}}}); err != nil {
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

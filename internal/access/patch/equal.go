@@ -1,0 +1,28 @@
+package patch
+
+import (
+	"bytes"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var semanticEqualities = withRawComparison(equality.Semantic.Copy())
+
+// Same reports whether two objects of one type, or two parts of them, are equal. Nil and empty
+// are equal, and so are quantities in different notation. Raw content is compared as text: a
+// comparison byte by byte through reflection would be most of the cost for two Works.
+func Same(a, b any) bool { return semanticEqualities.DeepEqual(a, b) }
+
+func withRawComparison(e conversion.Equalities) conversion.Equalities {
+	err := e.AddFunc(func(a, b runtime.RawExtension) bool {
+		return bytes.Equal(a.Raw, b.Raw) && reflect.DeepEqual(a.Object, b.Object)
+	})
+	if err != nil {
+		// The signature of the function is wrong. Without it the results are the same, but slower.
+		return equality.Semantic
+	}
+	return e
+}
